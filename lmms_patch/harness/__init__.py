@@ -1,0 +1,1 @@
+"""Everything that touches lmms-eval: a new version of the host means reading this folder."""

@@ -1,0 +1,185 @@
+"""Everything the installed lmms-eval knows: what wraps, what does not and why, at what cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from loguru import logger
+
+from lmms_patch import resources
+from lmms_patch.errors import PatchError, UnknownNameError, nearest
+from lmms_patch.harness import compat, configs, sizes
+from lmms_patch.spec import WrapSpec, parse
+from lmms_patch.views import views_of
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name that the harness knows.
+
+    Attributes:
+        name: task, group or tag.
+        type: ``task``, ``python_task``, ``group`` or ``tag``.
+        verdict: ``wraps``, ``judge`` (wraps with ``allow_judge``), ``data`` (its code speaks of video
+            or audio: the first doc decides) or ``no``.
+        reason: why it does not wrap, or what it needs; empty where it simply wraps.
+        docs: number of docs where known, else None.
+        family: the folder of its task file.
+    """
+
+    name: str
+    type: str
+    verdict: str
+    reason: str
+    docs: int | None
+    family: str
+
+
+def task_manager(include_path: str | None = None) -> Any:
+    """The harness's index of tasks, with the plugin's own."""
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_patch.harness.plugin import install
+
+    install()
+    logger.disable("lmms_eval")
+    return TaskManager(verbosity="ERROR", include_path=include_path)
+
+
+def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
+    """The verdict on one name, for one way of wrapping."""
+    row = manager.task_index[name]
+    found = list(configs.leaves(manager, name))
+    verdict, reason = _verdict(found, spec.of(name))
+    docs = None
+    if row["type"] == "task" and not found[0].problem:
+        docs = sizes.docs_of(configs.read(manager, name))
+    return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]))
+
+
+def _family(path: Any) -> str:
+    parts = str(path).replace("\\", "/").split("/tasks/")
+    return parts[-1].split("/")[0] if len(parts) > 1 else ""
+
+
+def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
+    """The worst verdict among the leaves, with the first reason for it."""
+    if not leaves:
+        return "no", "it has no member that lmms-eval knows"
+    verdicts = [_leaf_verdict(facts, spec) for facts in leaves]
+    worst = next(v for v in ("no", "judge", "data", "wraps") if any(found == v for found, _ in verdicts))
+    facts, reason = next((f, r) for f, (v, r) in zip(leaves, verdicts, strict=True) if v == worst)
+    return worst, f"{facts.name}: {reason}" if reason and len(leaves) > 1 else reason
+
+
+def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
+    reason = configs.why_not(facts, spec)
+    if reason:
+        return "no", reason
+    try:
+        allowed = configs.options_of(facts, spec).allow_judge
+    except PatchError as error:
+        return "no", str(error)
+    if facts.judge and not allowed:
+        return "judge", f"its scorer calls a judge or the network ({facts.judge}); needs allow_judge: true"
+    if facts.hint:
+        return "data", f"the code of its doc_to_visual speaks of {facts.hint}; the first doc decides"
+    return "wraps", "a Python class: checked when it is loaded" if facts.python else ""
+
+
+def entries(manager: Any, pattern: str | None, kind: str) -> list[Entry]:
+    """The names that match a pattern, with their verdicts.
+
+    Args:
+        manager: the harness's index.
+        pattern: a name or wildcard of base tasks; ``None``: all.
+        kind: a suffix such as ``rci3``.
+
+    Raises:
+        UnknownNameError: nothing matches, or the suffix is not one of ours.
+    """
+    spec = spec_of_suffix(kind)
+    names = [name for name in manager.all_tasks if pattern is None or fnmatchcase(name, pattern)]
+    if not names:
+        close = nearest(pattern or "", manager.all_tasks)
+        hint = f"did you mean {' or '.join(close)}?" if close else "leave the pattern out to see all"
+        raise UnknownNameError(f"{pattern}: lmms-eval knows no such task, group or tag; {hint}")
+    return [entry(manager, name, spec) for name in names]
+
+
+def spec_of_suffix(kind: str) -> WrapSpec:
+    """``"rci3"`` -> a spec whose base does not matter.
+
+    Raises:
+        UnknownNameError: it is no suffix of a wrapped name.
+    """
+    spec = parse(f"x_{kind}")
+    if spec is None:
+        raise UnknownNameError(f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, blind, blank, shuffle3, occlude3")
+    return spec
+
+
+def requests_per_doc(spec: WrapSpec) -> int:
+    """How often each doc is asked (once more per choice for log-likelihood tasks)."""
+    return len(views_of(spec))
+
+
+_TITLES = {
+    "wraps": "Wraps",
+    "judge": "Wraps with `allow_judge: true` (its scorer calls a judge model or the network)",
+    "data": "The first doc decides (the code of `doc_to_visual` speaks of video or audio)",
+    "no": "Does not wrap",
+}
+
+
+def coverage(manager: Any) -> list[Entry]:
+    """Every leaf task of the installed harness (not the plugin's own), for ``rci3``."""
+    spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
+    rows = {name: row for name, row in manager.task_index.items() if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)}
+    return [entry(manager, name, spec) for name in sorted(rows)]
+
+
+def counts(found: Iterable[Entry]) -> dict[str, int]:
+    """How many entries of each verdict, in the order in which they are shown."""
+    tally = Counter(e.verdict for e in found)
+    return {verdict: tally[verdict] for verdict in _TITLES}
+
+
+def coverage_page(found: list[Entry]) -> str:
+    """docs/coverage.md."""
+    lines = [
+        "# Coverage",
+        "",
+        f"Every task of lmms-eval {compat.host_version()} under `_rci3`, from its config alone: no module imported, no data loaded.",
+        "`lmms-patch coverage --write docs/coverage.md` makes this page; `lmms-patch tasks PATTERN` asks about single tasks.",
+        "",
+        "| verdict | tasks |",
+        "|---|---|",
+        *(f"| {_TITLES[verdict]} | {count} |" for verdict, count in counts(found).items()),
+        f"| all | {len(found)} |",
+        "",
+    ]
+    for verdict, title in _TITLES.items():
+        lines += [f"## {title}", "", *_sections([e for e in found if e.verdict == verdict]), ""]
+    return "\n".join(lines)
+
+
+def _sections(found: list[Entry]) -> Iterator[str]:
+    """By reason, then by family: long lists stay readable."""
+    by_reason: dict[str, list[Entry]] = {}
+    for e in found:
+        by_reason.setdefault(e.reason, []).append(e)
+    for reason, group in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        if reason:
+            yield f"### {reason[0].upper()}{reason[1:]} ({len(group)})"
+            yield ""
+        families: dict[str, list[str]] = {}
+        for e in group:
+            families.setdefault(e.family, []).append(e.name)
+        for family, members in sorted(families.items()):
+            yield f"- {family or '(other)'}: {', '.join(f'`{m}`' for m in members)}"
+        yield ""

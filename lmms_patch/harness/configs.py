@@ -1,0 +1,215 @@
+"""What a task's *config* says, before any data, module or model is loaded: can it be wrapped?
+
+Configs are read in the host's "simple" mode, in which a ``!function`` stays an unread YAML node.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import yaml
+from lmms_eval.utils import load_yaml_config
+
+from lmms_patch import resources
+from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.judge import judge_in
+from lmms_patch.spec import KINDS, Options, WrapSpec, from_file
+
+OUTPUT_TYPES = ("generate_until", "multiple_choice")
+MARKER = "lmms_patch.Wrap"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the config of one leaf task shows.
+
+    Attributes:
+        name: the task's name.
+        output_type: how it is answered.
+        shows: whether it hands anything visual to a model.
+        video: ``dataset_kwargs`` announces video.
+        judge: the client library that its scorer can reach, if any.
+        hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it: the data decides.
+        python: the task is a Python class, known only when it is loaded.
+        options: its inline profile.
+        problem: why the config cannot be read, if so.
+    """
+
+    name: str
+    output_type: str = "generate_until"
+    shows: bool = False
+    video: bool = False
+    judge: str | None = None
+    hint: str | None = None
+    python: bool = False
+    options: Mapping[str, Any] | None = None
+    problem: str | None = None
+
+
+def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
+    """The facts of one leaf config, as read in simple mode."""
+    if "class" in config:
+        return Facts(name, python=True)
+    kwargs = config.get("dataset_kwargs") or {}
+    metadata = config.get("metadata")
+    judge = next((found for node in _scorers(config) if (place := _place(node)) and (found := judge_in(*place))), None)
+    return Facts(
+        name,
+        output_type=config.get("output_type") or "generate_until",
+        shows=config.get("doc_to_visual") is not None or config.get("doc_to_messages") is not None,
+        video=bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False,
+        judge=judge,
+        hint=_hint(config.get("doc_to_visual")),
+        options=metadata.get("lmms_patch") if isinstance(metadata, Mapping) else None,
+    )
+
+
+def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
+    yield config.get("process_results")
+    for metric in config.get("metric_list") or []:
+        if isinstance(metric, Mapping):
+            yield metric.get("aggregation")
+
+
+def _place(node: Any) -> tuple[str, str] | None:
+    """File and name of the function that an unread ``!function`` node points to."""
+    if not isinstance(node, yaml.ScalarNode):
+        return None
+    module, _, function = node.value.rpartition(".")
+    origin = Path(node.start_mark.name).parent
+    for file in (origin / f"{module}.py", _installed(module)):
+        if file and file.is_file():
+            return str(file), function
+    return None
+
+
+def _installed(module: str) -> Path | None:
+    """The file of ``lmms_eval.tasks.x.utils``, without importing it."""
+    import lmms_eval
+
+    parts = module.split(".")
+    if parts[0] != "lmms_eval" or not lmms_eval.__file__:
+        return None
+    return Path(lmms_eval.__file__).parent / Path(*parts[1:]).with_suffix(".py")
+
+
+def _hint(node: Any) -> str | None:
+    """``video`` or ``audio``, where the source of ``doc_to_visual`` speaks of it."""
+    place = _place(node)
+    if place is None:
+        return None
+    source = _source(*place)
+    return next((word for word, signs in (("video", ("video", ".mp4")), ("audio", ("audio", ".wav"))) if any(s in source for s in signs)), None)
+
+
+@functools.lru_cache(maxsize=4096)
+def _source(path: str, function: str) -> str:
+    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return ""
+    nodes = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == function]
+    return "\n".join(ast.get_source_segment(text, n) or "" for n in nodes).lower()
+
+
+@functools.cache
+def _coordinate_patterns() -> tuple[str, ...]:
+    return tuple(yaml.safe_load((resources.folder("configs") / "coordinates.yaml").read_text(encoding="utf-8")))
+
+
+def why_not(facts: Facts, spec: WrapSpec) -> str | None:
+    """Why a base task cannot be wrapped so, as far as its config shows; None where it can."""
+    if facts.problem:
+        return f"its config cannot be read: {facts.problem}"
+    if facts.python:
+        return None
+    if facts.output_type not in OUTPUT_TYPES:
+        return f"its output type is {facts.output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
+    if not facts.shows:
+        return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
+    if facts.video:
+        return "it is a video task; only still images have cells"
+    if KINDS[spec.kind].view in ("cell", "shuffle") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):
+        return "its answer is a box or a point in the image, and a cell has other coordinates"
+    return None
+
+
+def options_of(facts: Facts, spec: WrapSpec) -> Options:
+    """The spec's options over the base's inline profile."""
+    inline = Options.from_mapping(facts.options, f"metadata.lmms_patch of {facts.name}") if isinstance(facts.options, Mapping) else Options()
+    return spec.options.over(inline)
+
+
+def read(manager: Any, name: str) -> dict[str, Any]:
+    """The config of an indexed name, in simple mode; empty where it has no file."""
+    path = manager.task_index[name]["yaml_path"]
+    return {} if path == -1 else load_yaml_config(path, mode="simple")
+
+
+def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iterator[Facts]:
+    """The facts of every leaf task under a task, group or tag; a config that cannot be read says so."""
+    if name in _seen:
+        return
+    entry = manager.task_index[name]
+    try:
+        config = read(manager, name)
+    except Exception as error:
+        yield Facts(name, problem=f"{type(error).__name__}: {error}".splitlines()[0])
+        return
+    members = entry.get("task", -1) if entry["type"] == "tag" or entry.get("task", -1) != -1 else config.get("task")
+    if entry["type"] in ("task", "python_task"):
+        yield facts_of(name, config)
+        return
+    for member in members or []:
+        yield from _member(manager, member, _seen | {name})
+
+
+def _member(manager: Any, member: Any, seen: frozenset[str]) -> Iterator[Facts]:
+    if isinstance(member, str):
+        if member in manager.task_index:
+            yield from leaves(manager, member, seen)
+    elif isinstance(member.get("task"), list):
+        for inner in member["task"]:
+            yield from _member(manager, inner, seen)
+    elif member.get("task") in manager.task_index:
+        yield from leaves(manager, member["task"], seen)
+    else:
+        yield facts_of(str(member.get("task")), member)
+
+
+def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
+    """The spec of an explicit task file (read in simple or full mode); None for any other config.
+
+    Raises:
+        PatchError: it is one, and it is wrong.
+    """
+    marker = config.get("class")
+    written = marker.value if isinstance(marker, yaml.ScalarNode) else f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}"
+    return from_file(config) if written == MARKER else None
+
+
+def check(manager: Any, spec: WrapSpec) -> None:
+    """Refuse, before anything is loaded, what the configs of the base's leaves already show.
+
+    Raises:
+        CannotWrapError: one line, naming the leaf and the reason.
+    """
+    from lmms_patch.harness.tasks import judge_refusal
+
+    found = list(leaves(manager, spec.base))
+    for facts in found:
+        reason = why_not(facts, spec)
+        if reason:
+            where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
+            ways = ", ".join(k for k in KINDS if why_not(facts, WrapSpec("x", k, KINDS[k].default_grids or (3,))) is None)
+            more = f"; possible for it: {ways}" if ways else ""
+            raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
+        if facts.judge and not options_of(facts, spec).allow_judge:
+            raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))

@@ -1,0 +1,264 @@
+"""Docs × views behind the harness's own indexing: the view travels in the doc that an id fetches.
+
+Most adapters of lmms-eval take the first request's function, task and split for a whole batch; only
+the doc id is each request's own. So the id says doc *and* view, and knows the table it belongs to;
+and the doc that is fetched carries its view to whichever ``doc_to_visual`` it is handed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from PIL import Image
+
+from lmms_patch.harness import media
+from lmms_patch.views import Size, View, cut, is_usable
+
+CACHED_DOCS = 8
+"""Docs whose images are kept decoded: the views of a doc arrive together, so a batch touches few docs."""
+
+
+class Base(Protocol):
+    """What the table needs of a base task: how it shows a doc to a model."""
+
+    def doc_to_visual(self, doc: Any) -> Any: ...
+
+    def doc_to_messages(self, doc: Any) -> Any: ...
+
+
+class ViewId(int):
+    """``doc · V + view``, an int that knows its table in this process.
+
+    Pickled or deep-copied it is a plain int (it would drag the whole dataset along otherwise),
+    which the table of the same task still reads rightly.
+    """
+
+    table: VariantDocs
+
+    def __new__(cls, value: int, table: VariantDocs) -> ViewId:
+        self = super().__new__(cls, value)
+        self.table = table
+        return self
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)
+
+    def __copy__(self) -> ViewId:
+        return self
+
+    def __deepcopy__(self, _: Any) -> int:
+        return int(self)
+
+
+class TaggedDoc(dict):  # type: ignore[type-arg]
+    """A row of the base task that knows its number; to scorers it is the plain row.
+
+    Attributes:
+        doc_id: the row's number in the base task's eval split.
+        view: the index of the view, where the doc was fetched for a request.
+        table: the table it came from, likewise.
+    """
+
+    doc_id: int
+    view: int | None = None
+    table: VariantDocs | None = None
+
+    def __init__(self, row: Any, doc_id: int, view: int | None = None, table: VariantDocs | None = None) -> None:
+        super().__init__(row)
+        self.doc_id, self.view, self.table = doc_id, view, table
+
+    def __reduce__(self) -> tuple[type[dict[Any, Any]], tuple[dict[Any, Any]]]:
+        return dict, (dict(self),)
+
+    def copy(self) -> TaggedDoc:
+        return TaggedDoc(self, self.doc_id, self.view, self.table)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> TaggedDoc:
+        import copy
+
+        return TaggedDoc(copy.deepcopy(dict(self), memo), self.doc_id, self.view, self.table)
+
+
+class TaggedDocs(Sequence[Any]):
+    """The base task's docs, each knowing its number; as long as the base's, and as lazy."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, (slice, str)):
+            return self._rows[index]
+        place = int(index)
+        return TaggedDoc(self._rows[place], place if place >= 0 else place + len(self))
+
+    def __iter__(self) -> Iterator[TaggedDoc]:
+        for doc_id, row in enumerate(self._rows):
+            yield TaggedDoc(row, doc_id)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_rows":
+            raise AttributeError(name)
+        return getattr(self._rows, name)
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How the views are cut: the options that change pixels.
+
+    Attributes:
+        first_only: cut only a doc's first image, leave the others whole.
+        min_side: see ``Options.min_side`` (pixels per cell).
+        min_cell: see ``Options.min_cell`` (pixels).
+        seed: of the permutations of ``shuffle``.
+    """
+
+    first_only: bool = False
+    min_side: int = 1
+    min_cell: int = 0
+    seed: int = 0
+
+
+class _Entry:
+    """One doc while its views are asked: its row, what the base shows of it, and the decoded images."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.row: Any = None
+        self.shown: dict[Callable[..., Any], tuple[Any, list[Image.Image]]] = {}
+
+
+class VariantDocs:
+    """The table of all views of all docs of one task: index ``doc · V + view``, length ``docs · V``.
+
+    Rows are fetched, and images decoded, once for all views of a doc, and kept for the last
+    ``CACHED_DOCS`` docs only. Safe for threads.
+    """
+
+    def __init__(self, rows: Any, base: Base, views: Sequence[View], cutting: Cutting) -> None:
+        """
+        Args:
+            rows: the base task's eval split, media included; indexed by doc id.
+            base: the base task.
+            views: the views of each doc, in request order.
+            cutting: the options that change pixels.
+        """
+        self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
+        self._sizes: dict[int, tuple[Size, ...]] = {}
+        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def id(self, doc_id: int, view: int) -> ViewId:
+        """The id of one view of one doc."""
+        return ViewId(doc_id * len(self.views) + view, self)
+
+    def __len__(self) -> int:
+        return len(self.rows) * len(self.views)
+
+    def __getitem__(self, key: int) -> TaggedDoc:
+        """The doc of an id: of *its* table, whichever task's table an adapter asks."""
+        if not isinstance(key, int) and not hasattr(key, "__index__"):
+            raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
+        table = getattr(key, "table", self)
+        doc_id, view = divmod(int(key), len(table.views))
+        return TaggedDoc(table.row(doc_id), doc_id, view, table)
+
+    def __iter__(self) -> Iterator[TaggedDoc]:
+        for index in range(len(self)):
+            yield self[index]
+
+    def row(self, doc_id: int) -> Any:
+        """The base task's row, media included."""
+        entry = self._entry(doc_id)
+        with entry.lock:
+            return self._row(entry, doc_id)
+
+    def _row(self, entry: _Entry, doc_id: int) -> Any:
+        if entry.row is None:
+            entry.row = self.rows[doc_id]
+        return entry.row
+
+    def _entry(self, doc_id: int) -> _Entry:
+        with self._lock:
+            entry = self._entries.setdefault(doc_id, _Entry())
+            self._entries.move_to_end(doc_id)
+            while len(self._entries) > CACHED_DOCS:
+                self._entries.popitem(last=False)
+            return entry
+
+    def visuals(self, doc: TaggedDoc) -> list[Any]:
+        """What a simple adapter is to show for this doc and view.
+
+        Raises:
+            CannotWrapError: the doc holds something that is not an image.
+        """
+        assert doc.view is not None
+        return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_visual, media.replace_in_visuals)
+
+    def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
+        """What a chat adapter is to send for this doc and view. Raises as ``visuals`` does."""
+        assert doc.view is not None
+        return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_messages, media.replace_in_messages)
+
+    def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
+        if view.kind == "blind":
+            return walk(self._shown_raw(doc_id, show), lambda *_: media.DROP)
+        payload, images = self._shown(doc_id, show, walk)
+        usable = self.why_unusable(doc_id, view.n) is None if view.n else True
+
+        def replace(medium: Any, index: int) -> Any:
+            whole = view.kind == "full" or not usable or (self.cutting.first_only and index > 0)
+            if whole:
+                return medium.copy() if isinstance(medium, Image.Image) else medium
+            seed = f"{self.cutting.seed}/{doc_id}"
+            return cut(images[index], view, min_cell=self.cutting.min_cell, seed=seed)
+
+        return walk(payload, replace)
+
+    def _shown_raw(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
+        entry = self._entry(doc_id)
+        with entry.lock:
+            return show(dict(self._row(entry, doc_id)))
+
+    def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
+        entry = self._entry(doc_id)
+        with entry.lock:
+            if show not in entry.shown:
+                payload = show(dict(self._row(entry, doc_id)))
+                images = [media.decode(medium) for medium in media.images_in(payload, walk)]
+                self._sizes[doc_id] = tuple(image.size for image in images)
+                entry.shown[show] = payload, images
+            return entry.shown[show]
+
+    def sizes(self, doc_id: int) -> tuple[Size, ...]:
+        """Width and height (pixels) of each image that a doc shows; empty where it shows none.
+
+        Known from the requests; a doc whose answers all came from a response cache is decoded here.
+        """
+        if doc_id not in self._sizes:
+            show, walk = self._way_to_show()
+            self._shown(doc_id, show, walk)
+        return self._sizes[doc_id]
+
+    def _way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:
+        if hasattr(self.base, "doc_to_messages"):
+            return self.base.doc_to_messages, media.replace_in_messages
+        return self.base.doc_to_visual, media.replace_in_visuals
+
+    def why_unusable(self, doc_id: int, n: int) -> str | None:
+        """Why a doc cannot be used on an n×n grid; None where it can."""
+        sizes = self.sizes(doc_id)
+        if not sizes:
+            return "no image"
+        for width, height in sizes[:1] if self.cutting.first_only else sizes:
+            if not is_usable((width, height), n, self.cutting.min_side):
+                return f"image of {width}x{height} pixels is too small"
+        return None

@@ -1,0 +1,169 @@
+"""Does a scorer call a judge model, or the network? Answered from its source, without running it.
+
+A wrapped task scores V answers per doc: a scorer that pays per call would pay V times. So we walk
+the code that a scorer can reach (in its own module and in the task modules it imports) and look for
+names that come from a client library.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_CLIENTS = re.compile(
+    r"(^|\.)(openai|anthropic|requests|httpx|aiohttp|litellm|dashscope|zhipuai|llm_judge|google\.generativeai|google\.genai|genai|"
+    r"azure|together|urllib\.request|sglang|vllm)(\.|$)"
+)
+"""Modules whose use means a call to a judge or the network."""
+
+_DEPTH = 4
+
+
+def calls_judge(task: Any) -> str | None:
+    """What makes a loaded task's scorer call a judge or the network, or None.
+
+    Looks at the ``process_results`` and the aggregations of its config.
+    """
+    config = task.config
+    functions: list[Any] = [config.process_results]
+    functions += [entry.get("aggregation") for entry in config.metric_list or [] if isinstance(entry, dict)]
+    for function in functions:
+        if callable(function) and (place := _source_of(function)) and (found := judge_in(*place)):
+            return found
+    return None
+
+
+def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    try:
+        path = inspect.getsourcefile(function)
+    except TypeError:
+        return None
+    return (path, function.__qualname__.split(".")[0]) if path else None
+
+
+@functools.lru_cache(maxsize=4096)
+def judge_in(path: str, name: str) -> str | None:
+    """The client library that a top-level name of a module can reach, or None.
+
+    Args:
+        path: the module's file.
+        name: a function or class of it.
+    """
+    return next(_clients_from(path, name, _DEPTH, set()), None)
+
+
+def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
+    if depth < 0 or (path, name) in seen:
+        return
+    seen.add((path, name))
+    module = _Module.of(path)
+    if name in module.imported:
+        yield from _through_import(module, name, depth, seen)
+    for node in module.defined.get(name, ()):
+        local = dict(_imports(ast.walk(node)))
+        for used in _names_in(node):
+            source = local.get(used) or module.imported.get(used)
+            if source and _CLIENTS.search(source):
+                yield source
+            elif source and used not in module.defined:
+                yield from _through_import(module, used, depth, seen, source)
+            elif used in module.defined and used != name:
+                yield from _clients_from(path, used, depth, seen)
+
+
+def _through_import(module: _Module, name: str, depth: int, seen: set[tuple[str, str]], source: str = "") -> Iterator[str]:
+    """Follow an imported name into a task's module; other libraries are not opened."""
+    source = source or module.imported[name]
+    if _CLIENTS.search(source):
+        yield source
+        return
+    package, _, attribute = source.rpartition(".")
+    for candidate, inner in ((package, attribute), (source, "")):
+        file = module.find(candidate)
+        if file and inner:
+            yield from _clients_from(file, inner, depth - 1, seen)
+            return
+
+
+def _names_in(node: ast.AST) -> Iterable[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Local name -> dotted source of each import; relative ones start with a dot."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield (alias.asname or alias.name.split(".")[0]), alias.name
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield (alias.asname or alias.name), f"{'.' * node.level}{node.module or ''}.{alias.name}"
+
+
+class _Module:
+    """The names that a source file defines and imports at its top level."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self.defined: dict[str, list[ast.AST]] = {}
+        self.imported: dict[str, str] = {}
+        try:
+            tree = ast.parse(self.path.read_text(encoding="utf-8"))
+        except (OSError, SyntaxError, ValueError):
+            return
+        for node in _top_level(tree.body):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                self.defined.setdefault(node.name, []).append(node)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.imported.update(_imports([node]))
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    for name in _names_in(target):
+                        self.defined.setdefault(name, []).append(node)
+
+    @staticmethod
+    @functools.lru_cache(maxsize=4096)
+    def of(path: str) -> _Module:
+        return _Module(path)
+
+    def find(self, dotted: str) -> str | None:
+        """The file of a module that belongs to tasks: beside this one, relative to it, or under lmms_eval.tasks."""
+        if dotted.startswith("."):
+            level = len(dotted) - len(dotted.lstrip("."))
+            base = self.path.parents[level - 1]
+            return _python_file(base / Path(*dotted.lstrip(".").split("."))) if dotted.strip(".") else None
+        if dotted.startswith("lmms_eval.tasks."):
+            spec = find_spec("lmms_eval")
+            root = Path(spec.origin).parent if spec and spec.origin else None
+            return _python_file(root / Path(*dotted.split(".")[1:])) if root else None
+        return _python_file(self.path.parent / Path(*dotted.split("."))) if dotted else None
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Top-level statements, also those under ``try`` and ``if``."""
+    for node in body:
+        if isinstance(node, (ast.If, ast.Try)):
+            yield from _top_level(node.body)
+            yield from _top_level(node.orelse)
+            if isinstance(node, ast.Try):
+                yield from _top_level(node.finalbody)
+                for handler in node.handlers:
+                    yield from _top_level(handler.body)
+        else:
+            yield node
+
+
+def _python_file(stem: Path) -> str | None:
+    for candidate in (stem.with_suffix(".py"), stem / "__init__.py"):
+        if candidate.is_file():
+            return str(candidate)
+    return None

@@ -1,0 +1,171 @@
+"""Finds the images in what a base task hands to a model, and puts views in their place.
+
+Two shapes occur: the list of ``doc_to_visual`` (simple adapters) and the messages of
+``doc_to_messages`` (chat adapters). An image is a PIL image, a dict with ``bytes`` or ``path``, a
+data URL, or the path of an image file. Other media are refused: a video has no cells.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from PIL import Image, UnidentifiedImageError
+
+from lmms_patch.errors import CannotWrapError
+
+DROP = object()
+"""What a replacement function returns to leave an image out."""
+
+Replace = Callable[[Any, int], Any]
+"""``(the medium as the base gave it, its number among the doc's images) -> replacement, or DROP``."""
+
+_IMAGE_EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm"}
+_VIDEO_KEYS = ("video", "video_url", "audio", "audio_url", "array", "sampling_rate")
+
+
+def replace_in_visuals(visuals: Any, replace: Replace) -> list[Any]:
+    """The list of ``doc_to_visual`` with each image replaced; nested lists keep their nesting.
+
+    Raises:
+        CannotWrapError: something in it is not an image.
+    """
+    counter = iter(range(1 << 30))
+    return _replace_in_list(_as_list(visuals), replace, counter)
+
+
+def _as_list(visuals: Any) -> list[Any]:
+    if visuals is None:
+        return []
+    return list(visuals) if isinstance(visuals, (list, tuple)) else [visuals]
+
+
+def _replace_in_list(items: list[Any], replace: Replace, counter: Any) -> list[Any]:
+    out = []
+    for item in items:
+        if isinstance(item, (list, tuple)):
+            out.append(_replace_in_list(list(item), replace, counter))
+        elif item is not None:
+            new = replace(_require_image(item), next(counter))
+            if new is not DROP:
+                out.append(new)
+    return out
+
+
+def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]:
+    """Chat messages with the image of each ``image`` part replaced; the rest is as it was.
+
+    Raises:
+        CannotWrapError: a part that is video or audio, or an image part that is not an image.
+    """
+    out, counter = [], iter(range(1 << 30))
+    for message in messages or []:
+        content = message.get("content")
+        if isinstance(content, (list, tuple)):
+            parts = (_replace_in_part(part, replace, counter) for part in content)
+            message = {**message, "content": [part for part in parts if part is not DROP]}
+        out.append(message)
+    return out
+
+
+def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind in ("video", "audio", "video_url", "audio_url"):
+        raise CannotWrapError(f"the messages hold {kind.removesuffix('_url')}; only still images have cells")
+    if kind not in ("image", "image_url"):
+        return part
+    key = next((key for key in ("url", "image", "image_url", "path", "bytes") if part.get(key) is not None), None)
+    if key is None:
+        return DROP
+    source = part[key]
+    if kind == "image_url" and isinstance(source, Mapping):
+        new = replace(_require_image(source.get("url")), next(counter))
+        return DROP if new is DROP else {**part, key: {**source, "url": new}}
+    new = replace(_require_image(source), next(counter))
+    return DROP if new is DROP else {**part, key: new}
+
+
+def _require_image(medium: Any) -> Any:
+    """The medium itself, if it is an image in any form.
+
+    Raises:
+        CannotWrapError: it is video, audio, or nothing we know.
+    """
+    if isinstance(medium, (Image.Image, bytes, bytearray)):
+        return medium
+    if isinstance(medium, Mapping):
+        kind = medium.get("type")
+        if kind in ("video", "audio") or any(key in medium for key in _VIDEO_KEYS):
+            raise CannotWrapError(f"the doc holds {kind or 'video or audio'}; only still images have cells")
+        if any(medium.get(key) is not None for key in ("bytes", "path", "url")):
+            return medium
+    if isinstance(medium, str):
+        if medium.startswith("data:image/") or _extension(medium) in _IMAGE_EXTENSIONS or _base64(medium) is not None:
+            return medium
+        raise CannotWrapError(f"the doc holds {medium[:80]!r}, which is not an image (a video or audio path?); only still images have cells")
+    raise CannotWrapError(f"the doc holds a {type(medium).__name__} in place of an image; only still images have cells")
+
+
+def _extension(path: str) -> str:
+    return os.path.splitext(path.split("?", 1)[0])[1].lower()
+
+
+def _base64(text: str) -> bytes | None:
+    """The bytes of a base64 string that is long enough to be an image, else None."""
+    if len(text) < 64 or len(text) % 4:
+        return None
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def decode(medium: Any) -> Image.Image:
+    """The medium as a loaded PIL image, in the mode and orientation that its file has.
+
+    Raises:
+        CannotWrapError: the bytes are not an image, the file is missing, or it is a web address.
+    """
+    if isinstance(medium, Image.Image):
+        medium.load()
+        return medium
+    if isinstance(medium, Mapping):
+        return decode(next(medium[key] for key in ("bytes", "path", "url") if medium.get(key) is not None))
+    try:
+        image = Image.open(_file_of(medium))
+        image.load()
+    except (OSError, UnidentifiedImageError) as error:
+        raise CannotWrapError(f"an image cannot be read: {error}") from None
+    return image
+
+
+def _file_of(medium: bytes | str) -> Any:
+    if isinstance(medium, (bytes, bytearray)):
+        return io.BytesIO(medium)
+    if medium.startswith("data:"):
+        return io.BytesIO(base64.b64decode(medium.split(",", 1)[-1]))
+    if medium.startswith(("http://", "https://")):
+        raise CannotWrapError(f"the image {medium[:80]!r} is a web address; download it first")
+    encoded = None if _extension(medium) in _IMAGE_EXTENSIONS else _base64(medium)
+    return io.BytesIO(encoded) if encoded is not None else medium.removeprefix("file://")
+
+
+def images_in(payload: Any, walk: Callable[[Any, Replace], Any]) -> list[Any]:
+    """The media of a payload, in order, as the base gave them.
+
+    Args:
+        payload: what ``doc_to_visual`` or ``doc_to_messages`` returned.
+        walk: ``replace_in_visuals`` or ``replace_in_messages``.
+    """
+    found: list[Any] = []
+
+    def collect(medium: Any, _: int) -> Any:
+        found.append(medium)
+        return medium
+
+    walk(payload, collect)
+    return found

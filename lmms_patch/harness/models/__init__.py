@@ -1,0 +1,1 @@
+"""Models that the plugin registers with the harness."""

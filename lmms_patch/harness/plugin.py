@@ -1,0 +1,211 @@
+"""The entry point: registers the plugin's models and teaches ``TaskManager`` the wrapped names.
+
+lmms-eval loads the entry-point group ``lmms_eval.models`` while ``lmms_eval.models`` is imported,
+before any task is looked up. This is the only module with side effects, and only when it is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from loguru import logger
+
+from lmms_patch import resources
+from lmms_patch.errors import HostError, PatchError
+from lmms_patch.harness import compat
+from lmms_patch.harness.refuse import install_exit_status, refuse
+from lmms_patch.spec import WrapSpec, parse
+
+_MARK = "_lmms_patch"
+
+
+def register() -> list[Any]:
+    """What the entry point calls: installs the hook, returns the manifests of our models."""
+    from lmms_eval.models.registry_v2 import ModelManifest
+
+    install()
+    return [ModelManifest(model_id="mosaic_vlm", chat_class_path="lmms_patch.harness.models.mosaic_vlm.MosaicVLM")]
+
+
+def install() -> None:
+    """Install the three patches of ``TaskManager``; a second call changes nothing.
+
+    A host that is not as expected is left as it is, but for a run that asks for a wrapped name:
+    that one stops, with one line.
+    """
+    from lmms_eval.tasks import TaskManager
+
+    if getattr(TaskManager.match_tasks, _MARK, False):
+        return
+    install_exit_status()
+    try:
+        compat.check_host(TaskManager)
+    except HostError as error:
+        _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
+        return
+    _patch(TaskManager, "initialize_tasks", _initialize_tasks)
+    _patch(TaskManager, "match_tasks", _match_tasks)
+    _patch(TaskManager, "_load_individual_task_or_group", _load)
+
+
+def _patch(owner: type, name: str, replacement: Callable[..., Any]) -> None:
+    """Replace a method by ``replacement(original, self, ...)``; the original stays reachable as ``__wrapped__``."""
+    original = getattr(owner, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return replacement(original, self, *args, **kwargs)
+
+    setattr(method, _MARK, True)
+    setattr(owner, name, method)
+
+
+def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any, task_list: Any) -> Any:
+    """``match_tasks`` of a host that we do not know: native names as ever, wrapped names refused."""
+    for name in [task_list] if isinstance(task_list, str) else task_list:
+        if name not in manager.all_tasks and parse(name) is not None:
+            refuse(error)
+    return original(manager, task_list)
+
+
+def _initialize_tasks(original: Callable[..., Any], manager: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
+    """Index the plugin's own task folder too. Why here: it is where the host decides precedence.
+
+    The first folder that has a name wins: built-in, then plugin, then ``--include_path``.
+    """
+    if not include_defaults:
+        return original(manager, include_path=include_path, include_defaults=False)
+    include = [include_path] if isinstance(include_path, str) else list(include_path or [])
+    return original(manager, include_path=[str(resources.folder("tasks")), *include], include_defaults=True)
+
+
+def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> list[str]:
+    """Find the wrapped names of ``--tasks``, and refuse what cannot be wrapped.
+
+    Why here: it is the last step of the command line before the model is loaded. The host compares
+    what we return with what was typed.
+    """
+    from lmms_patch.harness import configs, names
+
+    asked = [task_list] if isinstance(task_list, str) else list(task_list)
+    try:
+        specs = names.expand(manager, asked)
+        for spec in specs:
+            configs.check(manager, spec)
+    except PatchError as error:
+        refuse(error)
+    return sorted({*original(manager, asked), *(spec.name for spec in specs)})
+
+
+def _load(
+    original: Callable[..., Any],
+    manager: Any,
+    name_or_config: Any = None,
+    task_type: str = "simple",
+    parent_name: Any = None,
+    update_config: Mapping[str, Any] | None = None,
+) -> Any:
+    """Load the base through the host's own loader, then wrap the task objects.
+
+    Why here: it is the one door for names, groups, tags, inline members and task files, and it
+    knows whether the model is simple or chat.
+    """
+    native = functools.partial(original, manager, task_type=task_type, parent_name=parent_name)
+    try:
+        spec, overrides = _spec_of(manager, name_or_config)
+        if spec is None:
+            _note(manager, wrapped=False)
+            return native(name_or_config, update_config=update_config)
+        _note(manager, wrapped=True)
+        from lmms_patch.harness import configs
+
+        configs.check(manager, spec)
+        merged = {**overrides, **(update_config or {})} or None
+        with _nested(manager):
+            loaded = native(spec.base, update_config=merged)
+        return _wrap_all(loaded, spec)
+    except PatchError as error:
+        refuse(error)
+
+
+def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[str, Any]]:
+    """What is to be wrapped, and the config overrides that came with the name; None: nothing of ours."""
+    from lmms_patch.harness import configs, names
+
+    if isinstance(name_or_config, str):
+        return names.resolve(manager, name_or_config), {}
+    if isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str):
+        explicit = configs.explicit_spec(name_or_config) if "class" in name_or_config else None
+        if explicit is not None:
+            return explicit, {}
+        if name_or_config["task"] not in manager.all_tasks and set(name_or_config).isdisjoint({"dataset_path", "class"}):
+            overrides = {k: v for k, v in name_or_config.items() if k != "task"}
+            return names.resolve(manager, name_or_config["task"]), overrides
+    return None, {}
+
+
+def _wrap_all(loaded: Mapping[Any, Any], spec: WrapSpec) -> dict[Any, Any]:
+    """Wrap every task of what the host loaded: one task, a tag's tasks, or groups of groups."""
+    from lmms_patch.harness.tasks import WrappedTask
+
+    out: dict[Any, Any] = {}
+    for key, value in loaded.items():
+        name = key if isinstance(key, str) else key.group_name
+        member = spec if name == spec.base else spec.of(name)
+        if isinstance(value, Mapping):
+            _rename_group(key, member.name)
+            out[key] = _wrap_all(value, spec)
+        else:
+            out[member.name] = WrappedTask(value, member)
+    return out
+
+
+def _rename_group(group: Any, name: str) -> None:
+    """Give a loaded group the wrapped name, and let it pool only the metrics that its list names.
+
+    The host pools every metric whose ``name,filter`` *contains* the listed name, so ``acc`` would
+    pool ``acc_mpp3``; ``acc,none`` does not.
+    """
+    if isinstance(group, str):
+        return
+    config = group._config
+    suffix = name.removeprefix(config.group or "")
+    config.group = name
+    if config.group_alias:
+        config.group_alias += suffix
+    if config.aggregate_metric_list is not None:
+        config.aggregate_metric_list = [
+            dataclasses.replace(entry, metric=f"{entry.metric},{filter_name}", filter_list=[filter_name])
+            for entry in config.aggregate_metric_list
+            for filter_name in entry.filter_list
+        ]
+
+
+@contextlib.contextmanager
+def _nested(manager: Any) -> Iterator[None]:
+    """While a base is loaded for wrapping, the tasks that the host loads are not native tasks of the run."""
+    manager._lmms_patch_depth = getattr(manager, "_lmms_patch_depth", 0) + 1
+    try:
+        yield
+    finally:
+        manager._lmms_patch_depth -= 1
+
+
+def _note(manager: Any, *, wrapped: bool) -> None:
+    """Warn once where wrapped and native tasks run together."""
+    if getattr(manager, "_lmms_patch_depth", 0):
+        return
+    seen = manager.__dict__.setdefault("_lmms_patch_seen", set())
+    seen.add(wrapped)
+    if seen == {True, False}:
+        seen.add("warned")
+        logger.warning(
+            "wrapped and native tasks run together: adapters that read the first request's task for a whole batch would show native "
+            "docs of the wrong task; use --batch_size 1, or run the native tasks by themselves (a wrapped task reports the native metric too)"
+        )

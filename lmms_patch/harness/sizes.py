@@ -1,0 +1,66 @@
+"""How many docs a task has, where that can be known without the network and without loading data."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def docs_of(config: Mapping[str, Any]) -> int | None:
+    """The number of docs of a config's eval split, from its local files or the dataset cache.
+
+    Args:
+        config: a task config, with ``data_files`` made absolute as the host's loader does.
+
+    Returns:
+        The number, or None where it is not known (the dataset was never downloaded; a filter in
+        ``process_docs`` may leave fewer).
+    """
+    split = config.get("test_split") or config.get("validation_split")
+    path, kwargs = config.get("dataset_path"), config.get("dataset_kwargs") or {}
+    if not split or not isinstance(path, str):
+        return None
+    files = kwargs.get("data_files") if isinstance(kwargs, Mapping) else None
+    if files is not None:
+        return _rows_in_files(files.get(split) if isinstance(files, Mapping) else files, path)
+    return _rows_in_cache(path, config.get("dataset_name"), split)
+
+
+def _rows_in_files(files: Any, builder: str) -> int | None:
+    total = 0
+    for file in [files] if isinstance(files, str) else files or []:
+        if not os.path.isfile(file):
+            return None
+        rows = _rows_in_file(file, builder)
+        if rows is None:
+            return None
+        total += rows
+    return total or None
+
+
+def _rows_in_file(file: str, builder: str) -> int | None:
+    if builder == "parquet":
+        import pyarrow.parquet as pq
+
+        return int(pq.ParquetFile(file).metadata.num_rows)
+    if builder == "json" and file.endswith("l"):
+        with open(file, "rb") as lines:
+            return sum(1 for line in lines if line.strip())
+    return None
+
+
+def _rows_in_cache(path: str, name: str | None, split: str) -> int | None:
+    """From the ``dataset_info.json`` that the datasets library leaves beside a prepared dataset."""
+    root = os.environ.get("HF_DATASETS_CACHE") or os.path.join(os.environ.get("HF_HOME", "~/.cache/huggingface"), "datasets")
+    folder = Path(root).expanduser() / path.replace("/", "___").lower()
+    for info in sorted(folder.glob(f"{name or '*'}/*/*/dataset_info.json")):
+        try:
+            splits = json.loads(info.read_text(encoding="utf-8")).get("splits") or {}
+        except (OSError, ValueError):
+            continue
+        if split in splits:
+            return int(splits[split]["num_examples"])
+    return None

@@ -1,0 +1,579 @@
+"""A native task object, wrapped: V requests per doc, one scored doc, native prompts and scorers."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import random
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from lmms_eval.api.instance import Instance
+from lmms_eval.api.task import Task
+from lmms_eval.utils import create_iterator
+from loguru import logger
+
+from lmms_patch.errors import CannotWrapError, OptionError, PatchError
+from lmms_patch.harness import compat
+from lmms_patch.harness.aggregate import Aggregations, PatchItem, single_item
+from lmms_patch.harness.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
+from lmms_patch.harness.judge import calls_judge
+from lmms_patch.harness.refuse import refuse
+from lmms_patch.records import SCHEMA, SampleRecord, ScoredView, best_cell
+from lmms_patch.scoring import scalar
+from lmms_patch.spec import KINDS, Options, WrapSpec
+from lmms_patch.views import View, views_of
+
+OUTPUT_TYPES = ("generate_until", "multiple_choice")
+_DOCS_TO_LOOK_AT = 16
+
+
+class WrappedTask(Task):
+    """A task of the harness whose every doc is asked in several views.
+
+    It owns its base and shares the base's config object, under a name of its own. What it does not
+    answer itself reaches the base (``compat.OVERRIDDEN`` and ``compat.DELEGATED`` say which).
+    """
+
+    def __init__(self, base: Task, spec: WrapSpec) -> None:
+        """
+        Args:
+            base: the native task object, loaded by the harness for the model at hand.
+            spec: what to make of it; the base's inline profile gives what the spec leaves open.
+
+        Raises:
+            CannotWrapError: the base cannot be shown in views, or its scorer calls a judge.
+            OptionError: the base's inline profile is wrong.
+        """
+        self._base = base
+        self._chat = hasattr(base, "doc_to_messages")
+        self.spec = _with_inline_profile(spec, base)
+        self._check_base()
+        self._rename()
+        self._views = views_of(self.spec)
+        self._instances: list[Instance] | None = None
+        self._predict_only = False
+        self._filter_error: str | None = None
+        self.args: Any = None
+        split = base.config.test_split if base.has_test_docs() else base.config.validation_split
+        options = self.spec.options
+        cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed)
+        self._table = VariantDocs(base.eval_docs, base, self._views, cutting)
+        self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
+        self._aggregations: Aggregations | None = None
+
+    # --- what cannot be wrapped ---------------------------------------------------------------
+
+    def _check_base(self) -> None:
+        name, output_type = self._base.config.task, self._base.OUTPUT_TYPE or self._base.config.output_type
+        if output_type not in OUTPUT_TYPES:
+            raise CannotWrapError(f"{self.spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}")
+        if self._chat and output_type == "multiple_choice":
+            raise CannotWrapError(
+                f"{self.spec.name}: {name} is multiple_choice (log-likelihoods), and the chat model {self._base.model_name} cannot give any; "
+                "use a model with a simple adapter, or --force_simple where the model has one"
+            )
+        if (self._base.config.repeats or 1) > 1:
+            raise CannotWrapError(_no_repeats(self.spec.name))
+        if not self.spec.options.allow_judge and (judge := calls_judge(self._base)):
+            raise CannotWrapError(judge_refusal(self.spec, judge))
+
+    def _rename(self) -> None:
+        """One config object for both, under the wrapped name; copied first where the class holds it."""
+        config = self._base.config
+        if getattr(type(self._base), "CONFIG", None) is config:
+            config = copy.copy(config)
+            self._base._config = config
+        self._config = config
+        config.task = self.spec.name
+        if config.task_alias:
+            config.task_alias = f"{config.task_alias}_{self.spec.suffix}"
+
+    # --- what is handed to the base -----------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_base":
+            raise AttributeError(name)
+        return getattr(self._base, name)
+
+    @property
+    def VERSION(self) -> Any:  # noqa: N802 - the host's name
+        return self._base.VERSION
+
+    @property
+    def OUTPUT_TYPE(self) -> Any:  # noqa: N802 - the host's name
+        return self._base.OUTPUT_TYPE
+
+    @property
+    def DATASET_PATH(self) -> Any:  # noqa: N802 - the host's name
+        return self._base.DATASET_PATH
+
+    @property
+    def DATASET_NAME(self) -> Any:  # noqa: N802 - the host's name
+        return self._base.DATASET_NAME
+
+    @property
+    def _filters(self) -> Any:
+        """The base's own pipelines; the host may put one more step in front of each."""
+        return self._base._filters
+
+    def download(self, *args: Any, **kwargs: Any) -> None:
+        self._base.download(*args, **kwargs)
+
+    def has_training_docs(self) -> Any:
+        return self._base.has_training_docs()
+
+    def has_validation_docs(self) -> Any:
+        return self._base.has_validation_docs()
+
+    def has_test_docs(self) -> Any:
+        return self._base.has_test_docs()
+
+    def training_docs(self) -> Any:
+        return self._base.training_docs()
+
+    def fewshot_docs(self) -> Any:
+        return self._base.fewshot_docs()
+
+    def fewshot_examples(self, k: int, rnd: random.Random) -> Any:
+        return self._base.fewshot_examples(k, rnd)
+
+    def fewshot_context(self, *args: Any, **kwargs: Any) -> Any:
+        return self._base.fewshot_context(*args, **kwargs)
+
+    def doc_to_text(self, doc: Any) -> Any:
+        return self._base.doc_to_text(doc)
+
+    def doc_to_target(self, doc: Any) -> Any:
+        return self._base.doc_to_target(doc)
+
+    def doc_to_decontamination_query(self, doc: Any) -> Any:
+        return self._base.doc_to_decontamination_query(doc)
+
+    def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Any:
+        return self._base.construct_requests(doc_id, ctx, **kwargs)
+
+    def count_bytes(self, doc: Any) -> Any:
+        return self._base.count_bytes(doc)
+
+    def set_fewshot_seed(self, seed: int | None = None) -> None:
+        self._base.set_fewshot_seed(seed)
+
+    # --- settings -----------------------------------------------------------------------------
+
+    @property
+    def task_name(self) -> str:
+        return self.spec.name
+
+    def set_config(self, key: str, value: Any, update: bool = False) -> None:
+        """As the host's; ``repeats`` above 1 is refused: views would be read as repeats."""
+        if key == "repeats" and value != 1:
+            refuse(CannotWrapError(_no_repeats(self.spec.name)))
+        self._base.set_config(key, value, update)
+
+    def dump_config(self) -> dict[str, Any]:
+        """The base's config, and under ``lmms_patch`` everything that changes a view or the index."""
+        described = {"schema": SCHEMA, **self.spec.described(), "metric": self.primary}
+        return {**self._base.dump_config(), "lmms_patch": described}
+
+    def override_metric(self, metric_name: str) -> None:
+        """``--predict_only``: only answers are kept, nothing is scored."""
+        self._predict_only = True
+        self._base.override_metric(metric_name)
+        self._aggregations = None
+
+    # --- docs ---------------------------------------------------------------------------------
+
+    @property
+    def dataset(self) -> Mapping[str, Any]:
+        """What adapters index by split and doc id: the eval split is the table of all views."""
+        return self._dataset
+
+    @property
+    def eval_docs(self) -> Any:
+        return TaggedDocs(self._base.eval_docs)
+
+    @property
+    def eval_docs_no_media(self) -> Any:
+        return TaggedDocs(getattr(self._base, "eval_docs_no_media", self._base.eval_docs))
+
+    def test_docs(self) -> Any:
+        return TaggedDocs(self._base.test_docs()) if self.has_test_docs() else None
+
+    def validation_docs(self) -> Any:
+        return TaggedDocs(self._base.validation_docs()) if self.has_validation_docs() else None
+
+    def doc_iterator(self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, offset: int = 0) -> Iterator[Any]:
+        return create_iterator(
+            enumerate(self.eval_docs), rank=int(rank), limit=int(limit) if limit else None, world_size=int(world_size), offset=offset
+        )
+
+    # --- requests -----------------------------------------------------------------------------
+
+    def build_all_requests(self, **kwargs: Any) -> None:
+        """The base's own requests, each asked once per view.
+
+        Ends the run where the first docs hold what is not an image, before the first request.
+        """
+        if kwargs.get("cache_requests"):
+            logger.warning(f"{self.spec.name}: --cache_requests is ignored: its key does not know the views")
+        self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
+        native = _by_doc(self._base._instances or [])
+        self._base._instances = None
+        try:
+            self._look_at_first_docs(list(native))
+            self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
+        except PatchError as error:
+            refuse(error)
+        if self.spec.options.allow_judge and calls_judge(self._base):
+            docs = len(native)
+            logger.warning(f"{self.spec.name}: the judge is called for {docs} docs x {len(self._views)} views = {docs * len(self._views)} answers")
+
+    def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:
+        """Refuse what only the data shows: the first doc that shows anything decides."""
+        for doc_id in doc_ids[:_DOCS_TO_LOOK_AT]:
+            try:
+                if not isinstance(row := self._table.row(doc_id), Mapping):
+                    raise CannotWrapError(f"its docs are {type(row).__name__}, not rows with named fields")
+                if self._table.sizes(doc_id):
+                    return
+            except PatchError as error:
+                raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {error}") from None
+
+    def _clones(self, native: Sequence[Instance]) -> list[Instance]:
+        """The requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
+        return [self._clone(inst, view, choice, len(native)) for view in range(len(self._views)) for choice, inst in enumerate(native)]
+
+    def _clone(self, native: Instance, view: int, choice: int, choices: int) -> Instance:
+        doc_id = native.doc_id
+        shown = self.doc_to_messages if self._chat else self.doc_to_visual
+        place = 1 if self._chat else 2
+        arguments = list(native.arguments)
+        if len(arguments) < 6 or arguments[3] != doc_id or not callable(arguments[place]):
+            raise CannotWrapError(f"{self.spec.name}: {self.spec.base} builds its requests in a form that lmms-patch does not know")
+        arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
+        arguments = [copy.deepcopy(a) if isinstance(a, dict) else a for a in arguments]
+        if self._views[view].kind == "blind" and isinstance(arguments[0], str):
+            arguments[0] = without_placeholders(arguments[0])
+        metadata = {**native.metadata, "doc_id": doc_id, "task": self.spec.name, "repeats": 1, "view": view, "choice": choice}
+        return Instance(request_type=native.request_type, arguments=tuple(arguments), idx=view * choices + choice, metadata=metadata)
+
+    def doc_to_visual(self, doc: Any) -> list[Any]:
+        """The view's images, of whichever wrapped task the doc belongs to."""
+        table, doc = self._owner(doc)
+        try:
+            return table.visuals(doc)
+        except PatchError as error:
+            refuse(CannotWrapError(f"{self.spec.name}, doc {doc.doc_id}: {error}"))
+
+    def doc_to_messages(self, doc: Any) -> list[dict[str, Any]]:
+        """The view's messages, of whichever wrapped task the doc belongs to."""
+        table, doc = self._owner(doc)
+        try:
+            return _without_placeholders(table.messages(doc)) if self.spec.kind == "blind" else table.messages(doc)
+        except PatchError as error:
+            refuse(CannotWrapError(f"{self.spec.name}, doc {doc.doc_id}: {error}"))
+
+    def _owner(self, doc: Any) -> tuple[VariantDocs, TaggedDoc]:
+        if not isinstance(doc, TaggedDoc) or doc.table is None:
+            unknown = "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
+            refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
+        return doc.table, doc
+
+    # --- scoring ------------------------------------------------------------------------------
+
+    def apply_filters(self) -> None:
+        """The base's filters, once per view and choice, with the docs of exactly those answers.
+
+        Filters pair answers and docs by position; a filter that fails is reported with its cause,
+        and the raw answers are kept.
+        """
+        self._filter_error = None
+        silent = [inst for inst in self._instances or [] if not inst.resps]
+        for inst in silent:
+            inst.resps = [""]
+        if silent:
+            self._filter_error = f"the model gave no answer to {len(silent)} of {len(self._instances or [])} requests"
+        rows = self.eval_docs_no_media
+        groups: dict[tuple[Any, Any], list[Instance]] = {}
+        for inst in self._instances or []:
+            groups.setdefault((inst.metadata["view"], inst.metadata["choice"]), []).append(inst)
+        for ensemble in self._filters:
+            for group in groups.values():
+                docs = _Rows(rows, self._base.eval_docs, [inst.doc_id for inst in group])
+                try:
+                    ensemble.apply(group, docs)
+                except Exception as error:
+                    self._filter_error = f"filter {ensemble.name!r}: {_cause(error)}"
+                    for inst in group:
+                        inst.filtered_resps[ensemble.name] = inst.resps[0]
+
+    def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
+        """Score every view of a doc with the base's own scorer.
+
+        Args:
+            doc: a row that knows its number (from ``eval_docs`` or ``eval_docs_no_media``).
+            results: the filtered answers, view by view, each with all choices.
+
+        Returns:
+            ``patch`` first; then each native item of the full view; then for each grid the native
+            item of the best cell; and None for the index metrics, which are not per doc.
+        """
+        if not isinstance(doc, TaggedDoc):
+            raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
+        if len(results) % len(self._views):
+            raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(self._views)} views of doc {doc.doc_id}")
+        size = len(results) // len(self._views)
+        with contextlib.nullcontext() if self.spec.options.allow_judge else _one_doc:
+            scored = [self._score(doc, view, results[i * size : (i + 1) * size], kwargs) for i, view in enumerate(self._views)]
+        excluded = {n: why for n in self.spec.grids if (why := self._table.why_unusable(doc.doc_id, n))}
+        best = {n: found for n in self._cell_grids() if n not in excluded and (found := self._best(scored, n, self._primary_of(scored))) is not None}
+        sizes = () if self.spec.kind == "blind" else self._table.sizes(doc.doc_id)
+        record = SampleRecord(self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, self._fields(doc))
+        return self._metrics_of(record)
+
+    def _score(self, doc: Any, view: View, answers: Sequence[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+        if self._predict_only:
+            return ScoredView(view)
+        if self._filter_error:
+            return ScoredView(view, error=self._filter_error)
+        try:
+            with contextlib.nullcontext() if view == self._views[0] else _own_stream(f"{doc.doc_id}/{view}"):
+                items = self._scorer()(dict(doc), list(answers), **kwargs)
+            if not isinstance(items, Mapping):
+                raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
+            items = {m: item for m, item in items.items() if m in self.aggregations.native}
+            return ScoredView(view, items, self._scores(items))
+        except Exception as error:
+            return ScoredView(view, error=_cause(error))
+
+    def _scorer(self) -> Callable[..., Any]:
+        """The base's ``process_results``; without the host's retries, unless it calls a judge that may be busy."""
+        method = self._base.process_results
+        plain = compat.without_retries(method)
+        if plain is method or self.spec.options.allow_judge:
+            return method
+        return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
+
+    def _scores(self, items: Mapping[str, Any]) -> dict[str, float | None]:
+        options = self.spec.options
+        keys = [key for key in (options.score, self._config.score_key, "score") if key]
+        out = {m: scalar(item, keys) for m, item in items.items()}
+        primary = self._primary_among(items)
+        if primary is not None and out[primary] is None and KINDS[self.spec.kind].per_cell:
+            out[primary] = scalar(items[primary], keys, single_item(self.aggregations.native[primary], lambda: self.args))
+            if out[primary] is None and not _says_unscored(items[primary], keys):
+                raise OptionError(
+                    f"an item of metric {primary!r} has no scalar; set 'score' to the key of the item that holds it "
+                    "(metadata: {lmms_patch: {score: KEY}} in the task file)"
+                )
+        return out
+
+    def _best(self, scored: Sequence[ScoredView], n: int, metric: str | None) -> int | None:
+        """Index of the best cell; of the cell that hurts most when hidden, for ``occlude``."""
+        if metric is None:
+            return None
+        higher = self.aggregations.higher.get(metric, True)
+        return best_cell(scored, n, metric, higher if KINDS[self.spec.kind].index else not higher)
+
+    def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
+        """The dict that ``process_results`` returns; see there."""
+        items = dict(record.views[0].items)
+        chosen = {} if self._predict_only else self._chosen(record)
+        out: dict[str, Any] = {"patch": PatchItem(record.to_json(), items, chosen)}
+        if self._predict_only:
+            return {**out, **dict.fromkeys(self.aggregations.native)}
+        index = KINDS[self.spec.kind].index
+        out |= items
+        out |= chosen if index else dict.fromkeys(f"{m}_{self.aggregations.best_name(n)}" for n in self._cell_grids() for m in items)
+        if index:
+            out |= dict.fromkeys(name for n in self.spec.grids for name in (f"{index}{n}", f"gap{n}"))
+        return out
+
+    def _chosen(self, record: SampleRecord) -> dict[str, Any]:
+        """The native item that the doc keeps for each metric and grid, by the name of the metric over them.
+
+        Each metric chooses by its own scalar; one that has none follows the primary metric's choice.
+        """
+        out: dict[str, Any] = {}
+        for n in self._cell_grids():
+            for m in record.views[0].items if n not in record.excluded else ():
+                place = self._best(record.views, n, m)
+                place = record.best.get(n) if place is None else place
+                if place is not None and m in record.views[place].items:
+                    out[f"{m}_{self.aggregations.best_name(n)}"] = record.views[place].items[m]
+        return out
+
+    def _cell_grids(self) -> tuple[int, ...]:
+        return self.spec.grids if KINDS[self.spec.kind].per_cell and not self._predict_only else ()
+
+    def _fields(self, doc: Mapping[str, Any]) -> dict[str, Any]:
+        options = self.spec.options
+        named = {key: getattr(options, key) for key in ("cluster", "group", "category", "choices")}
+        return {key: doc.get(field) for key, field in named.items() if field}
+
+    # --- metrics ------------------------------------------------------------------------------
+
+    @property
+    def primary(self) -> str:
+        """The metric that the index is built on: the option's, else the only one, else the first."""
+        return self.aggregations.primary
+
+    def _primary_of(self, scored: Sequence[ScoredView]) -> str | None:
+        return next((found for view in scored if (found := self._primary_among(view.items)) is not None), None)
+
+    def _primary_among(self, items: Mapping[str, Any]) -> str | None:
+        """The primary metric, or the first one that a doc without it has (MME's two halves)."""
+        return self.primary if self.primary in items else next((m for m in self.aggregations.native if m in items), None)
+
+    @property
+    def aggregations(self) -> Aggregations:
+        if self._aggregations is None:
+            native = dict(self._base.aggregation())
+            primary = self._choose_primary(list(native))
+            self._aggregations = Aggregations(self.spec, native, dict(self._base.higher_is_better()), primary, lambda: self.args)
+        return self._aggregations
+
+    def _choose_primary(self, native: list[str]) -> str:
+        wanted = self.spec.options.metric
+        if not native:
+            raise CannotWrapError(f"{self.spec.name}: {self.spec.base} reports no metric")
+        if wanted is not None and not self._predict_only:
+            if wanted not in native:
+                raise OptionError(f"{self.spec.name}: {self.spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
+            return wanted
+        if len(native) > 1 and KINDS[self.spec.kind].per_cell:
+            logger.warning(
+                f"{self.spec.name}: {len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
+            )
+        return native[0]
+
+    def aggregation(self) -> dict[str, Any]:
+        functions = self.aggregations.functions()
+        return {"patch": functions["patch"], **self._base.aggregation()} if self._predict_only else functions
+
+    def higher_is_better(self) -> dict[str, Any]:
+        return self.aggregations.higher_is_better()
+
+    def __repr__(self) -> str:
+        return f"WrappedTask({self.spec.name}: {len(self._views)} views of {self._base!r})"
+
+
+def _with_inline_profile(spec: WrapSpec, base: Task) -> WrapSpec:
+    """The spec, with the options of ``metadata: {lmms_patch: {...}}`` of the base where it has none of its own."""
+    metadata = base.config.metadata
+    inline = metadata.get("lmms_patch") if isinstance(metadata, dict) else None
+    if inline is None:
+        return spec
+    where = f"metadata.lmms_patch of {base.config.task}"
+    if not isinstance(inline, Mapping):
+        raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
+    return dataclasses.replace(spec, options=spec.options.over(Options.from_mapping(inline, where)))
+
+
+def judge_refusal(spec: WrapSpec, judge: str) -> str:
+    """The line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
+    views = len(views_of(spec))
+    return (
+        f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {views} times per doc when wrapped; "
+        f"to allow it, put this in a YAML file of an --include_path folder: "
+        f"{{task: my_{spec.suffix}, class: !function lmms_patch.Wrap, base: {spec.base}, kind: {spec.kind}, "
+        f"grids: {list(spec.grids)}, allow_judge: true}}"
+    )
+
+
+def _no_repeats(name: str) -> str:
+    return f"{name}: --repeats above 1 is not possible (views would be read as repeats); run it several times instead"
+
+
+def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
+    out: dict[int, list[Instance]] = {}
+    for inst in instances:
+        out.setdefault(inst.doc_id, []).append(inst)
+    return out
+
+
+def without_placeholders(text: str) -> str:
+    """The prompt without ``<image>`` marks: adapters would look for as many images."""
+    return text.replace("<image>\n", "").replace("<image>", "")
+
+
+def _without_placeholders(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for message in messages:
+        if isinstance(message.get("content"), list):
+            message["content"] = [
+                {**part, "text": without_placeholders(part["text"])} if isinstance(part, Mapping) and isinstance(part.get("text"), str) else part
+                for part in message["content"]
+            ]
+    return messages
+
+
+def _cause(error: BaseException) -> str:
+    """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
+    attempt = getattr(error, "last_attempt", None)
+    inner = attempt.exception() if attempt is not None else None
+    error = inner or error
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _says_unscored(item: Any, keys: Sequence[str]) -> bool:
+    """Whether the scorer itself gave no score to this item: None, NaN, or a key that holds one."""
+    if isinstance(item, Mapping):
+        return any(key in item for key in keys)
+    return item is None or isinstance(item, float)
+
+
+_one_doc = threading.Lock()
+"""Scorers share the process's random generators: one doc at a time, so that draws can be told apart."""
+
+
+@contextlib.contextmanager
+def _own_stream(seed: str) -> Iterator[None]:
+    """Give a scorer that draws (some guess where they cannot parse an answer) a stream of its own.
+
+    The process's generators are as before afterwards, so that the first view of each doc draws
+    what the base task would have drawn.
+    """
+    state, numpy_state = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(zlib.crc32(seed.encode()))
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numpy_state)
+
+
+class _Rows:
+    """The docs of some answers, for filters: without media, until one asks for a field that needs it."""
+
+    def __init__(self, rows: Any, with_media: Any, doc_ids: list[Any]) -> None:
+        self._rows, self._with_media, self._doc_ids = rows, with_media, doc_ids
+
+    def __len__(self) -> int:
+        return len(self._doc_ids)
+
+    def __getitem__(self, place: int) -> Any:
+        return self._row(self._doc_ids[place])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._row(doc_id) for doc_id in self._doc_ids)
+
+    def _row(self, doc_id: int) -> Any:
+        row = self._rows[doc_id]
+        return _LazyRow(row, self._with_media, doc_id) if isinstance(row, Mapping) else row
+
+
+class _LazyRow(dict):  # type: ignore[type-arg]
+    """A row that fetches its media when a field is asked that it lacks."""
+
+    def __init__(self, row: Mapping[str, Any], with_media: Any, doc_id: int) -> None:
+        super().__init__(row)
+        self._with_media, self._doc_id = with_media, doc_id
+
+    def __missing__(self, key: str) -> Any:
+        return self._with_media[self._doc_id][key]

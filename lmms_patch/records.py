@@ -1,0 +1,196 @@
+"""What a run leaves for each doc: the ``patch`` object of a sample-log line, schema version 1.
+
+The schema is written down in docs/records.md. This module makes the object from scored views, and
+reads it back from a finished run's files; it needs neither the model, the dataset nor lmms_eval.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lmms_patch.errors import RecordError
+from lmms_patch.scoring import Scalar, best, plain
+from lmms_patch.spec import WrapSpec
+from lmms_patch.views import Size, View
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class ScoredView:
+    """One view of a doc, scored by the base task.
+
+    Attributes:
+        view: which view.
+        items: native item of each metric, as the base's ``process_results`` returned it.
+        scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
+        error: the scorer's exception, in one line; None where it scored.
+    """
+
+    view: View
+    items: Mapping[str, Any] = field(default_factory=dict)
+    scores: Mapping[str, Scalar] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class SampleRecord:
+    """All views of one doc.
+
+    Attributes:
+        task: the wrapped task's name.
+        spec: what was asked.
+        doc_id: the doc's row in the base task's eval split.
+        sizes: width and height in pixels of each image of the doc.
+        views: the scored views, in request order.
+        best: for each grid, the index into ``views`` of the best cell for the primary metric; only
+            grids on which the doc is used.
+        excluded: for each grid on which the doc is not used, the reason.
+        fields: values of the doc fields that the options name (cluster, group, category, choices).
+    """
+
+    task: str
+    spec: WrapSpec
+    doc_id: int
+    sizes: tuple[Size, ...]
+    views: tuple[ScoredView, ...]
+    best: Mapping[int, int]
+    excluded: Mapping[int, str]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``patch`` object, in plain JSON types (docs/records.md)."""
+        return {
+            "schema": SCHEMA,
+            "task": self.task,
+            "base": self.spec.base,
+            "kind": self.spec.kind,
+            "grids": list(self.spec.grids),
+            "doc_id": int(self.doc_id),
+            "image_sizes": [list(size) for size in self.sizes],
+            "views": [_view_json(view, self.sizes) for view in self.views],
+            "best": {str(n): index for n, index in self.best.items()},
+            "excluded": {str(n): reason for n, reason in self.excluded.items()},
+            **({"fields": plain(self.fields)} if self.fields else {}),
+        }
+
+
+def _view_json(scored: ScoredView, sizes: Sequence[Size]) -> dict[str, Any]:
+    view = scored.view
+    out: dict[str, Any] = {"kind": view.kind}
+    if view.n:
+        out["n"] = view.n
+    if view.cell is not None:
+        out |= {"cell": view.cell, "row": view.row, "col": view.col, "boxes": [list(view.box(size) or ()) for size in sizes]}
+    out |= {"scores": plain(scored.scores), "items": plain(scored.items)}
+    if scored.error is not None:
+        out["error"] = scored.error
+    return out
+
+
+def cells_of(views: Sequence[View], n: int) -> list[int]:
+    """The indices of the per-cell views of grid n, in cell order."""
+    return [i for i, view in enumerate(views) if view.cell is not None and view.n == n]
+
+
+def best_cell(views: Sequence[ScoredView], n: int, metric: str, higher_is_better: bool = True) -> int | None:
+    """The index into ``views`` of the best cell of grid n for a metric; ties go to the lowest cell.
+
+    Returns:
+        None where no cell is scored.
+    """
+    cells = cells_of([v.view for v in views], n)
+    place = best([views[i].scores.get(metric) for i in cells], higher_is_better)
+    return None if place is None else cells[place]
+
+
+# --- reading a finished run -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """One wrapped task of a finished run.
+
+    Attributes:
+        task: its name.
+        described: what was wrapped and how (``WrapSpec.described``, plus the primary metric).
+        metrics: aggregated metrics by name (filter left out), null where not defined.
+        filter: the name of the harness's filter pipeline.
+    """
+
+    task: str
+    described: Mapping[str, Any]
+    metrics: Mapping[str, float | None]
+    filter: str
+
+
+def results_files(folder: Path) -> list[Path]:
+    """The harness's results files under a folder, oldest first.
+
+    Raises:
+        RecordError: there is none.
+    """
+    files = sorted(Path(folder).rglob("*_results.json"), key=lambda path: path.name)
+    if not files:
+        raise RecordError(f"{folder}: no *_results.json here; give the folder that was --output_path of a run")
+    return files
+
+
+def read_results(path: Path) -> list[TaskResult]:
+    """The wrapped tasks of one results file, in its order.
+
+    Raises:
+        RecordError: the file is truncated or not a results file of lmms-eval.
+    """
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        configs, results = data["configs"], data["results"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"{path}: not a whole results file of lmms-eval ({type(error).__name__}: {error})") from None
+    out = []
+    for task, config in configs.items():
+        described = config.get("lmms_patch") if isinstance(config, dict) else None
+        if not isinstance(described, dict) or task not in results:
+            continue
+        _check_schema(described.get("schema"), path)
+        for name, metrics in _by_filter(results[task]).items():
+            out.append(TaskResult(task, described, metrics, name))
+    return out
+
+
+def _by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+    out: dict[str, dict[str, float | None]] = {}
+    for key, value in results.items():
+        metric, comma, name = key.partition(",")
+        if comma and "_stderr" not in metric:
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            out.setdefault(name, {})[metric] = float(value) if is_number else None
+    return out
+
+
+def _check_schema(schema: Any, where: object) -> None:
+    if schema != SCHEMA:
+        raise RecordError(f"{where}: records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
+
+
+def read_samples(path: Path) -> Iterator[dict[str, Any]]:
+    """The ``patch`` objects of a sample log, in file order.
+
+    Raises:
+        RecordError: a line that is cut or has no ``patch``, or records of an unknown schema.
+    """
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            where = f"{path}, line {number}"
+            try:
+                record = json.loads(line)["patch"]
+            except ValueError:
+                raise RecordError(f"{where}: cut or not JSON; the run did not finish writing this file") from None
+            except (KeyError, TypeError):
+                raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task") from None
+            _check_schema(record.get("schema") if isinstance(record, dict) else None, where)
+            yield record

@@ -1,0 +1,75 @@
+"""The scalar of a native item, and the best view of a doc. Pure."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Scalar = float | None
+"""A score on the metric's own scale, or None where the item is unscored."""
+
+
+def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], Any] | None = None) -> Scalar:
+    """The scalar of one native item (DESIGN §6): a number, one of its keys, or M on the single item.
+
+    Args:
+        item: what the native ``process_results`` returned for one metric.
+        keys: the keys to look for in a dict item, in order.
+        single: the native aggregation of a list of one item, tried last.
+
+    Returns:
+        The scalar, or None where nothing gives a finite number: unscored, never zero.
+    """
+    value = _number(item)
+    if value is None and isinstance(item, Mapping):
+        value = next((v for v in (_number(item.get(key)) for key in keys) if v is not None), None)
+    if value is None and single is not None and item is not None:
+        value = _number(single(item))
+    return value
+
+
+def _number(value: Any) -> Scalar:
+    """A finite number as a float, else None. NumPy scalars and booleans count as numbers."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if not isinstance(value, numbers.Real):
+        return None
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
+    """The index of the best score; ties go to the lowest index; unscored ones never win.
+
+    Returns:
+        The index, or None where all are unscored.
+
+    >>> best([0.0, 1.0, 1.0, None])
+    1
+    """
+    scored = [(s if higher_is_better else -s, -i) for i, s in enumerate(scores) if s is not None]
+    return -max(scored)[1] if scored else None
+
+
+def plain(value: Any) -> Any:
+    """The value in plain JSON types: NumPy scalars unwrapped, tuples and sets as lists, NaN as null.
+
+    Dict keys become strings; anything else that JSON lacks becomes its ``str``.
+    """
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(v) for v in value), key=str)
+    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)

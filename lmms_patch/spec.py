@@ -1,0 +1,234 @@
+"""``"gqa_rci3"`` -> ``WrapSpec(base="gqa", kind="rci", grids=(3,))``. Pure: no harness, no image.
+
+The grammar of wrapped names is one table, ``KINDS``; a new kind of view is a new row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lmms_patch.errors import OptionError, UnknownNameError
+
+MIN_GRID, MAX_GRID = 2, 9
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row of the grammar.
+
+    Attributes:
+        name: the suffix, as in ``gqa_<name>3``.
+        grid: whether a grid size follows the suffix: it must, it may (else ``default_grids``), or it cannot.
+        default_grids: the grids of a name without a number.
+        full: whether the full image is asked too (view 0).
+        view: the kind of the other views: one per cell, or one per doc.
+        per_cell: whether there is one view per cell (n² of them) rather than one.
+        index: the name under which 1 − MPP/FIP is reported, if it is.
+        summary: what it shows, in a few words (for ``lmms-patch tasks`` and the documentation).
+    """
+
+    name: str
+    grid: Literal["required", "optional", "none"]
+    view: str
+    full: bool
+    per_cell: bool
+    summary: str
+    default_grids: tuple[int, ...] = ()
+    index: str | None = None
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("rci", "optional", "cell", True, True, "full image and each cell: RCI, a property of the benchmark", (2, 3), "rci"),
+        Kind("pcri", "optional", "cell", True, True, "the same numbers as rci, read as a property of the model", (2, 3), "pcri"),
+        Kind("blind", "none", "blind", False, False, "no image at all"),
+        Kind("blank", "none", "blank", False, False, "a uniform grey image of the same size"),
+        Kind("shuffle", "required", "shuffle", False, False, "cells permuted: local cues kept, layout destroyed"),
+        Kind("occlude", "required", "occlude", True, True, "full image, and one cell greyed at a time"),
+    )
+}
+
+_SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(KINDS)})(?P<n>\d*)$")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a task file or a base task's inline profile may set. Every default serves.
+
+    Attributes:
+        metric: the primary metric, which the index is built on. Default: the only one, else the first.
+        score: the key of a native item that holds its scalar. Default: the item itself if it is a
+            number, else its ``score``, else the native aggregation of that one item.
+        chance: a documented chance floor (fraction, on the metric's own scale).
+        cluster, group, category, choices: names of doc fields, copied into the record of each doc.
+        images: cut every image of a doc, or only the first (the others stay whole).
+        min_side: a cell side below this many pixels makes a doc unusable for that grid.
+        min_cell: upsample cells whose shorter side is below this many pixels (bicubic). 0: never.
+        allow_judge: run tasks whose scorer calls a judge model, once per view.
+        seed: seed of the permutations of ``shuffle``.
+    """
+
+    metric: str | None = None
+    score: str | None = None
+    chance: float | None = None
+    cluster: str | None = None
+    group: str | None = None
+    category: str | None = None
+    choices: str | None = None
+    images: str = "all"
+    min_side: int = 1
+    min_cell: int = 0
+    allow_judge: bool = False
+    seed: int = 0
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], where: str) -> Options:
+        """Options from a task file; ``where`` names that file in errors.
+
+        Raises:
+            OptionError: an unknown key, or a value that is not allowed.
+        """
+        known = {f.name: f for f in dataclasses.fields(cls)}
+        for key, value in mapping.items():
+            if key not in known:
+                raise OptionError(f"{where}: unknown option {key!r}; allowed: {', '.join(known)}")
+            _check_option(key, value, where)
+        return cls(**mapping)
+
+    def over(self, base: Options) -> Options:
+        """These options where they differ from the defaults, else those of ``base``."""
+        default = Options()
+        changed = {k: v for k, v in dataclasses.asdict(self).items() if v != getattr(default, k)}
+        return dataclasses.replace(base, **changed)
+
+    def changed(self) -> dict[str, Any]:
+        """Only the options that differ from the defaults, for logs."""
+        default = Options()
+        return {k: v for k, v in dataclasses.asdict(self).items() if v != getattr(default, k)}
+
+
+_TEXT = ("metric", "score", "cluster", "group", "category", "choices")
+
+
+def _check_option(key: str, value: Any, where: str) -> None:
+    if key in _TEXT and not (value is None or (isinstance(value, str) and value)):
+        raise OptionError(f"{where}: {key} must be a name, not {value!r}")
+    if key == "chance" and not (value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))):
+        raise OptionError(f"{where}: chance must be a number on the metric's own scale, not {value!r}")
+    if key == "images" and value not in ("all", "first"):
+        raise OptionError(f"{where}: images must be 'all' or 'first', not {value!r}")
+    if key in ("min_side", "min_cell", "seed"):
+        low = 1 if key == "min_side" else 0
+        if not isinstance(value, int) or isinstance(value, bool) or value < low:
+            raise OptionError(f"{where}: {key} must be a whole number of at least {low}, not {value!r}")
+    if key == "allow_judge" and not isinstance(value, bool):
+        raise OptionError(f"{where}: allow_judge must be true or false, not {value!r}")
+
+
+@dataclass(frozen=True)
+class WrapSpec:
+    """What to make of a base task.
+
+    Attributes:
+        base: a task, group or tag that the harness knows.
+        kind: a key of ``KINDS``.
+        grids: grid sizes n, ascending, each 2..9; empty for kinds without a grid.
+        options: see ``Options``.
+        name: the name of the wrapped task; by default it is made of the parts.
+    """
+
+    base: str
+    kind: str
+    grids: tuple[int, ...] = ()
+    options: Options = field(default_factory=Options)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", f"{self.base}_{self.suffix}")
+
+    @property
+    def suffix(self) -> str:
+        """The part of the name after the base: ``rci3``, ``rci``, ``blind``."""
+        kind = KINDS[self.kind]
+        bare = not self.grids or self.grids == kind.default_grids
+        return self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
+
+    def of(self, base: str, name: str = "") -> WrapSpec:
+        """The same wrapping of another base: for the members of a group."""
+        return dataclasses.replace(self, base=base, name=name or f"{base}_{self.suffix}")
+
+    def described(self) -> dict[str, Any]:
+        """The spec as plain JSON types: everything that changes a view is in it."""
+        return {"base": self.base, "kind": self.kind, "grids": list(self.grids), "options": dataclasses.asdict(self.options)}
+
+
+def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """``grids`` if they fit ``kind``, its defaults if there are none.
+
+    Raises:
+        UnknownNameError: too few, too many, or out of 2..9; says what to type.
+    """
+    row = KINDS[kind]
+    if row.grid == "none" and grids:
+        raise UnknownNameError(f"{name}: '{kind}' takes no grid size; type '..._{kind}'")
+    if row.grid == "required" and not grids:
+        raise UnknownNameError(f"{name}: '{kind}' needs a grid size {MIN_GRID} to {MAX_GRID}; type '..._{kind}3'")
+    for n in grids:
+        if not MIN_GRID <= n <= MAX_GRID:
+            raise UnknownNameError(f"{name}: grid size {n} is not possible; allowed: {MIN_GRID} to {MAX_GRID}; type '..._{kind}3'")
+    return tuple(sorted(set(grids))) or row.default_grids
+
+
+def parse(name: str) -> WrapSpec | None:
+    """Read a wrapped name.
+
+    Returns:
+        The spec, or None where the name does not end in ``_<kind>`` or ``_<kind><n>``.
+
+    Raises:
+        UnknownNameError: it ends so, but with a grid size that is not possible.
+
+    >>> spec = parse("gqa_rci3")
+    >>> spec.base, spec.kind, spec.grids
+    ('gqa', 'rci', (3,))
+    >>> parse("gqa_lite") is None
+    True
+    """
+    match = _SUFFIX.match(name)
+    if match is None:
+        return None
+    digits = match["n"]
+    if len(digits) > 1 and digits.startswith("0"):
+        raise UnknownNameError(f"{name}: write the grid size without leading zeros, {MIN_GRID} to {MAX_GRID}")
+    grids = (int(digits),) if digits else ()
+    return WrapSpec(match["base"], match["kind"], check_grids(match["kind"], grids, name), name=name)
+
+
+def from_file(config: Mapping[str, Any]) -> WrapSpec:
+    """The spec of an explicit task file (``class: !function lmms_patch.Wrap``).
+
+    Args:
+        config: the file's keys: ``task``, ``base``, ``kind``, ``grids``, and any of ``Options``.
+
+    Raises:
+        OptionError, UnknownNameError: a key that is missing, unknown, or out of range.
+    """
+    config = {k: v for k, v in config.items() if k != "class"}
+    name = config.pop("task", None)
+    where = f"task file {name!r}"
+    base, kind = config.pop("base", None), config.pop("kind", "rci")
+    if not isinstance(base, str) or not base:
+        raise OptionError(f"{where}: 'base' is missing; add the task to wrap, such as 'base: gqa'")
+    if kind not in KINDS:
+        raise OptionError(f"{where}: kind {kind!r} is not known; allowed: {', '.join(KINDS)}")
+    grids = config.pop("grids", ())
+    grids = (grids,) if isinstance(grids, int) else tuple(grids or ())
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in grids):
+        raise OptionError(f"{where}: grids must be whole numbers, such as 'grids: [3]', not {list(grids)!r}")
+    return WrapSpec(base, kind, check_grids(kind, grids, where), Options.from_mapping(config, where), name=str(name))

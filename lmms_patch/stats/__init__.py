@@ -1,0 +1,1 @@
+"""Statistics of the index. NumPy at most; neither lmms_eval nor torch."""
