@@ -7,6 +7,7 @@ wrapped task answers itself and what it hands to its base, and how each is check
 from __future__ import annotations
 
 import inspect
+import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -45,6 +46,9 @@ DELEGATED = {
     "lmms_eval_specific_kwargs", "model_specific_generation_kwargs", "model_specific_target_kwargs", "fewshot_rnd", "all_dataset",
 }  # fmt: skip
 """Public attributes of a task that reach the base through ``__getattr__``."""
+
+
+_PAIR = re.compile(r"[(\[]\s*(?:np\.float\d+\()?([-+.\w]+)\)?\s*,\s*(?:np\.)?(True|False)_?\s*[)\]]")
 
 
 def host_version() -> str:
@@ -91,3 +95,13 @@ def has_stderr(aggregation: Any) -> bool:
 def without_retries(method: Any) -> Any:
     """The function under the host's ``@retry`` (5 tries, 2 s apart, the error hidden), or the method itself."""
     return method.__wrapped__ if hasattr(method, "retry") and hasattr(method, "__wrapped__") else method
+
+
+def as_log_likelihood(response: Any) -> Any:
+    """A log-likelihood answer as the pair (loss, greedy) that the adapter gave.
+
+    lmms-eval 0.7 turns every answer that is not text into its ``str`` before scoring
+    (``unwrap_generation_output``), and its own ``multiple_choice`` scorer then fails on the string.
+    """
+    found = _PAIR.fullmatch(response) if isinstance(response, str) else None
+    return (float(found[1]), found[2] == "True") if found else response

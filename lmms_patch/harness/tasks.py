@@ -298,6 +298,9 @@ class WrappedTask(Task):
             inst.resps = [""]
         if silent:
             self._filter_error = f"the model gave no answer to {len(silent)} of {len(self._instances or [])} requests"
+        for inst in self._instances or []:
+            if inst.request_type == "loglikelihood":
+                inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
         rows = self.eval_docs_no_media
         groups: dict[tuple[Any, Any], list[Instance]] = {}
         for inst in self._instances or []:

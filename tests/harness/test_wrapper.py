@@ -1,0 +1,620 @@
+"""Each fact of DESIGN §2 that asks something of the wrapper (6 to 16), through the real evaluator, in-process."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import random
+from argparse import Namespace
+
+import numpy as np
+import pytest
+from lmms_eval.tasks import TaskManager
+
+from lmms_patch.errors import CannotWrapError, OptionError, PatchError, UnknownNameError
+from lmms_patch.harness import compat
+from lmms_patch.harness.docs import ViewId
+from lmms_patch.harness.tasks import WrappedTask
+from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
+
+UTILS = '''
+import json, os, random
+from pathlib import Path
+
+def flaky(doc, results):
+    if doc["question"].startswith("question 1"):
+        raise KeyError("no such " + "answer")
+    return {"acc": float(results[0] == doc["answer"])}
+
+def pairs(doc, results):
+    item = {"id": doc["question"], "right": results[0] == doc["answer"]}
+    return {"first": item} if int(doc["answer"]) % 2 else {"second": item}
+
+def share(items):
+    return sum(item["right"] for item in items) / len(items)
+
+def share_of_two(items):
+    assert len(items) == 2, "pairs"
+    return share(items)
+
+def guess(doc, results):
+    return {"acc": float(random.random() < 0.5), "seen": random.random()}
+
+def submit(items, args):
+    Path(args.output_path, "submission.json").write_text(json.dumps(items))
+    Path("beside.json").write_text(json.dumps(items))
+    print("written")
+    return sum(items) / len(items)
+
+def as_dict(items):
+    return {"mean": sum(items) / len(items)}
+
+def boom(items):
+    raise RuntimeError("cannot\\naggregate")
+
+def judged(doc, results):
+    from lmms_eval.llm_judge import get_server
+    return {"acc": float(callable(get_server))}
+
+def docs_filter_right(resps, docs):
+    return resps
+
+class Paired:
+    """A filter that pairs answers and docs by position, as MultiChoiceRegexFilter does."""
+    def __init__(self, **kwargs):
+        pass
+    def apply(self, resps, docs):
+        docs = list(docs)
+        assert len(resps) == len(docs), (len(resps), len(docs))
+        return [f"{doc['answer']}" if resp[0] == "copy the doc" else resp[0] for resp, doc in zip(resps, docs)]
+
+class Broken(Paired):
+    def apply(self, resps, docs):
+        raise ValueError("broken filter")
+
+def video(doc):
+    return ["clips/" + doc["question"] + ".mp4"]
+
+def choice(doc):
+    return ["0", "1", "2"][: 2 + int(doc["answer"]) % 2]
+'''
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "utils.py").write_text(UTILS)
+    return tmp_path
+
+
+def mean_of(*names):
+    return [{"metric": name, "aggregation": "mean", "higher_is_better": True} for name in names]
+
+
+def by_brightness(prompt, images):
+    """An answer that depends on the view: some cells are right, some are not."""
+    total = int(sum(np.asarray(image).sum() for image in images))
+    return str(total % 5)
+
+
+# --- requests, ids, scoring (facts 4 to 8) --------------------------------------------------------
+
+
+def test_one_scored_doc_many_requests(folder):
+    write_task(folder, "toy", rows(5))
+    model = Model(by_brightness)
+    result = run(model, "toy_rci", folder)
+    assert len(model.seen) == 5 * 14
+    assert [s["doc_id"] for s in result["samples"]["toy_rci"]] == list(range(5))
+    assert all(len(s["filtered_resps"]) == 14 for s in result["samples"]["toy_rci"])
+    assert metrics(result, "toy_rci").keys() == {"patch", "exact_match", "exact_match_mpp2", "exact_match_mpp3", "rci2", "rci3", "gap2", "gap3"}
+
+
+def test_limit_and_offset_count_docs(folder):
+    write_task(folder, "toy", rows(9))
+    result = run(Model(by_brightness), "toy_rci2", folder, limit=3, offset=4)
+    samples = result["samples"]["toy_rci2"]
+    assert [s["doc_id"] for s in samples] == [4, 5, 6]
+    assert [s["patch"]["doc_id"] for s in samples] == [4, 5, 6]
+
+
+def test_views_arrive_together_and_order_by_idx(folder):
+    write_task(folder, "toy", rows(3))
+    model = Model()
+    run(model, "toy_rci2", folder)
+    assert [doc_id for _, doc_id, _, _ in model.seen] == list(range(15))
+
+
+def test_the_id_is_a_plain_int_for_everyone_but_its_table(folder):
+    write_task(folder, "toy", rows(3), doc_to_visual=None, process_results="!function utils.guess", metric_list=mean_of("acc"), doc_to_messages=None)
+    write_task(folder, "toy", rows(3))
+    task = load(folder, "toy_rci2")
+    task.build_all_requests()
+    ids = [inst.arguments[3] for inst in task.instances]
+    assert all(isinstance(i, ViewId) for i in ids)
+    assert ids == list(range(15))
+    for cloned in (pickle.loads(pickle.dumps(ids[7])), copy.deepcopy(ids[7])):
+        assert type(cloned) is int
+        assert task.dataset["test"][cloned].view == 7 % 5
+    assert len(pickle.dumps(ids)) < 1000
+
+
+def load(folder, name, chat=False):
+    manager = TaskManager(verbosity="ERROR", include_path=str(folder), model_name="toy_model")
+    loaded = manager.load_task_or_group([name], "chat" if chat else "simple")
+    return loaded[name]
+
+
+@pytest.mark.parametrize("option", [{"min_cell": 40}, {"images": "first"}, {"min_side": 3}, {"seed": 5}])
+def test_every_option_that_changes_a_view_changes_the_cache_fingerprint(folder, option):
+    write_task(folder, "toy", rows(2))
+    write_task(folder, "other", rows(2), metadata={"lmms_patch": option})
+    plain, changed = (load(folder, f"{name}_shuffle3").dump_config()["lmms_patch"]["options"] for name in ("toy", "other"))
+    assert {k for k in plain if plain[k] != changed[k]} == set(option)
+
+
+def test_cache_requests_is_ignored_with_one_line(folder, capsys):
+    write_task(folder, "toy", rows(2))
+    run(Model(), "toy_rci2", folder, cache_requests=True)
+    assert capsys.readouterr().out.count("--cache_requests is ignored") <= 1
+
+
+# --- filters (fact 9) ---------------------------------------------------------------------------
+
+
+def test_filters_that_pair_by_position_see_the_docs_of_exactly_those_answers(folder):
+    filters = [{"name": "paired", "filter": [{"function": "!function utils.Paired"}]}]
+    write_task(folder, "toy", rows(4), filter_list=filters)
+    result = run(Model(lambda *_: "copy the doc"), "toy_rci2", folder, limit=3)
+    assert [s["filtered_resps"] for s in result["samples"]["toy_rci2"]] == [[str(i)] * 5 for i in range(3)]
+    assert result["results"]["toy_rci2"]["rci2,paired"] == 0.0
+
+
+def test_two_filters_are_two_runs_of_the_index(folder):
+    filters = [
+        {"name": "first", "filter": [{"function": "take_first"}]},
+        {"name": "copied", "filter": [{"function": "!function utils.Paired"}]},
+    ]
+    write_task(folder, "toy", rows(5), filter_list=filters)
+    result = run(Model(lambda prompt, images: "copy the doc" if images[0].size == (60, 60) else "0"), "toy_rci2", folder)
+    values = result["results"]["toy_rci2"]
+    assert values["exact_match,first"] == 0.0
+    assert values["rci2,first"] is None
+    assert values["exact_match,copied"] == 1.0
+    assert values["exact_match_mpp2,copied"] == pytest.approx(1 / 5)  # only doc 0's gold is "0"
+    assert values["rci2,copied"] == pytest.approx(0.8)
+
+
+def test_a_broken_filter_keeps_the_answers_and_names_the_cause(folder, capfd):
+    filters = [{"name": "broken", "filter": [{"function": "!function utils.Broken"}]}]
+    write_task(folder, "toy", rows(3), filter_list=filters)
+    result = run(Model(lambda *_: "1"), "toy_rci2", folder)
+    assert result["results"]["toy_rci2"]["rci2,broken"] is None
+    assert result["samples"]["toy_rci2"][0]["filtered_resps"] == ["1"] * 5
+    assert "ValueError: broken filter" in capfd.readouterr().err
+
+
+# --- scorers (facts 10 to 12) -------------------------------------------------------------------
+
+
+def test_a_raising_scorer_is_named_with_its_cause_and_is_not_retried(folder, capfd, monkeypatch):
+    write_task(folder, "toy", rows(6), process_results="!function utils.flaky", metric_list=mean_of("acc"))
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("retried"))
+    result = run(Model(lambda *_: "0"), "toy_rci2", folder)
+    errors = capfd.readouterr().err
+    assert "toy_rci2: the scorer of toy failed on 2 of 6 docs, first on doc 1: KeyError: 'no such answer'" in errors
+    assert len(result["samples"]["toy_rci2"]) == 6
+    assert result["samples"]["toy_rci2"][1]["filtered_resps"] == ["0"] * 5
+    assert result["samples"]["toy_rci2"][1]["patch"]["views"][0]["error"] == "KeyError: 'no such answer'"
+    assert metrics(result, "toy_rci2")["acc"] == pytest.approx(1 / 4)  # of the docs that could be scored
+    assert metrics(result, "toy_rci2")["rci2"] is None
+
+
+def test_docs_that_lack_a_metric_that_others_have(folder):
+    write_task(
+        folder,
+        "toy",
+        rows(4),
+        process_results="!function utils.pairs",
+        metric_list=[{"metric": m, "aggregation": "!function utils.share_of_two", "higher_is_better": True} for m in ("first", "second")],
+    )
+    write_task(folder, "single", rows(4), process_results="!function utils.pairs", metadata={"lmms_patch": {"score": "right"}},
+               metric_list=[{"metric": m, "aggregation": "!function utils.share", "higher_is_better": True} for m in ("first", "second")])  # fmt: skip
+    result = run(Model(lambda prompt, images: "1" if images[0].size != (60, 60) else "2"), "single_rci2", folder)
+    found = metrics(result, "single_rci2")
+    assert (found["first"], found["first_mpp2"], found["second"], found["second_mpp2"]) == (0.0, 0.5, 0.5, 0.0)
+    # without a scalar, and with an aggregation that asserts pairs, the error says what to set
+    result = run(Model(lambda *_: "1"), "toy_rci2", folder)
+    assert "set 'score' to the key" in result["samples"]["toy_rci2"][0]["patch"]["views"][0]["error"]
+
+
+def test_scorers_that_guess_do_not_disturb_each_other(folder):
+    """The full view draws what the base task alone would have drawn."""
+    write_task(folder, "toy", rows(30), process_results="!function utils.guess", metric_list=mean_of("acc", "seen"))
+    plain = run(Model(), "toy", folder, process_docs_parallel=1)
+    wrapped = run(Model(), "toy_rci3", folder, process_docs_parallel=1)
+    assert metrics(wrapped, "toy_rci3")["seen"] == metrics(plain, "toy")["seen"]
+    views = wrapped["samples"]["toy_rci3"][0]["patch"]["views"]
+    assert len({view["items"]["seen"] for view in views}) == 10
+    again = run(Model(), "toy_rci3", folder, process_docs_parallel=4)
+    assert again["samples"]["toy_rci3"][5]["patch"]["views"][1:] == wrapped["samples"]["toy_rci3"][5]["patch"]["views"][1:]
+
+
+def test_an_aggregation_that_writes_files_writes_only_the_full_run(folder, tmp_path_factory, monkeypatch, capfd):
+    write_task(folder, "toy", rows(5), process_results=None,
+               metric_list=[{"metric": "exact_match", "aggregation": "!function utils.submit", "higher_is_better": True}])  # fmt: skip
+    written = {}
+    for name in ("toy", "toy_rci"):
+        out = tmp_path_factory.mktemp(name)
+        monkeypatch.chdir(out)
+        run(Model(by_brightness), name, folder, cli_args=Namespace(output_path=str(out), process_with_media=False, reasoning_tags=None))
+        written[name] = {path.name: path.read_text() for path in out.iterdir()}
+        assert capfd.readouterr().out.count("written") == 1
+    assert written["toy"] == written["toy_rci"]
+    assert set(written["toy"]) == {"submission.json", "beside.json"}
+
+
+@pytest.mark.parametrize(("aggregation", "value"), [("as_dict", {"mean": 0.2}), ("boom", None)])
+def test_aggregations_that_give_no_number(folder, aggregation, value, capfd):
+    write_task(
+        folder, "toy", rows(5), metric_list=[{"metric": "exact_match", "aggregation": f"!function utils.{aggregation}", "higher_is_better": True}]
+    )
+    found = metrics(run(Model(lambda *_: "3"), "toy_rci2", folder), "toy_rci2")
+    assert found["exact_match"] == value
+    assert found["rci2"] is None
+    assert ("RuntimeError: cannot" in capfd.readouterr().err) == (value is None)
+
+
+def test_results_are_strict_json(folder):
+    write_task(folder, "toy", rows(5))
+    result = run(Model(lambda *_: "none is right"), "toy_rci", folder)
+    assert metrics(result, "toy_rci")["rci3"] is None
+    json.dumps(result["results"], allow_nan=False)
+    json.dumps([s["patch"] for s in result["samples"]["toy_rci"]], allow_nan=False)
+
+
+def test_the_native_function_itself_is_given_where_the_host_has_a_standard_error(folder):
+    write_task(folder, "toy", rows(3))
+    task = load(folder, "toy_rci2")
+    assert task.aggregation()["exact_match"] is task._base.aggregation()["exact_match"]
+
+
+# --- groups and repeats (fact 13) ---------------------------------------------------------------
+
+
+GROUP = """
+group: family
+task: [toy, other]
+aggregate_metric_list:
+  - {metric: exact_match, aggregation: mean, weight_by_size: true}
+metadata: {version: 1.0}
+"""
+
+
+def test_a_group_pools_only_what_its_list_names(folder):
+    write_task(folder, "toy", rows(4))
+    write_task(folder, "other", rows(2))
+    (folder / "family.yaml").write_text(GROUP)
+    result = run(Model(lambda *_: "1"), "family_rci2", folder)
+    assert set(result["results"]) == {"family_rci2", "toy_rci2", "other_rci2"}
+    pooled = metrics(result, "family_rci2")
+    assert pooled == {"exact_match": pytest.approx(2 / 6)}
+    assert metrics(result, "toy_rci2")["rci2"] == 0.0
+
+
+def test_a_group_and_its_wrapped_form_in_one_run(folder):
+    write_task(folder, "toy", rows(4))
+    write_task(folder, "other", rows(2))
+    (folder / "family.yaml").write_text(GROUP)
+    result = run(Model(lambda *_: "1"), "family,family_rci2", folder)
+    assert metrics(result, "family") == metrics(result, "family_rci2")
+
+
+def test_tags_and_nested_groups(folder):
+    write_task(folder, "toy", rows(2), tag=["some_tag"])
+    write_task(folder, "other", rows(2), tag=["some_tag"])
+    (folder / "outer.yaml").write_text("group: outer\ntask:\n  - group: inner\n    task: [toy]\n  - other\n")
+    assert set(run(Model(), "some_tag_blind", folder)["results"]) == {"toy_blind", "other_blind"}
+    assert set(run(Model(), "outer_rci2", folder)["results"]) >= {"outer_rci2", "inner_rci2", "toy_rci2", "other_rci2"}
+
+
+def test_repeats_are_refused(folder):
+    write_task(folder, "toy", rows(2))
+    with pytest.raises(CannotWrapError, match="--repeats above 1"):
+        run(Model(), "toy_rci2", folder, repeats=2)
+
+
+# --- loading ------------------------------------------------------------------------------------
+
+
+def test_chat_tasks_and_their_own_messages(folder):
+    (folder / "utils.py").write_text(
+        UTILS
+        + """
+def messages(doc):
+    return [{"role": "user", "content": [{"type": "text", "text": "A"}, {"type": "image", "url": doc["image"]}, {"type": "text", "text": doc["question"]}]}]
+"""
+    )
+    write_task(folder, "toy", rows(3), doc_to_messages="!function utils.messages")
+    write_task(folder, "auto", rows(3))
+    model = ChatModel(by_brightness)
+    run(model, "toy_rci2,auto_blind", folder)
+    sizes = {name: [image.size for image in images] for name, doc_id, images, _ in model.seen if doc_id == 1}
+    assert sizes == {"toy_rci2": [(30, 30)], "auto_blind": []}
+    assert {prompt for name, _, _, prompt in model.seen if name == "toy_rci2"} == {f"Aquestion {i}?" for i in range(3)}
+
+
+def test_blind_prompts_lose_the_marks_of_images(folder):
+    write_task(folder, "toy", rows(2, question=lambda i: f"<image>\nWhat is in <image 1>? {i}"))
+    for model in (Model(), ChatModel()):
+        run(model, "toy_blind", folder)
+        assert [(images, prompt) for _, _, images, prompt in model.seen] == [([], f"What is in <image 1>? {i}") for i in range(2)]
+
+
+def test_multiple_choice_scores_each_view_by_its_own_log_likelihoods(folder):
+    write_task(
+        folder,
+        "toy",
+        rows(4, answer=lambda i: i % 2),
+        output_type="multiple_choice",
+        generation_kwargs=None,
+        doc_to_choice=["zero", "one"],
+        metric_list=mean_of("acc"),
+    )
+
+    def loss(prompt, images):
+        full = images[0].size == (60, 60)
+        return 0.0 if prompt.endswith("one") == full else 1.0  # the full image says "one", cells say "zero"
+
+    result = run(Model(loss), "toy_rci2", folder)
+    assert metrics(result, "toy_rci2")["acc"] == 0.5
+    assert metrics(result, "toy_rci2")["acc_mpp2"] == 0.5
+    sample = result["samples"]["toy_rci2"][0]
+    assert len(sample["filtered_resps"]) == 5 * 2
+    assert [view["scores"]["acc"] for view in sample["patch"]["views"]] == [0.0, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_multiple_choice_on_a_chat_model_names_both(folder):
+    write_task(folder, "toy", rows(2, answer=lambda i: i % 2), output_type="multiple_choice", generation_kwargs=None,
+               doc_to_choice=["zero", "one"], metric_list=mean_of("acc"))  # fmt: skip
+    with pytest.raises(CannotWrapError) as caught:
+        load(folder, "toy_rci2", chat=True)
+    assert "toy is multiple_choice" in str(caught.value)
+    assert "toy_model" in str(caught.value)
+
+
+def test_few_shot_process_docs_and_include(folder):
+    (folder / "utils.py").write_text(UTILS + "\ndef odd(docs):\n    return docs.filter(lambda d: int(d['answer']) % 2)\n")
+    write_task(folder, "toy", rows(8), process_docs="!function utils.odd")
+    (folder / "child.yaml").write_text("include: toy.yaml\ntask: child\nmetadata: {lmms_patch: {min_cell: 32}}\n")
+    model = Model(lambda *_: "3")
+    result = run(model, "child_rci2", folder)
+    assert [s["target"] for s in result["samples"]["child_rci2"]] == ["1", "3", "5", "7"]
+    assert {images[0].size for _, doc_id, images, _ in model.seen if doc_id % 5} == {(32, 32)}
+
+
+def test_explicit_task_file(folder):
+    write_task(folder, "toy", rows(3))
+    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: pcri\ngrids: [2]\nmin_cell: 40\n")
+    model = Model(lambda *_: "1")
+    result = run(model, "mine", folder)
+    assert metrics(result, "mine")["pcri2"] == 0.0
+    assert {images[0].size for _, doc_id, images, _ in model.seen if doc_id % 5} == {(40, 40)}
+    # the same file, given by its path
+    config = {"task": "mine", "class": __import__("lmms_patch").Wrap, "base": "toy", "kind": "pcri", "grids": [2]}
+    assert metrics(run(Model(lambda *_: "1"), [config], folder), "mine")["pcri2"] == 0.0
+
+
+def test_python_class_tasks(folder):
+    (folder / "utils.py").write_text(
+        """
+from lmms_eval.api.task import ConfigurableTask
+import yaml, pathlib
+class Special(ConfigurableTask):
+    def __init__(self, config=None):
+        here = pathlib.Path(__file__).parent
+        base = yaml.safe_load((here / "toy.yaml").read_text())
+        base["dataset_kwargs"] = {"data_files": {"test": str(here / "toy.parquet")}}
+        super().__init__(config={**base, "task": "special"})
+"""
+    )
+    write_task(folder, "toy", rows(3))
+    (folder / "special.yaml").write_text("task: special\nclass: !function utils.Special\n")
+    result = run(Model(lambda *_: "1"), "special_rci2,special", folder)
+    assert metrics(result, "special_rci2")["exact_match"] == metrics(result, "special")["exact_match"] == pytest.approx(1 / 3)
+
+
+def test_two_ways_of_wrapping_one_task_in_one_run(folder):
+    write_task(folder, "toy", rows(3))
+    result = run(Model(by_brightness), "toy,toy_rci2,toy_rci3,toy_blind,toy_blank,toy_shuffle2,toy_occlude2", folder)
+    assert len(result["results"]) == 7
+    assert len({metrics(result, name)["exact_match"] for name in ("toy", "toy_rci2", "toy_rci3", "toy_occlude2")}) == 1
+
+
+def test_mixing_with_native_tasks_warns_once(folder, capsys):
+    from loguru import logger
+
+    write_task(folder, "toy", rows(2))
+    lines = []
+    sink = logger.add(lines.append, level="WARNING")
+    run(Model(), "toy,toy_rci2,toy_blind", folder)
+    run(Model(), "toy_rci2,toy_blind", folder)
+    logger.remove(sink)
+    assert sum("wrapped and native tasks run together" in line for line in lines) == 1
+
+
+def test_predict_only_keeps_the_answers_and_scores_nothing(folder):
+    write_task(folder, "toy", rows(3))
+    result = run(Model(lambda *_: "1"), "toy_rci2", folder, predict_only=True)
+    sample = result["samples"]["toy_rci2"][0]
+    assert sample["filtered_resps"] == ["1"] * 5
+    assert [view["items"] for view in sample["patch"]["views"]] == [{}] * 5
+    assert metrics(result, "toy_rci2").keys() == {"patch", "bypass"}
+
+
+def test_occlude_reports_the_drop_under_the_worst_cell(folder):
+    write_task(folder, "toy", rows(4))
+
+    def answer(prompt, images):  # right on all docs, unless the first cell is grey
+        pixel = np.asarray(images[0])[0, 0]
+        return "x" if tuple(pixel) == (128, 128, 128) else str(np.asarray(images[0])[-1, -1, 2] if tuple(np.asarray(images[0])[-1, -1]) != (128,) * 3 else np.asarray(images[0])[0, 0, 2])  # fmt: skip
+
+    found = metrics(run(Model(answer), "toy_occlude2", folder), "toy_occlude2")
+    assert (found["exact_match"], found["exact_match_drop2"]) == (1.0, 1.0)
+
+
+def test_docs_without_an_image_are_scored_in_full_and_left_out_of_the_index(folder):
+    data = rows(4)
+    data[2]["image"] = None
+    (folder / "utils.py").write_text(UTILS + "\ndef maybe(doc):\n    return [doc['image'].convert('RGB')] if doc['image'] else []\n")
+    write_task(folder, "toy", data, doc_to_visual="!function utils.maybe")
+    result = run(Model(lambda prompt, images: "2" if not images else "0" if images[0].size == (60, 60) else "1"), "toy_rci2", folder)
+    found = metrics(result, "toy_rci2")
+    assert found["exact_match"] == pytest.approx(2 / 4)  # docs 0 and 2
+    assert found["exact_match_mpp2"] == pytest.approx(1 / 3)  # doc 1, of docs 0, 1, 3
+    assert found["gap2"] == pytest.approx(1 / 3 - 1 / 3)  # FIP over the same docs
+    assert result["samples"]["toy_rci2"][2]["patch"]["excluded"] == {"2": "no image"}
+
+
+def test_inline_profile_copies_the_fields_that_it_names(folder):
+    write_task(folder, "toy", rows(3, scene=lambda i: f"s{i}"), metadata={"lmms_patch": {"cluster": "scene", "category": "question"}})
+    result = run(Model(), "toy_rci2", folder)
+    assert result["samples"]["toy_rci2"][1]["patch"]["fields"] == {"cluster": "s1", "category": "question 1?"}
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"doc_to_visual": None}, "text-only"),
+        ({"dataset_kwargs": {"video": True, "cache_dir": "x"}}, "video task"),
+        ({"output_type": "generate_until_multi_round"}, "generate_until_multi_round"),
+        ({"output_type": "loglikelihood", "generation_kwargs": None}, "loglikelihood"),
+        ({"process_results": "!function utils.judged"}, "allow_judge: true"),
+    ],
+)
+def test_what_the_config_shows_is_refused_before_anything_is_loaded(folder, config, says):
+    write_task(folder, "toy", rows(2), **config)
+    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
+    with pytest.raises(CannotWrapError) as caught:
+        manager.match_tasks(["toy_rci3"])
+    assert says in str(caught.value)
+    assert "toy_rci3" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder):
+    from loguru import logger
+
+    write_task(
+        folder, "toy", rows(3), process_results="!function utils.judged", metric_list=mean_of("acc"), metadata={"lmms_patch": {"allow_judge": True}}
+    )
+    lines = []
+    sink = logger.add(lines.append, level="WARNING")
+    run(Model(), "toy_rci2", folder)
+    logger.remove(sink)
+    assert any("3 docs x 5 views = 15 answers" in line for line in lines)
+
+
+def test_what_only_the_data_shows_is_refused_before_the_first_request(folder):
+    write_task(folder, "toy", rows(2), doc_to_visual="!function utils.video")
+    model = Model()
+    with pytest.raises(CannotWrapError, match="mp4"):
+        run(model, "toy_rci3", folder)
+    assert not model.seen
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("tou_rci3", "did you mean toy_rci3"),
+        ("zzzzz_rci3", "lmms-patch tasks"),
+        ("toy_rci1", "2 to 9"),
+        ("toy_rci10", "2 to 9"),
+        ("zz*_rci3", "no task, group or tag matches"),
+    ],
+)
+def test_wrong_names(folder, name, says):
+    write_task(folder, "toy", rows(2))
+    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
+    with pytest.raises(UnknownNameError, match=says):
+        manager.match_tasks([name])
+
+
+def test_unknown_metric_names_the_allowed_ones(folder):
+    write_task(folder, "toy", rows(2), metadata={"lmms_patch": {"metric": "accuracy"}})
+    with pytest.raises(OptionError, match="allowed: exact_match"):
+        run(Model(), "toy_rci2", folder)
+
+
+def test_names_wildcards_and_precedence(folder):
+    for name in ("toy_a", "toy_b", "toy_b_rci3"):
+        write_task(folder, name, rows(2))
+    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
+    assert manager.match_tasks(["toy_*_rci2"]) == ["toy_a_rci2", "toy_b_rci2", "toy_b_rci3_rci2"]
+    assert manager.match_tasks(["toy_b_rci3"]) == ["toy_b_rci3"]
+    assert not isinstance(load(folder, "toy_b_rci3"), WrappedTask)  # a name that exists wins as it is
+    assert isinstance(load(folder, "toy_a_rci3"), WrappedTask)
+    assert manager.match_tasks(["toy_a", "toy_a_blind", "toy_a"]) == ["toy_a", "toy_a_blind"]
+    assert "mosaic_local" in manager.all_tasks
+    assert "mosaic_local_rci3" not in manager.all_tasks
+
+
+def test_coordinates_are_refused_for_cells_only():
+    manager = TaskManager(verbosity="ERROR")
+    with pytest.raises(CannotWrapError, match="a box or a point"):
+        manager.match_tasks(["refcoco_bbox_rec_val_rci3"])
+    assert manager.match_tasks(["refcoco_bbox_rec_val_blind"]) == ["refcoco_bbox_rec_val_blind"]
+
+
+# --- the host's interface -----------------------------------------------------------------------
+
+
+def test_every_public_attribute_of_a_task_is_overridden_or_delegated(folder):
+    write_task(folder, "toy", rows(2))
+    for chat in (False, True):
+        task = load(folder, "toy_rci2", chat=chat)
+        public = {name for name in dir(task._base) if not name.startswith("_")}
+        known = compat.OVERRIDDEN | compat.DELEGATED
+        assert public <= known, f"neither overridden nor delegated: {sorted(public - known)}"
+        for name in compat.OVERRIDDEN & public:
+            assert name in WrappedTask.__dict__ or name in task.__dict__ or name in ("config", "instances"), f"{name} is not overridden"
+
+
+def test_installing_twice_changes_nothing():
+    from lmms_patch.harness.plugin import install
+
+    before = [getattr(TaskManager, name) for name in compat.PATCHED]
+    install()
+    assert [getattr(TaskManager, name) for name in compat.PATCHED] == before
+
+
+def test_an_unknown_host_stops_only_wrapped_names(monkeypatch):
+    monkeypatch.setattr(compat, "host_version", lambda: "0.9.1")
+    with pytest.raises(PatchError) as caught:
+        compat.check_host(TaskManager)
+    assert "0.9.1" in str(caught.value)
+    assert "0.7" in str(caught.value)
+    from lmms_patch.harness.plugin import _refusing_match
+
+    manager = TaskManager(verbosity="ERROR")
+    original = TaskManager.match_tasks.__wrapped__
+    assert _refusing_match(caught.value, original, manager, ["gqa"]) == ["gqa"]
+    with pytest.raises(PatchError, match=r"0\.9\.1"):
+        _refusing_match(caught.value, original, manager, ["gqa_rci3"])
+
+
+def test_random_state_is_left_as_it_was():
+    from lmms_patch.harness.tasks import _own_stream
+
+    random.seed(1)
+    np.random.seed(1)
+    expected = random.random(), np.random.random()
+    random.seed(1)
+    np.random.seed(1)
+    with _own_stream("x"):
+        random.random()
+        np.random.random()
+    assert (random.random(), np.random.random()) == expected

@@ -1,0 +1,106 @@
+import json
+
+import pytest
+
+from lmms_patch.errors import RecordError
+from lmms_patch.records import SampleRecord, ScoredView, best_cell, cells_of, read_results, read_samples, results_files
+from lmms_patch.spec import parse
+from lmms_patch.views import View, views_of
+
+
+def record(scores=(1.0, 0.0, 1.0, None, 1.0)):
+    spec = parse("gqa_rci2")
+    views = tuple(ScoredView(v, {"acc": s}, {"acc": s}) for v, s in zip(views_of(spec), scores, strict=True))
+    return SampleRecord("gqa_rci2", spec, 4, ((5, 7),), views, {2: 2}, {}, {"cluster": "a"})
+
+
+def test_the_object_of_the_schema():
+    """docs/records.md, field by field; the boxes by the formula of DESIGN §5 on 5x7 pixels."""
+    patch = record().to_json()
+    assert json.loads(json.dumps(patch, allow_nan=False)) == patch
+    assert set(patch) == {"schema", "task", "base", "kind", "grids", "doc_id", "image_sizes", "views", "best", "excluded", "fields"}
+    assert patch["schema"] == 1
+    assert patch["image_sizes"] == [[5, 7]]
+    assert patch["best"] == {"2": 2}
+    assert patch["views"][0] == {"kind": "full", "scores": {"acc": 1.0}, "items": {"acc": 1.0}}
+    assert patch["views"][4] == {
+        "kind": "cell",
+        "n": 2,
+        "cell": 4,
+        "row": 1,
+        "col": 1,
+        "boxes": [[2, 3, 5, 7]],
+        "scores": {"acc": 1.0},
+        "items": {"acc": 1.0},
+    }
+
+
+def test_a_top_level_score_would_make_the_host_print_a_wrong_standard_error():
+    assert "score" not in record().to_json()
+
+
+def test_best_cell_is_the_lowest_of_the_best_and_never_an_unscored_one():
+    assert best_cell(record().views, 2, "acc") == 2
+    assert best_cell(record((1, 0, None, None, None)).views, 2, "acc") == 1
+    assert best_cell(record((1, None, None, None, None)).views, 2, "acc") is None
+    assert best_cell(record((1, 1, 0, 0.5, 0)).views, 2, "acc", higher_is_better=False) == 2
+
+
+def test_cells_of_one_grid_among_several():
+    views = views_of(parse("gqa_rci"))
+    assert cells_of(views, 2) == [1, 2, 3, 4]
+    assert cells_of(views, 3) == list(range(5, 14))
+    assert views[9] == View("cell", 3, 1, 1)  # patch 5 is the centre of 3x3
+
+
+def write(path, *lines):
+    path.write_text("".join(line + "\n" for line in lines))
+    return path
+
+
+def test_reading_back(tmp_path):
+    log = write(tmp_path / "x_samples_gqa_rci2.jsonl", json.dumps({"doc_id": 4, "patch": record().to_json()}))
+    assert list(read_samples(log)) == [record().to_json()]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"doc_id": 1, "pat', "cut or not JSON"),
+        ('{"doc_id": 1}', "no 'patch'"),
+        ('{"patch": {"schema": 2}}', "schema 2"),
+        ('{"patch": 3}', "schema None"),
+    ],
+)
+def test_wrong_logs_are_one_clear_line(tmp_path, line, says):
+    log = write(tmp_path / "log.jsonl", json.dumps({"patch": record().to_json()}), line)
+    with pytest.raises(RecordError) as caught:
+        list(read_samples(log))
+    assert says in str(caught.value)
+    assert "line 2" in str(caught.value)
+
+
+def results(**changes):
+    described = {"schema": 1, **parse("gqa_rci2").described(), "metric": "acc"}
+    values = {"alias": "gqa", "acc,none": 0.5, "acc_stderr,none": 0.1, "rci2,none": None, "patch,none": 3}
+    return {"configs": {"gqa_rci2": {"lmms_patch": described}, "gqa": {}}, "results": {"gqa_rci2": values, "gqa": {"acc,none": 0.5}}, **changes}
+
+
+def test_reading_results(tmp_path):
+    path = write(tmp_path / "2026_results.json", json.dumps(results()))
+    (found,) = read_results(path)
+    assert found.task == "gqa_rci2"
+    assert found.filter == "none"
+    assert found.metrics == {"acc": 0.5, "rci2": None, "patch": 3.0}
+    assert results_files(tmp_path) == [path]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"results": {}}'])
+def test_wrong_results_are_one_clear_line(tmp_path, text):
+    with pytest.raises(RecordError, match="not a whole results file"):
+        read_results(write(tmp_path / "r_results.json", text))
+
+
+def test_no_results(tmp_path):
+    with pytest.raises(RecordError, match="output_path"):
+        results_files(tmp_path)
