@@ -85,9 +85,11 @@ def _show(args: argparse.Namespace) -> None:
     results = records.read_results(path)
     if not results:
         raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
-    print(show.table(results))
+    logs = {r.task: records.samples_file(path, r.task) for r in results}
+    majority = {task: share for task, log in logs.items() if log and (share := records.majority_gold(log)) is not None}
+    print(show.table(results, majority))
     print()
-    print(show.meaning(results))
+    print(show.meaning(results, majority))
 
 
 if __name__ == "__main__":

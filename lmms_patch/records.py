@@ -7,6 +7,7 @@ reads it back from a finished run's files; it needs neither the model, the datas
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,6 +128,11 @@ class TaskResult:
     metrics: Mapping[str, float | None]
     filter: str
 
+    @property
+    def docs(self) -> int:
+        """How many docs have a record."""
+        return int(self.metrics.get("patch") or 0)
+
 
 def results_files(folder: Path) -> list[Path]:
     """The harness's results files under a folder, oldest first.
@@ -172,6 +178,26 @@ def _by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, float | None]]
     return out
 
 
+def samples_file(results: Path, task: str) -> Path | None:
+    """The sample log of a task, beside a results file of the same run; None where it was not logged."""
+    path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
+    return path if path.is_file() else None
+
+
+def majority_gold(path: Path) -> float | None:
+    """The share of the most frequent gold answer in a sample log, in 0..1: what a constant answer scores under exact match.
+
+    Raises:
+        RecordError: a line that is cut.
+    """
+    golds: dict[int, str] = {}
+    for number, sample in _lines(path):
+        if "doc_id" not in sample or "target" not in sample:
+            raise RecordError(f"{path}, line {number}: no doc_id or target; this is not a sample log of lmms-eval")
+        golds[sample["doc_id"]] = str(sample["target"])
+    return max(Counter(golds.values()).values()) / len(golds) if golds else None
+
+
 def _check_schema(schema: Any, where: object) -> None:
     if schema != SCHEMA:
         raise RecordError(f"{where}: records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
@@ -183,14 +209,22 @@ def read_samples(path: Path) -> Iterator[dict[str, Any]]:
     Raises:
         RecordError: a line that is cut or has no ``patch``, or records of an unknown schema.
     """
+    for number, sample in _lines(path):
+        where = f"{path}, line {number}"
+        record = sample.get("patch")
+        if not isinstance(record, dict):
+            raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
+        _check_schema(record.get("schema"), where)
+        yield record
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            where = f"{path}, line {number}"
             try:
-                record = json.loads(line)["patch"]
+                sample = json.loads(line)
             except ValueError:
-                raise RecordError(f"{where}: cut or not JSON; the run did not finish writing this file") from None
-            except (KeyError, TypeError):
-                raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task") from None
-            _check_schema(record.get("schema") if isinstance(record, dict) else None, where)
-            yield record
+                sample = None
+            if not isinstance(sample, dict):
+                raise RecordError(f"{path}, line {number}: cut or not JSON; the run did not finish writing this file")
+            yield number, sample

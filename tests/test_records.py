@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lmms_patch.errors import RecordError
-from lmms_patch.records import SampleRecord, ScoredView, best_cell, cells_of, read_results, read_samples, results_files
+from lmms_patch.records import SampleRecord, ScoredView, best_cell, cells_of, majority_gold, read_results, read_samples, results_files
 from lmms_patch.spec import parse
 from lmms_patch.views import View, views_of
 
@@ -69,7 +69,8 @@ def test_reading_back(tmp_path):
         ('{"doc_id": 1, "pat', "cut or not JSON"),
         ('{"doc_id": 1}', "no 'patch'"),
         ('{"patch": {"schema": 2}}', "schema 2"),
-        ('{"patch": 3}', "schema None"),
+        ('{"patch": 3}', "no 'patch'"),
+        ("[1]", "cut or not JSON"),
     ],
 )
 def test_wrong_logs_are_one_clear_line(tmp_path, line, says):
@@ -104,3 +105,10 @@ def test_wrong_results_are_one_clear_line(tmp_path, text):
 def test_no_results(tmp_path):
     with pytest.raises(RecordError, match="output_path"):
         results_files(tmp_path)
+
+
+def test_majority_gold_counts_docs_once(tmp_path):
+    lines = [json.dumps({"doc_id": i, "target": t}) for i, t in [(0, "a"), (1, "b"), (2, "a"), (0, "a"), (3, "c")]]
+    assert majority_gold(write(tmp_path / "log.jsonl", *lines)) == 0.5
+    with pytest.raises(RecordError, match="line 1"):
+        majority_gold(write(tmp_path / "log.jsonl", "{}"))

@@ -42,4 +42,4 @@ def index(fip: float | None, mpp: float | None, *, higher_is_better: bool = True
         return Index(None, gap, "FIP is 0: nothing is answered on the full image")
     if fip < 0:
         return Index(None, gap, "FIP is negative: the ratio has no meaning")
-    return Index((fip - mpp) / fip, gap)
+    return Index(1 - mpp / fip, gap)
