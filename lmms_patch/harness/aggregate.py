@@ -187,8 +187,8 @@ class Aggregations:
         m = self.primary
         if any("error" in view for item in self._seen.items for view in item["views"]):
             return Index(None, None, "the scorer failed on some docs")
-        if not self._seen.items:
-            return Index(None, None, "no records")
+        if all(str(n) in item["excluded"] for item in self._seen.items):
+            return Index(None, None, "no doc can be used at this grid")
         return index(self._fip(m, n), self._seen.native.get(f"{m}_{self.best_name(n)}"), higher_is_better=self.higher.get(m, True))
 
     def _index(self, n: int, _: list[Any]) -> float | None:

@@ -25,15 +25,23 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
     if name in manager.all_tasks:
         if manager.task_index[name]["type"] != "python_task":
             return None
-        return configs.explicit_spec(configs.read(manager, name))
-    spec = parse(name)
+        spec = configs.explicit_spec(configs.read(manager, name))
+    else:
+        spec = parse(name)
     if spec is not None:
-        _require_base(manager, spec)
+        require_base(manager, spec)
     return spec
 
 
-def _require_base(manager: Any, spec: WrapSpec) -> None:
+def require_base(manager: Any, spec: WrapSpec) -> None:
+    """Check that the base of a spec is a native name of the harness.
+
+    Raises:
+        UnknownNameError: it is unknown, or wrapped itself; with what to type instead.
+    """
     if spec.base in manager.all_tasks:
+        if manager.task_index[spec.base]["type"] == "python_task" and configs.explicit_spec(configs.read(manager, spec.base)):
+            raise UnknownNameError(f"{spec.name}: {spec.base!r} is a wrapped task itself; name the native task that it wraps")
         return
     close = [f"{base}_{spec.suffix}" for base in nearest(spec.base, manager.all_tasks)]
     hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch tasks' for what can be wrapped"

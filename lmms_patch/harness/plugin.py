@@ -120,7 +120,8 @@ def _load(
     try:
         spec, overrides = _spec_of(manager, name_or_config)
         if spec is None:
-            _note(manager, wrapped=False)
+            if _is_leaf(manager, name_or_config):
+                _note(manager, wrapped=False)
             return native(name_or_config, update_config=update_config)
         _note(manager, wrapped=True)
         from lmms_patch.harness import configs
@@ -143,6 +144,7 @@ def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[s
     if isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str):
         explicit = configs.explicit_spec(name_or_config) if "class" in name_or_config else None
         if explicit is not None:
+            names.require_base(manager, explicit)
             return explicit, {}
         if name_or_config["task"] not in manager.all_tasks and set(name_or_config).isdisjoint({"dataset_path", "class"}):
             overrides = {k: v for k, v in name_or_config.items() if k != "task"}
@@ -195,6 +197,13 @@ def _nested(manager: Any) -> Iterator[None]:
         yield
     finally:
         manager._lmms_patch_depth -= 1
+
+
+def _is_leaf(manager: Any, name_or_config: Any) -> bool:
+    """Whether this is a task, not a group or tag of tasks."""
+    if isinstance(name_or_config, str):
+        return manager.task_index.get(name_or_config, {}).get("type") in ("task", "python_task")
+    return isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str)
 
 
 def _note(manager: Any, *, wrapped: bool) -> None:

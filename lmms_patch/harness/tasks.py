@@ -65,6 +65,7 @@ class WrappedTask(Task):
         self._table = VariantDocs(base.eval_docs, base, self._views, cutting)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
         self._aggregations: Aggregations | None = None
+        _ = self.aggregations  # an option that names no metric is refused now, not when the host asks
 
     # --- what cannot be wrapped ---------------------------------------------------------------
 
@@ -239,10 +240,16 @@ class WrappedTask(Task):
             try:
                 if not isinstance(row := self._table.row(doc_id), Mapping):
                     raise CannotWrapError(f"its docs are {type(row).__name__}, not rows with named fields")
+                self._check_fields(row)
                 if self._table.sizes(doc_id):
                     return
             except PatchError as error:
                 raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {error}") from None
+
+    def _check_fields(self, row: Mapping[str, Any]) -> None:
+        for option, field in self._named_fields().items():
+            if field not in row:
+                raise OptionError(f"option {option} names the field {field!r}, which its docs do not have; allowed: {', '.join(map(str, row))}")
 
     def _clones(self, native: Sequence[Instance]) -> list[Instance]:
         """The requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
@@ -414,10 +421,13 @@ class WrappedTask(Task):
     def _cell_grids(self) -> tuple[int, ...]:
         return self.spec.grids if KINDS[self.spec.kind].per_cell and not self._predict_only else ()
 
+    def _named_fields(self) -> dict[str, str]:
+        """Option -> the doc field that it names."""
+        named = {option: getattr(self.spec.options, option) for option in ("cluster", "group", "category", "choices")}
+        return {option: field for option, field in named.items() if field}
+
     def _fields(self, doc: Mapping[str, Any]) -> dict[str, Any]:
-        options = self.spec.options
-        named = {key: getattr(options, key) for key in ("cluster", "group", "category", "choices")}
-        return {key: doc.get(field) for key, field in named.items() if field}
+        return {option: doc.get(field) for option, field in self._named_fields().items()}
 
     # --- metrics ------------------------------------------------------------------------------
 

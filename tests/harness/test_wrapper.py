@@ -11,6 +11,8 @@ from argparse import Namespace
 import numpy as np
 import pytest
 from lmms_eval.tasks import TaskManager
+from loguru import logger
+from PIL import Image
 
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError, UnknownNameError
 from lmms_patch.harness import compat
@@ -87,6 +89,15 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.fixture
+def warnings():
+    """What is logged from warnings up."""
+    lines = []
+    sink = logger.add(lines.append, level="WARNING")
+    yield lines
+    logger.remove(sink)
+
+
 def mean_of(*names):
     return [{"metric": name, "aggregation": "mean", "higher_is_better": True} for name in names]
 
@@ -153,10 +164,10 @@ def test_every_option_that_changes_a_view_changes_the_cache_fingerprint(folder, 
     assert {k for k in plain if plain[k] != changed[k]} == set(option)
 
 
-def test_cache_requests_is_ignored_with_one_line(folder, capsys):
+def test_cache_requests_is_ignored_with_one_line(folder, warnings):
     write_task(folder, "toy", rows(2))
     run(Model(), "toy_rci2", folder, cache_requests=True)
-    assert capsys.readouterr().out.count("--cache_requests is ignored") <= 1
+    assert sum("--cache_requests is ignored" in line for line in warnings) == 1
 
 
 # --- filters (fact 9) ---------------------------------------------------------------------------
@@ -431,16 +442,13 @@ def test_two_ways_of_wrapping_one_task_in_one_run(folder):
     assert len({metrics(result, name)["exact_match"] for name in ("toy", "toy_rci2", "toy_rci3", "toy_occlude2")}) == 1
 
 
-def test_mixing_with_native_tasks_warns_once(folder, capsys):
-    from loguru import logger
-
+def test_mixing_with_native_tasks_warns_once(folder, warnings):
     write_task(folder, "toy", rows(2))
-    lines = []
-    sink = logger.add(lines.append, level="WARNING")
     run(Model(), "toy,toy_rci2,toy_blind", folder)
     run(Model(), "toy_rci2,toy_blind", folder)
-    logger.remove(sink)
-    assert sum("wrapped and native tasks run together" in line for line in lines) == 1
+    (folder / "suite.yaml").write_text("group: suite\ntask: [toy_rci2, toy_blind]\n")
+    assert set(run(Model(), "suite", folder)["results"]) == {"suite", "toy_rci2", "toy_blind"}
+    assert sum("wrapped and native tasks run together" in line for line in warnings) == 1
 
 
 def test_predict_only_keeps_the_answers_and_scores_nothing(folder):
@@ -505,17 +513,12 @@ def test_what_the_config_shows_is_refused_before_anything_is_loaded(folder, conf
     assert "\n" not in str(caught.value)
 
 
-def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder):
-    from loguru import logger
-
+def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warnings):
     write_task(
         folder, "toy", rows(3), process_results="!function utils.judged", metric_list=mean_of("acc"), metadata={"lmms_patch": {"allow_judge": True}}
     )
-    lines = []
-    sink = logger.add(lines.append, level="WARNING")
     run(Model(), "toy_rci2", folder)
-    logger.remove(sink)
-    assert any("3 docs x 5 views = 15 answers" in line for line in lines)
+    assert any("3 docs x 5 views = 15 answers" in line for line in warnings)
 
 
 def test_what_only_the_data_shows_is_refused_before_the_first_request(folder):
@@ -547,6 +550,31 @@ def test_unknown_metric_names_the_allowed_ones(folder):
     write_task(folder, "toy", rows(2), metadata={"lmms_patch": {"metric": "accuracy"}})
     with pytest.raises(OptionError, match="allowed: exact_match"):
         run(Model(), "toy_rci2", folder)
+
+
+@pytest.mark.parametrize(("base", "says"), [("tou", "did you mean"), ("inner", "is a wrapped task itself")])
+def test_explicit_files_with_a_wrong_base(folder, base, says):
+    write_task(folder, "toy", rows(2))
+    (folder / "inner.yaml").write_text("task: inner\nclass: !function lmms_patch.Wrap\nbase: toy\n")
+    (folder / "mine.yaml").write_text(f"task: mine\nclass: !function lmms_patch.Wrap\nbase: {base}\n")
+    with pytest.raises(UnknownNameError, match=says):
+        TaskManager(verbosity="ERROR", include_path=str(folder)).match_tasks(["mine"])
+
+
+def test_an_option_that_names_no_field_stops_before_the_first_request(folder):
+    write_task(folder, "toy", rows(2), metadata={"lmms_patch": {"cluster": "scene"}})
+    model = Model()
+    with pytest.raises(PatchError, match=r"allowed: .*question"):
+        run(model, "toy_rci2", folder)
+    assert not model.seen
+
+
+def test_no_usable_doc_means_no_index(folder):
+    write_task(folder, "toy", rows(2, image=lambda i: Image.new("RGB", (2, 9))))
+    result = run(Model(lambda *_: "1"), "toy_rci", folder)
+    assert metrics(result, "toy_rci")["rci2"] == 0.0
+    assert metrics(result, "toy_rci")["rci3"] is None
+    assert result["samples"]["toy_rci"][0]["patch"]["excluded"] == {"3": "image of 2x9 pixels is too small"}
 
 
 def test_names_wildcards_and_precedence(folder):
