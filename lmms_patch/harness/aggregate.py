@@ -93,6 +93,15 @@ class Aggregations:
                 out[f"gap{n}"] = _plain_signature(functools.partial(self._gap, n))
         return out
 
+    def not_per_doc(self) -> list[str]:
+        """The derived metrics that have no item per doc: an index, a gap, a drop."""
+        kind = KINDS[self.spec.kind]
+        if not kind.per_cell:
+            return []
+        if kind.index:
+            return [f"{prefix}{n}" for n in self.spec.grids for prefix in (kind.index, "gap")]
+        return [f"{m}_{self.best_name(n)}" for n in self.spec.grids for m in self.native]
+
     def best_name(self, n: int) -> str:
         """The suffix of the metric over each doc's chosen cell: ``mpp3``, or ``drop3`` where cells are hidden."""
         return f"{'mpp' if KINDS[self.spec.kind].index else 'drop'}{n}"
@@ -185,11 +194,27 @@ class Aggregations:
 
     def _index_of(self, n: int) -> Index:
         m = self.primary
-        if any("error" in view for item in self._seen.items for view in item["views"]):
-            return Index(None, None, "the scorer failed on some docs")
-        if all(str(n) in item["excluded"] for item in self._seen.items):
-            return Index(None, None, "no doc can be used at this grid")
-        return index(self._fip(m, n), self._seen.native.get(f"{m}_{self.best_name(n)}"), higher_is_better=self.higher.get(m, True))
+        fip, mpp = self._fip(m, n), self._seen.native.get(f"{m}_{self.best_name(n)}")
+        if reason := self._why_none(n, fip, mpp):
+            return Index(None, None, reason)
+        return index(fip, mpp, higher_is_better=self.higher.get(m, True))
+
+    def _why_none(self, n: int, fip: float | None, mpp: float | None) -> str:
+        """What stands behind a missing FIP or MPP; empty where nothing does."""
+        views = [view for item in self._seen.items for view in item["views"]]
+        if any("error" in view for view in views):
+            return "the scorer failed on some docs"
+        excluded = sum(str(n) in item["excluded"] for item in self._seen.items)
+        if excluded == len(self._seen.items):
+            return "no doc can be used at this grid"
+        if all(score is None for view in views for score in view["scores"].values()):
+            return (
+                f"no item of metric {self.primary!r} has a scalar; set 'score' to the key of the item that holds it "
+                "(metadata: {lmms_patch: {score: KEY}} in the task file)"
+            )
+        if mpp is None and excluded and fip is None:
+            return f"{self.primary} cannot be aggregated without the {excluded} docs that are left out"
+        return ""
 
     def _index(self, n: int, _: list[Any]) -> float | None:
         result = self._index_of(n)

@@ -81,7 +81,7 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
     if reason:
         return "no", reason
     try:
-        allowed = configs.options_of(facts, spec).allow_judge
+        allowed = configs.options_over(facts.metadata, spec, facts.name).allow_judge
     except PatchError as error:
         return "no", str(error)
     if facts.judge and not allowed:

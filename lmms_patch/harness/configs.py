@@ -17,9 +17,10 @@ import yaml
 from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
-from lmms_patch.errors import CannotWrapError
+from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.judge import judge_in
 from lmms_patch.spec import KINDS, Options, WrapSpec, from_file
+from lmms_patch.views import views_of
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
 MARKER = "lmms_patch.Wrap"
@@ -37,7 +38,7 @@ class Facts:
         judge: the client library that its scorer can reach, if any.
         hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it: the data decides.
         python: the task is a Python class, known only when it is loaded.
-        options: its inline profile.
+        metadata: its metadata, which may carry an inline profile.
         problem: why the config cannot be read, if so.
     """
 
@@ -48,7 +49,7 @@ class Facts:
     judge: str | None = None
     hint: str | None = None
     python: bool = False
-    options: Mapping[str, Any] | None = None
+    metadata: Any = None
     problem: str | None = None
 
 
@@ -57,7 +58,6 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
     if "class" in config:
         return Facts(name, python=True)
     kwargs = config.get("dataset_kwargs") or {}
-    metadata = config.get("metadata")
     judge = next((found for node in _scorers(config) if (place := _place(node)) and (found := judge_in(*place))), None)
     return Facts(
         name,
@@ -66,7 +66,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         video=bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False,
         judge=judge,
         hint=_hint(config.get("doc_to_visual")),
-        options=metadata.get("lmms_patch") if isinstance(metadata, Mapping) else None,
+        metadata=config.get("metadata"),
     )
 
 
@@ -141,10 +141,29 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
     return None
 
 
-def options_of(facts: Facts, spec: WrapSpec) -> Options:
-    """The spec's options over the base's inline profile."""
-    inline = Options.from_mapping(facts.options, f"metadata.lmms_patch of {facts.name}") if isinstance(facts.options, Mapping) else Options()
-    return spec.options.over(inline)
+def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
+    """The spec's options over the inline profile of a base's ``metadata: {lmms_patch: {...}}``.
+
+    Raises:
+        OptionError: the inline profile is wrong.
+    """
+    inline = metadata.get("lmms_patch") if isinstance(metadata, Mapping) else None
+    if inline is None:
+        return spec.options
+    where = f"metadata.lmms_patch of {name}"
+    if not isinstance(inline, Mapping):
+        raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
+    return spec.options.over(Options.from_mapping(inline, where))
+
+
+def judge_refusal(spec: WrapSpec, judge: str) -> str:
+    """The line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
+    return (
+        f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {len(views_of(spec))} times per doc when wrapped; "
+        f"to allow it, put this in a YAML file of an --include_path folder: "
+        f"{{task: my_{spec.suffix}, class: !function lmms_patch.Wrap, base: {spec.base}, kind: {spec.kind}, "
+        f"grids: {list(spec.grids)}, allow_judge: true}}"
+    )
 
 
 def read(manager: Any, name: str) -> dict[str, Any]:
@@ -201,8 +220,6 @@ def check(manager: Any, spec: WrapSpec) -> None:
     Raises:
         CannotWrapError: one line, naming the leaf and the reason.
     """
-    from lmms_patch.harness.tasks import judge_refusal
-
     found = list(leaves(manager, spec.base))
     for facts in found:
         reason = why_not(facts, spec)
@@ -211,5 +228,5 @@ def check(manager: Any, spec: WrapSpec) -> None:
             ways = ", ".join(k for k in KINDS if why_not(facts, WrapSpec("x", k, KINDS[k].default_grids or (3,))) is None)
             more = f"; possible for it: {ways}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
-        if facts.judge and not options_of(facts, spec).allow_judge:
+        if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:
             raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import random
-import threading
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 from loguru import logger
 
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
-from lmms_patch.harness import compat
-from lmms_patch.harness.aggregate import Aggregations, PatchItem, single_item
+from lmms_patch.harness.aggregate import Aggregations, PatchItem
+from lmms_patch.harness.configs import OUTPUT_TYPES, judge_refusal, options_over
 from lmms_patch.harness.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
+from lmms_patch.harness.filters import apply_filters
 from lmms_patch.harness.judge import calls_judge
 from lmms_patch.harness.refuse import refuse
-from lmms_patch.records import SCHEMA, SampleRecord, ScoredView, best_cell
-from lmms_patch.scoring import scalar
-from lmms_patch.spec import KINDS, Options, WrapSpec
-from lmms_patch.views import View, views_of
+from lmms_patch.harness.scorer import Scorer
+from lmms_patch.records import SCHEMA, SampleRecord, ScoredView
+from lmms_patch.spec import KINDS, WrapSpec
+from lmms_patch.views import views_of
 
-OUTPUT_TYPES = ("generate_until", "multiple_choice")
 _DOCS_TO_LOOK_AT = 16
 
 
@@ -51,7 +47,7 @@ class WrappedTask(Task):
         """
         self._base = base
         self._chat = hasattr(base, "doc_to_messages")
-        self.spec = _with_inline_profile(spec, base)
+        self.spec = dataclasses.replace(spec, options=options_over(base.config.metadata, spec, base.config.task))
         self._check_base()
         self._rename()
         self._views = views_of(self.spec)
@@ -294,33 +290,8 @@ class WrappedTask(Task):
     # --- scoring ------------------------------------------------------------------------------
 
     def apply_filters(self) -> None:
-        """The base's filters, once per view and choice, with the docs of exactly those answers.
-
-        Filters pair answers and docs by position; a filter that fails is reported with its cause,
-        and the raw answers are kept.
-        """
-        self._filter_error = None
-        silent = [inst for inst in self._instances or [] if not inst.resps]
-        for inst in silent:
-            inst.resps = [""]
-        if silent:
-            self._filter_error = f"the model gave no answer to {len(silent)} of {len(self._instances or [])} requests"
-        for inst in self._instances or []:
-            if inst.request_type == "loglikelihood":
-                inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
-        rows = self.eval_docs_no_media
-        groups: dict[tuple[Any, Any], list[Instance]] = {}
-        for inst in self._instances or []:
-            groups.setdefault((inst.metadata["view"], inst.metadata["choice"]), []).append(inst)
-        for ensemble in self._filters:
-            for group in groups.values():
-                docs = _Rows(rows, self._base.eval_docs, [inst.doc_id for inst in group])
-                try:
-                    ensemble.apply(group, docs)
-                except Exception as error:
-                    self._filter_error = f"filter {ensemble.name!r}: {_cause(error)}"
-                    for inst in group:
-                        inst.filtered_resps[ensemble.name] = inst.resps[0]
+        """The base's filters, once per view and choice; one that fails is reported with its cause, and the raw answers are kept."""
+        self._filter_error = apply_filters(self._instances or [], self._filters, self.eval_docs_no_media, self._base.eval_docs)
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
         """Score every view of a doc with the base's own scorer.
@@ -328,106 +299,44 @@ class WrappedTask(Task):
         Args:
             doc: a row that knows its number (from ``eval_docs`` or ``eval_docs_no_media``).
             results: the filtered answers, view by view, each with all choices.
+            kwargs: handed on to the native scorer.
 
         Returns:
             ``patch`` first; then each native item of the full view; then for each grid the native
-            item of the best cell; and None for the index metrics, which are not per doc.
+            item of the best cell; and None for the metrics that are not per doc.
         """
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
         if len(results) % len(self._views):
             raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(self._views)} views of doc {doc.doc_id}")
         size = len(results) // len(self._views)
-        with contextlib.nullcontext() if self.spec.options.allow_judge else _one_doc:
-            scored = [self._score(doc, view, results[i * size : (i + 1) * size], kwargs) for i, view in enumerate(self._views)]
+        answers = [results[i * size : (i + 1) * size] for i in range(len(self._views))]
+        if self._predict_only or self._filter_error:
+            scored = [ScoredView(view, error=self._filter_error) for view in self._views]
+        else:
+            scored = self._scorer.score(doc, self._views, answers, **kwargs)
+        return self._metrics_of(self._record(doc, scored))
+
+    def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView]) -> SampleRecord:
         excluded = {n: why for n in self.spec.grids if (why := self._table.why_unusable(doc.doc_id, n))}
-        best = {n: found for n in self._cell_grids() if n not in excluded and (found := self._best(scored, n, self._primary_of(scored))) is not None}
         sizes = () if self.spec.kind == "blind" else self._table.sizes(doc.doc_id)
-        record = SampleRecord(self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, self._fields(doc))
-        return self._metrics_of(record)
-
-    def _score(self, doc: Any, view: View, answers: Sequence[Any], kwargs: Mapping[str, Any]) -> ScoredView:
-        if self._predict_only:
-            return ScoredView(view)
-        if self._filter_error:
-            return ScoredView(view, error=self._filter_error)
-        try:
-            with contextlib.nullcontext() if view == self._views[0] else _own_stream(f"{doc.doc_id}/{view}"):
-                items = self._scorer()(dict(doc), list(answers), **kwargs)
-            if not isinstance(items, Mapping):
-                raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
-            items = {m: item for m, item in items.items() if m in self.aggregations.native}
-            return ScoredView(view, items, self._scores(items))
-        except Exception as error:
-            return ScoredView(view, error=_cause(error))
-
-    def _scorer(self) -> Callable[..., Any]:
-        """The base's ``process_results``; without the host's retries, unless it calls a judge that may be busy."""
-        method = self._base.process_results
-        plain = compat.without_retries(method)
-        if plain is method or self.spec.options.allow_judge:
-            return method
-        return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
-
-    def _scores(self, items: Mapping[str, Any]) -> dict[str, float | None]:
-        options = self.spec.options
-        keys = [key for key in (options.score, self._config.score_key, "score") if key]
-        out = {m: scalar(item, keys) for m, item in items.items()}
-        primary = self._primary_among(items)
-        if primary is not None and out[primary] is None and KINDS[self.spec.kind].per_cell:
-            out[primary] = scalar(items[primary], keys, single_item(self.aggregations.native[primary], lambda: self.args))
-            if out[primary] is None and not _says_unscored(items[primary], keys):
-                raise OptionError(
-                    f"an item of metric {primary!r} has no scalar; set 'score' to the key of the item that holds it "
-                    "(metadata: {lmms_patch: {score: KEY}} in the task file)"
-                )
-        return out
-
-    def _best(self, scored: Sequence[ScoredView], n: int, metric: str | None) -> int | None:
-        """Index of the best cell; of the cell that hurts most when hidden, for ``occlude``."""
-        if metric is None:
-            return None
-        higher = self.aggregations.higher.get(metric, True)
-        return best_cell(scored, n, metric, higher if KINDS[self.spec.kind].index else not higher)
+        fields = {option: doc.get(field) for option, field in self._named_fields().items()}
+        best = self._scorer.best_cells(scored, excluded)
+        return SampleRecord(self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, fields)
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """The dict that ``process_results`` returns; see there."""
-        items = dict(record.views[0].items)
-        chosen = {} if self._predict_only else self._chosen(record)
-        out: dict[str, Any] = {"patch": PatchItem(record.to_json(), items, chosen)}
+        items, chosen = dict(record.views[0].items), self._scorer.chosen(record)
+        patch = PatchItem(record.to_json(), items, chosen)
         if self._predict_only:
-            return {**out, **dict.fromkeys(self.aggregations.native)}
-        index = KINDS[self.spec.kind].index
-        out |= items
-        out |= chosen if index else dict.fromkeys(f"{m}_{self.aggregations.best_name(n)}" for n in self._cell_grids() for m in items)
-        if index:
-            out |= dict.fromkeys(name for n in self.spec.grids for name in (f"{index}{n}", f"gap{n}"))
-        return out
-
-    def _chosen(self, record: SampleRecord) -> dict[str, Any]:
-        """The native item that the doc keeps for each metric and grid, by the name of the metric over them.
-
-        Each metric chooses by its own scalar; one that has none follows the primary metric's choice.
-        """
-        out: dict[str, Any] = {}
-        for n in self._cell_grids():
-            for m in record.views[0].items if n not in record.excluded else ():
-                place = self._best(record.views, n, m)
-                place = record.best.get(n) if place is None else place
-                if place is not None and m in record.views[place].items:
-                    out[f"{m}_{self.aggregations.best_name(n)}"] = record.views[place].items[m]
-        return out
-
-    def _cell_grids(self) -> tuple[int, ...]:
-        return self.spec.grids if KINDS[self.spec.kind].per_cell and not self._predict_only else ()
+            return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
+        per_doc = {**items, **chosen} if KINDS[self.spec.kind].index else items
+        return {"patch": patch, **per_doc, **dict.fromkeys(self.aggregations.not_per_doc())}
 
     def _named_fields(self) -> dict[str, str]:
         """Option -> the doc field that it names."""
         named = {option: getattr(self.spec.options, option) for option in ("cluster", "group", "category", "choices")}
         return {option: field for option, field in named.items() if field}
-
-    def _fields(self, doc: Mapping[str, Any]) -> dict[str, Any]:
-        return {option: doc.get(field) for option, field in self._named_fields().items()}
 
     # --- metrics ------------------------------------------------------------------------------
 
@@ -436,19 +345,13 @@ class WrappedTask(Task):
         """The metric that the index is built on: the option's, else the only one, else the first."""
         return self.aggregations.primary
 
-    def _primary_of(self, scored: Sequence[ScoredView]) -> str | None:
-        return next((found for view in scored if (found := self._primary_among(view.items)) is not None), None)
-
-    def _primary_among(self, items: Mapping[str, Any]) -> str | None:
-        """The primary metric, or the first one that a doc without it has (MME's two halves)."""
-        return self.primary if self.primary in items else next((m for m in self.aggregations.native if m in items), None)
-
     @property
     def aggregations(self) -> Aggregations:
         if self._aggregations is None:
             native = dict(self._base.aggregation())
             primary = self._choose_primary(list(native))
             self._aggregations = Aggregations(self.spec, native, dict(self._base.higher_is_better()), primary, lambda: self.args)
+            self._scorer = Scorer(self.spec, self._base, self._aggregations, lambda: self.args)
         return self._aggregations
 
     def _choose_primary(self, native: list[str]) -> str:
@@ -476,29 +379,6 @@ class WrappedTask(Task):
         return f"WrappedTask({self.spec.name}: {len(self._views)} views of {self._base!r})"
 
 
-def _with_inline_profile(spec: WrapSpec, base: Task) -> WrapSpec:
-    """The spec, with the options of ``metadata: {lmms_patch: {...}}`` of the base where it has none of its own."""
-    metadata = base.config.metadata
-    inline = metadata.get("lmms_patch") if isinstance(metadata, dict) else None
-    if inline is None:
-        return spec
-    where = f"metadata.lmms_patch of {base.config.task}"
-    if not isinstance(inline, Mapping):
-        raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
-    return dataclasses.replace(spec, options=spec.options.over(Options.from_mapping(inline, where)))
-
-
-def judge_refusal(spec: WrapSpec, judge: str) -> str:
-    """The line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
-    views = len(views_of(spec))
-    return (
-        f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {views} times per doc when wrapped; "
-        f"to allow it, put this in a YAML file of an --include_path folder: "
-        f"{{task: my_{spec.suffix}, class: !function lmms_patch.Wrap, base: {spec.base}, kind: {spec.kind}, "
-        f"grids: {list(spec.grids)}, allow_judge: true}}"
-    )
-
-
 def _no_repeats(name: str) -> str:
     return f"{name}: --repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
@@ -523,70 +403,3 @@ def _without_placeholders(messages: list[dict[str, Any]]) -> list[dict[str, Any]
                 for part in message["content"]
             ]
     return messages
-
-
-def _cause(error: BaseException) -> str:
-    """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
-    attempt = getattr(error, "last_attempt", None)
-    inner = attempt.exception() if attempt is not None else None
-    error = inner or error
-    return f"{type(error).__name__}: {error}".splitlines()[0]
-
-
-def _says_unscored(item: Any, keys: Sequence[str]) -> bool:
-    """Whether the scorer itself gave no score to this item: None, NaN, or a key that holds one."""
-    if isinstance(item, Mapping):
-        return any(key in item for key in keys)
-    return item is None or isinstance(item, float)
-
-
-_one_doc = threading.Lock()
-"""Scorers share the process's random generators: one doc at a time, so that draws can be told apart."""
-
-
-@contextlib.contextmanager
-def _own_stream(seed: str) -> Iterator[None]:
-    """Give a scorer that draws (some guess where they cannot parse an answer) a stream of its own.
-
-    The process's generators are as before afterwards, so that the first view of each doc draws
-    what the base task would have drawn.
-    """
-    state, numpy_state = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(zlib.crc32(seed.encode()))
-    try:
-        yield
-    finally:
-        random.setstate(state)
-        np.random.set_state(numpy_state)
-
-
-class _Rows:
-    """The docs of some answers, for filters: without media, until one asks for a field that needs it."""
-
-    def __init__(self, rows: Any, with_media: Any, doc_ids: list[Any]) -> None:
-        self._rows, self._with_media, self._doc_ids = rows, with_media, doc_ids
-
-    def __len__(self) -> int:
-        return len(self._doc_ids)
-
-    def __getitem__(self, place: int) -> Any:
-        return self._row(self._doc_ids[place])
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self._row(doc_id) for doc_id in self._doc_ids)
-
-    def _row(self, doc_id: int) -> Any:
-        row = self._rows[doc_id]
-        return _LazyRow(row, self._with_media, doc_id) if isinstance(row, Mapping) else row
-
-
-class _LazyRow(dict):  # type: ignore[type-arg]
-    """A row that fetches its media when a field is asked that it lacks."""
-
-    def __init__(self, row: Mapping[str, Any], with_media: Any, doc_id: int) -> None:
-        super().__init__(row)
-        self._with_media, self._doc_id = with_media, doc_id
-
-    def __missing__(self, key: str) -> Any:
-        return self._with_media[self._doc_id][key]

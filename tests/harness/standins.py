@@ -36,7 +36,6 @@ class StandIn:
         whole_menu: more answers, given to whole images only (a scorer that guesses at them draws at random).
         excluded: the docs without an image, or with one that is too small for any grid.
         salt: changes every answer of the model.
-        judged: its scorer calls a judge, so it is wrapped by a task file with ``allow_judge``.
     """
 
     task: str
@@ -46,7 +45,6 @@ class StandIn:
     whole_menu: tuple[str, ...] = ()
     excluded: frozenset[int] = frozenset()
     salt: int = 0
-    judged: bool = False
 
     def loader(self, change: Callable[[Image.Image], Image.Image] = lambda image: image) -> Callable[..., Any]:
         """A ``load_dataset`` that knows this data only; ``change`` is done to every image."""
@@ -313,7 +311,7 @@ def mmmu(task: str = "mmmu_val", split: str = "validation") -> StandIn:
             {
                 "id": f"{split}_{subject}_{i}",
                 "question": f"Given {shown}, what follows for {i}?",
-                "options": "[]" if is_open else "['12 cm', 'It grows', 'None', '8.50']"[: None if i % 2 else -9] + ("" if i % 2 else "]"),
+                "options": str([] if is_open else ["12 cm", "It grows", "None", "8.50"][: 3 + i % 2]),
                 "explanation": "",
                 **{f"image_{k}": noise(1000 + 10 * i + k) if k <= count else None for k in range(1, 8)},
                 "img_type": "['Diagrams']",
@@ -373,7 +371,7 @@ def hallusion_bench_image() -> StandIn:
     ]
     columns = images(**{name: TEXT for name in rows[0] if name != "image"})
     menu = ("Yes", "No.", "Yes, it is", "I am not sure")
-    return one("hallusion_bench_image", "lmms-lab-encoder/HallusionBench", None, "image", columns, rows, menu=menu, judged=True)
+    return one("hallusion_bench_image", "lmms-lab-encoder/HallusionBench", None, "image", columns, rows, menu=menu)
 
 
 def seedbench_ppl() -> StandIn:
@@ -470,25 +468,22 @@ class Verdict:
         return {"choices": [{"message": {"content": self.verdict}}]}
 
 
-SCORED = {
-    make().task: make
-    for make in (
-        gqa,
-        pope,
-        mme,
-        mmstar,
-        ai2d,
-        scienceqa_img,
-        realworldqa,
-        textvqa,
-        vizwiz_vqa,
-        chartqa,
-        mmmu,
-        blink_counting,
-        hallusion_bench_image,
-        seedbench_ppl,
-        coco_cap,
-    )
+SCORED: dict[str, Callable[[], StandIn]] = {
+    "gqa": gqa,
+    "pope": pope,
+    "mme": mme,
+    "mmstar": mmstar,
+    "ai2d": ai2d,
+    "scienceqa_img": scienceqa_img,
+    "realworldqa": realworldqa,
+    "textvqa_val": textvqa,
+    "vizwiz_vqa_val": vizwiz_vqa,
+    "chartqa": chartqa,
+    "mmmu_val": mmmu,
+    "blink_counting": blink_counting,
+    "hallusion_bench_image": hallusion_bench_image,
+    "seedbench_ppl": seedbench_ppl,
+    "coco2017_cap_val_lite": coco_cap,
 }
 """Tasks that score their docs."""
 

@@ -33,6 +33,9 @@ def pairs(doc, results):
     item = {"id": doc["question"], "right": results[0] == doc["answer"]}
     return {"first": item} if int(doc["answer"]) % 2 else {"second": item}
 
+def pops(doc, results):
+    return {"acc": float(doc["golds"].pop() == "b")}
+
 def share(items):
     return sum(item["right"] for item in items) / len(items)
 
@@ -221,7 +224,7 @@ def test_a_raising_scorer_is_named_with_its_cause_and_is_not_retried(folder, cap
     assert metrics(result, "toy_rci2")["rci2"] is None
 
 
-def test_docs_that_lack_a_metric_that_others_have(folder):
+def test_docs_that_lack_a_metric_that_others_have(folder, warnings):
     write_task(
         folder,
         "toy",
@@ -234,9 +237,18 @@ def test_docs_that_lack_a_metric_that_others_have(folder):
     result = run(Model(lambda prompt, images: "1" if images[0].size != (60, 60) else "2"), "single_rci2", folder)
     found = metrics(result, "single_rci2")
     assert (found["first"], found["first_mpp2"], found["second"], found["second_mpp2"]) == (0.0, 0.5, 0.5, 0.0)
-    # without a scalar, and with an aggregation that asserts pairs, the error says what to set
+    # without a scalar, and with an aggregation that asserts pairs: items are kept, the index is null, and a line says what to set
     result = run(Model(lambda *_: "1"), "toy_rci2", folder)
-    assert "set 'score' to the key" in result["samples"]["toy_rci2"][0]["patch"]["views"][0]["error"]
+    assert result["samples"]["toy_rci2"][1]["patch"]["views"][0]["items"] == {"first": {"id": "question 1?", "right": True}}
+    assert metrics(result, "toy_rci2")["first"] == 0.5
+    assert metrics(result, "toy_rci2")["rci2"] is None
+    assert any("set 'score' to the key" in line for line in warnings)
+
+
+def test_scorers_that_work_in_place_see_a_fresh_row(folder):
+    write_task(folder, "toy", rows(2, golds=lambda i: ["a", "b"]), process_results="!function utils.pops", metric_list=mean_of("acc"))
+    found = metrics(run(Model(), "toy_rci2", folder), "toy_rci2")
+    assert (found["acc"], found["acc_mpp2"]) == (1.0, 1.0)
 
 
 def test_scorers_that_guess_do_not_disturb_each_other(folder):
@@ -635,7 +647,7 @@ def test_an_unknown_host_stops_only_wrapped_names(monkeypatch):
 
 
 def test_random_state_is_left_as_it_was():
-    from lmms_patch.harness.tasks import _own_stream
+    from lmms_patch.harness.scorer import _own_stream
 
     random.seed(1)
     np.random.seed(1)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from lmms_patch.stats.index import index
 
+
 @pytest.mark.parametrize(
     ("fip", "mpp", "rci"),
     [  # RCI paper, human study (Table 4): accuracies of people, and 1 − MPP/FIP by hand

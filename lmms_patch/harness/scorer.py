@@ -1,0 +1,158 @@
+"""Scores the views of a doc with the base task's own scorer, and chooses the doc's best cells."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.harness import compat
+from lmms_patch.harness.aggregate import Aggregations, single_item
+from lmms_patch.records import SampleRecord, ScoredView, best_cell
+from lmms_patch.scoring import Scalar, scalar
+from lmms_patch.spec import KINDS, WrapSpec
+from lmms_patch.views import View
+
+
+class Scorer:
+    """Scores views; holds nothing of a doc."""
+
+    def __init__(self, spec: WrapSpec, base: Any, aggregations: Aggregations, args: Callable[[], Any]) -> None:
+        """
+        Args:
+            spec: what was asked.
+            base: the native task.
+            aggregations: those of the wrapped task.
+            args: gives the harness's command-line arguments when called.
+        """
+        self._spec, self._base, self._aggregations, self._args = spec, base, aggregations, args
+        self._index = KINDS[spec.kind].index
+        self._keys = [key for key in (spec.options.score, base.config.score_key, "score") if key]
+
+    @property
+    def cell_grids(self) -> tuple[int, ...]:
+        """The grids with one view per cell."""
+        return self._spec.grids if KINDS[self._spec.kind].per_cell else ()
+
+    def score(self, doc: Any, views: Sequence[View], answers: Sequence[Sequence[Any]], **kwargs: Any) -> list[ScoredView]:
+        """Score every view of one doc.
+
+        Args:
+            doc: the row, with its ``doc_id``.
+            views: the views, in request order.
+            answers: of each view, its filtered answers (one, or one per choice).
+            kwargs: handed on to the native scorer.
+        """
+        with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
+            out = []
+            for number, (view, got) in enumerate(zip(views, answers, strict=True)):
+                with _own_stream(f"{doc.doc_id}/{view}") if number else contextlib.nullcontext():
+                    out.append(self._score_view(_fresh(doc), view, list(got), kwargs))
+            return out
+
+    def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+        try:
+            items = self._native_scorer()(doc, answers, **kwargs)
+            if not isinstance(items, Mapping):
+                raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
+            items = {m: item for m, item in items.items() if m in self._aggregations.native}
+            return ScoredView(view, items, self._scalars(items))
+        except Exception as error:
+            return ScoredView(view, error=cause(error))
+
+    def _native_scorer(self) -> Callable[..., Any]:
+        """The base's ``process_results``; without the host's retries, unless it calls a judge that may be busy."""
+        method = self._base.process_results
+        plain = compat.without_retries(method)
+        if plain is method or self._spec.options.allow_judge:
+            return method
+        return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
+
+    def _scalars(self, items: Mapping[str, Any]) -> dict[str, Scalar]:
+        out = {m: scalar(item, self._keys) for m, item in items.items()}
+        primary = self.primary_among(items)
+        if primary is not None and out[primary] is None and self.cell_grids and not _says_unscored(items[primary], self._keys):
+            out[primary] = scalar(items[primary], self._keys, single_item(self._aggregations.native[primary], self._args))
+        return out
+
+    def primary_among(self, items: Mapping[str, Any]) -> str | None:
+        """The primary metric, or the first one that a doc without it has (MME's two halves)."""
+        primary = self._aggregations.primary
+        return primary if primary in items else next((m for m in self._aggregations.native if m in items), None)
+
+    def best(self, scored: Sequence[ScoredView], n: int, metric: str | None) -> int | None:
+        """Index of the best cell for a metric; of the cell that hurts most when hidden, for ``occlude``."""
+        if metric is None:
+            return None
+        higher = self._aggregations.higher.get(metric, True)
+        return best_cell(scored, n, metric, higher if self._index else not higher)
+
+    def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[int, str]) -> dict[int, int]:
+        """For each grid that the doc is used for: index of its best cell by the primary metric."""
+        metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
+        best = {n: self.best(scored, n, metric) for n in self.cell_grids if n not in excluded}
+        return {n: place for n, place in best.items() if place is not None}
+
+    def chosen(self, record: SampleRecord) -> dict[str, Any]:
+        """The native item that the doc keeps for each metric and grid, by the name of the metric over them.
+
+        Each metric chooses by its own scalar; one that has none follows the primary metric's choice.
+        """
+        out: dict[str, Any] = {}
+        for n in self.cell_grids:
+            for m in self._aggregations.native if n not in record.excluded else ():
+                place = self.best(record.views, n, m)
+                place = record.best.get(n) if place is None else place
+                if place is not None and m in record.views[place].items:
+                    out[f"{m}_{self._aggregations.best_name(n)}"] = record.views[place].items[m]
+        return out
+
+
+def _fresh(value: Any) -> Any:
+    """A copy of a row for one call of a scorer: containers anew, images and other leaves shared.
+
+    Some scorers work on the row in place, and would find their own work in the next view's row.
+    """
+    if isinstance(value, Mapping):
+        return {key: _fresh(inner) for key, inner in value.items()}
+    return [_fresh(inner) for inner in value] if isinstance(value, list) else value
+
+
+def cause(error: BaseException) -> str:
+    """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
+    attempt = getattr(error, "last_attempt", None)
+    error = (attempt.exception() if attempt is not None else None) or error
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _says_unscored(item: Any, keys: Sequence[str]) -> bool:
+    """Whether the scorer itself gave no score to this item: None, NaN, or a key that holds none."""
+    if isinstance(item, Mapping):
+        return any(key in item for key in keys)
+    return item is None or isinstance(item, float)
+
+
+_one_doc = threading.Lock()
+"""Scorers share the process's random generators: one doc at a time, so that draws can be told apart."""
+
+
+@contextlib.contextmanager
+def _own_stream(seed: str) -> Iterator[None]:
+    """Give a scorer that draws (some guess where they cannot parse an answer) a stream of its own.
+
+    The process's generators are as before afterwards, so that the first view of each doc draws
+    what the base task would have drawn.
+    """
+    state, numpy_state = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(zlib.crc32(seed.encode()))
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numpy_state)
