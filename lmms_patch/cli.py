@@ -60,7 +60,7 @@ def _tasks(args: argparse.Namespace) -> None:
         verdict = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}[e.verdict]
         name = e.name if e.verdict == "no" else f"{e.name}_{kind}"
         print(f"{name}  [{e.type}] {verdict}{cost}{': ' + e.reason if e.reason else ''}")
-    print(print(f"\n{_tally(catalog.counts(found))}. As {kind}, each doc is asked {asked}x (times its choices, for multiple_choice)."))
+    print(f"\n{_tally(catalog.counts(found))}. As {kind}, each doc is asked {asked}x (times its choices, for multiple_choice).")
 
 
 def _coverage(args: argparse.Namespace) -> None:

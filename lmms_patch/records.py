@@ -140,7 +140,7 @@ def results_files(folder: Path) -> list[Path]:
     Raises:
         RecordError: there is none.
     """
-    files = sorted(Path(folder).rglob("*_results.json"), key=lambda path: path.name)
+    files = sorted(Path(folder).rglob("[0-9]*_results.json"), key=lambda path: path.name)
     if not files:
         raise RecordError(f"{folder}: no *_results.json here; give the folder that was --output_path of a run")
     return files

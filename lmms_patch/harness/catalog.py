@@ -12,7 +12,7 @@ from loguru import logger
 
 from lmms_patch import resources
 from lmms_patch.errors import PatchError, UnknownNameError, nearest
-from lmms_patch.harness import compat, configs, sizes
+from lmms_patch.harness import compat, configs
 from lmms_patch.spec import WrapSpec, parse
 from lmms_patch.views import views_of
 
@@ -55,9 +55,8 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     row = manager.task_index[name]
     found = list(configs.leaves(manager, name))
     verdict, reason = _verdict(found, spec.of(name))
-    docs = None
-    if row["type"] == "task" and not found[0].problem:
-        docs = sizes.docs_of(configs.read(manager, name))
+    known = [facts.docs for facts in found if facts.docs is not None]
+    docs = sum(known) if known and len(known) == len(found) else None
     return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]))
 
 

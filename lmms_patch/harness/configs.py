@@ -18,7 +18,8 @@ from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness.judge import judge_in
+from lmms_patch.harness import sizes
+from lmms_patch.harness.judge import judge_in, parse
 from lmms_patch.spec import KINDS, Options, WrapSpec, from_file
 from lmms_patch.views import views_of
 
@@ -38,6 +39,7 @@ class Facts:
         judge: the client library that its scorer can reach, if any.
         hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it: the data decides.
         python: the task is a Python class, known only when it is loaded.
+        docs: number of docs, where it can be known without the network and without loading data.
         metadata: its metadata, which may carry an inline profile.
         problem: why the config cannot be read, if so.
     """
@@ -49,6 +51,7 @@ class Facts:
     judge: str | None = None
     hint: str | None = None
     python: bool = False
+    docs: int | None = None
     metadata: Any = None
     problem: str | None = None
 
@@ -66,6 +69,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         video=bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False,
         judge=judge,
         hint=_hint(config.get("doc_to_visual")),
+        docs=sizes.docs_of(config),
         metadata=config.get("metadata"),
     )
 
@@ -111,11 +115,7 @@ def _hint(node: Any) -> str | None:
 @functools.lru_cache(maxsize=4096)
 def _source(path: str, function: str) -> str:
     text = Path(path).read_text(encoding="utf-8", errors="replace")
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return ""
-    nodes = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == function]
+    nodes = [n for n in parse(path).body if isinstance(n, ast.FunctionDef) and n.name == function]
     return "\n".join(ast.get_source_segment(text, n) or "" for n in nodes).lower()
 
 

@@ -11,6 +11,7 @@ import ast
 import functools
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,6 +95,16 @@ def _through_import(module: _Module, name: str, depth: int, seen: set[tuple[str,
             return
 
 
+def parse(path: str) -> ast.Module:
+    """The syntax tree of a source file, without its warnings; empty where it cannot be parsed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(Path(path).read_text(encoding="utf-8"))
+        except (OSError, SyntaxError, ValueError):
+            return ast.Module([], [])
+
+
 def _names_in(node: ast.AST) -> Iterable[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
@@ -116,11 +127,7 @@ class _Module:
         self.path = Path(path)
         self.defined: dict[str, list[ast.AST]] = {}
         self.imported: dict[str, str] = {}
-        try:
-            tree = ast.parse(self.path.read_text(encoding="utf-8"))
-        except (OSError, SyntaxError, ValueError):
-            return
-        for node in _top_level(tree.body):
+        for node in _top_level(parse(path).body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 self.defined.setdefault(node.name, []).append(node)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -288,7 +288,7 @@ def test_wandb_takes_the_results(tmp_path):
     out = tmp_path / "out"
     printed = lmms_eval(
         "--model", "mosaic_vlm", "--tasks", "mosaic_sum_rci2", "--limit", 3, "--output_path", out, "--log_samples", "--wandb_args", "project=test,mode=offline",
-        "--wandb_log_samples", "--verbosity", "INFO", cwd=tmp_path, WANDB_MODE="offline",
+        "--verbosity", "INFO", cwd=tmp_path, WANDB_MODE="offline",
     )  # fmt: skip
     assert "Logging to Weights and Biases failed" not in printed
     assert list(tmp_path.rglob("*.wandb"))
