@@ -113,7 +113,7 @@ def _upsample(image: Image.Image, min_cell: int) -> Image.Image:
 def _paintable(image: Image.Image) -> Image.Image:
     """A copy in a mode that can be painted and resampled: palettes and bilevel images lose theirs."""
     if image.mode in ("P", "PA"):
-        return image.convert("RGBA" if "transparency" in image.info or image.mode == "PA" else "RGB")
+        return image.convert("RGBA" if image.has_transparency_data else "RGB")
     if image.mode == "1":
         return image.convert("L")
     return image.copy()
@@ -148,7 +148,12 @@ def derangement(count: int, seed: str) -> list[int]:
     """A permutation of ``range(count)`` in which nothing stays in its place, decided by ``seed``.
 
     Uniform over all such permutations (drawn by rejection: about one draw in e is kept).
+
+    Raises:
+        ValueError: fewer than 2 things, which no permutation moves.
     """
+    if count < 2:
+        raise ValueError(f"{count} thing cannot be deranged; at least 2 are needed")
     stream = random.Random(seed)
     order = list(range(count))
     while any(i == place for place, i in enumerate(order)):

@@ -168,12 +168,15 @@ class VariantDocs:
         if not isinstance(key, int) and not hasattr(key, "__index__"):
             raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
         table = getattr(key, "table", self)
-        doc_id, view = divmod(int(key), len(table.views))
+        doc_id, view = divmod(range(len(table))[int(key)], len(table.views))
         return TaggedDoc(table.row(doc_id), doc_id, view, table)
 
     def __iter__(self) -> Iterator[TaggedDoc]:
         for index in range(len(self)):
             yield self[index]
+
+    def __deepcopy__(self, _: Any) -> VariantDocs:
+        return self
 
     def row(self, doc_id: int) -> Any:
         """The base task's row, media included."""
@@ -215,7 +218,7 @@ class VariantDocs:
         usable = self.why_unusable(doc_id, view.n) is None if view.n else True
 
         def replace(medium: Any, index: int) -> Any:
-            whole = view.kind == "full" or not usable or (self.cutting.first_only and index > 0)
+            whole = view.kind == "full" or not usable or (self.cutting.first_only and index > 0 and view.n > 0)
             if whole:
                 return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self.cutting.seed}/{doc_id}"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import copy
 import io
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from lmms_patch.errors import CannotWrapError
 
@@ -57,17 +58,17 @@ def _replace_in_list(items: list[Any], replace: Replace, counter: Any) -> list[A
 
 
 def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]:
-    """Chat messages with the image of each ``image`` part replaced; the rest is as it was.
+    """New chat messages with the image of each ``image`` part replaced; the rest is a copy.
 
     Raises:
         CannotWrapError: a part that is video or audio, or an image part that is not an image.
     """
     out, counter = [], iter(range(1 << 30))
     for message in messages or []:
-        content = message.get("content")
-        if isinstance(content, (list, tuple)):
-            parts = (_replace_in_part(part, replace, counter) for part in content)
-            message = {**message, "content": [part for part in parts if part is not DROP]}
+        message = {**message}
+        if isinstance(message.get("content"), (list, tuple)):
+            parts = [_replace_in_part(part, replace, counter) for part in message["content"]]
+            message["content"] = [part for part in parts if part is not DROP]
         out.append(message)
     return out
 
@@ -77,12 +78,12 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
     if kind in ("video", "audio", "video_url", "audio_url"):
         raise CannotWrapError(f"the messages hold {kind.removesuffix('_url')}; only still images have cells")
     if kind not in ("image", "image_url"):
-        return part
+        return copy.deepcopy(part)  # adapters write into parts, and the next view is made of the same ones
     key = next((key for key in ("url", "image", "image_url", "path", "bytes") if part.get(key) is not None), None)
     if key is None:
         return DROP
     source = part[key]
-    if kind == "image_url" and isinstance(source, Mapping):
+    if kind == "image_url" and isinstance(source, Mapping) and "url" in source:
         new = replace(_require_image(source.get("url")), next(counter))
         return DROP if new is DROP else {**part, key: {**source, "url": new}}
     new = replace(_require_image(source), next(counter))
@@ -130,15 +131,12 @@ def decode(medium: Any) -> Image.Image:
     Raises:
         CannotWrapError: the bytes are not an image, the file is missing, or it is a web address.
     """
-    if isinstance(medium, Image.Image):
-        medium.load()
-        return medium
     if isinstance(medium, Mapping):
         return decode(next(medium[key] for key in ("bytes", "path", "url") if medium.get(key) is not None))
     try:
-        image = Image.open(_file_of(medium))
+        image = medium if isinstance(medium, Image.Image) else Image.open(_file_of(medium))
         image.load()
-    except (OSError, UnidentifiedImageError) as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise CannotWrapError(f"an image cannot be read: {error}") from None
     return image
 

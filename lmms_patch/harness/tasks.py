@@ -375,6 +375,10 @@ class WrappedTask(Task):
     def higher_is_better(self) -> dict[str, Any]:
         return self.aggregations.higher_is_better()
 
+    def __deepcopy__(self, _: Any) -> WrappedTask:
+        """Itself: requests hold its methods, and a copy of a request must not copy the dataset."""
+        return self
+
     def __repr__(self) -> str:
         return f"WrappedTask({self.spec.name}: {len(self._views)} views of {self._base!r})"
 
