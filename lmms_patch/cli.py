@@ -80,14 +80,12 @@ def _tally(counts: dict[str, int]) -> str:
 
 def _show(args: argparse.Namespace) -> None:
     path = args.folder if args.folder.is_file() else records.results_files(args.folder)[-1]
-    results = records.read_results(path)
-    if not results:
+    shown = show.load(path)
+    if not shown:
         raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
-    logs = {r.task: records.samples_file(path, r.task) for r in results}
-    majority = {task: share for task, log in logs.items() if log and (share := records.majority_gold(log)) is not None}
-    print(show.table(results, majority))
+    print(show.table(shown))
     print()
-    print(show.meaning(results, majority))
+    print(show.meaning(shown))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -196,6 +196,40 @@ def majority_gold(path: Path) -> float | None:
             raise RecordError(f"{path}, line {number}: no doc_id or target; this is not a sample log of lmms-eval")
         golds[sample["doc_id"]] = str(sample["target"])
     return max(Counter(golds.values()).values()) / len(golds) if golds else None
+
+
+@dataclass(frozen=True)
+class PairedScores:
+    """Scalars of the docs that one grid uses, for one metric; one entry per doc.
+
+    Attributes:
+        full: on the full image.
+        best: on the doc's best cell.
+        clusters: cluster labels, where the option ``cluster`` named a field; else None.
+    """
+
+    full: list[float]
+    best: list[float]
+    clusters: list[Any] | None
+
+
+def paired_scores(records: Iterable[Mapping[str, Any]], n: int, metric: str) -> PairedScores | None:
+    """Full and best-cell scalars of a task's records; None where a doc that is used has no score."""
+    out = PairedScores([], [], [])
+    for record in records:
+        if str(n) in record["excluded"]:
+            continue
+        place = record["best"].get(str(n))
+        full = record["views"][0]["scores"].get(metric)
+        best = record["views"][place]["scores"].get(metric) if place is not None else None
+        if full is None or best is None:
+            return None
+        out.full.append(full)
+        out.best.append(best)
+        if out.clusters is not None:
+            out.clusters.append(record.get("fields", {}).get("cluster"))
+    known = out.clusters and None not in out.clusters
+    return out if known else PairedScores(out.full, out.best, None)
 
 
 def _check_schema(schema: Any, where: object) -> None:

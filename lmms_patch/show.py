@@ -3,28 +3,74 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from lmms_patch.records import TaskResult
+from lmms_patch.records import TaskResult, majority_gold, paired_scores, read_results, read_samples, samples_file
 from lmms_patch.spec import KINDS
+from lmms_patch.stats.index import interval
+from lmms_patch.stats.resample import Estimate
 
 Row = list[str]
 
 
-def table(results: Sequence[TaskResult], majority: Mapping[str, float]) -> str:
-    """One row per wrapped task: FIP, MPP_n and the index for each grid, as plain text.
+@dataclass(frozen=True)
+class Shown:
+    """One wrapped task of a finished run, as the table shows it.
+
+    Attributes:
+        result: its metrics.
+        majority: the share of its most frequent gold answer (0..1); None where it was not logged.
+        intervals: by grid, the index with its interval; only where the sample log gives one.
+    """
+
+    result: TaskResult
+    majority: float | None = None
+    intervals: Mapping[int, Estimate] = field(default_factory=dict)
+
+
+def load(path: Path) -> list[Shown]:
+    """The wrapped tasks of a results file, with what their sample logs beside it add.
+
+    Raises:
+        RecordError: the file or a log cannot be read.
+    """
+    results = read_results(path)
+    filters = Counter(r.task for r in results)
+    return [_load(r, samples_file(path, r.task) if filters[r.task] == 1 else None) for r in results]
+
+
+def _load(result: TaskResult, log: Path | None) -> Shown:
+    if log is None:
+        return Shown(result)
+    grids = result.described["grids"] if KINDS[result.described["kind"]].index else []
+    found = {n: estimate for n in grids if (estimate := _interval(result, log, n)) is not None}
+    return Shown(result, majority_gold(log), found)
+
+
+def _interval(result: TaskResult, log: Path, n: int) -> Estimate | None:
+    """The interval of the index, where the reported index is that of a mean: recomputed from the log, they must agree."""
+    reported = result.metrics.get(f"{KINDS[result.described['kind']].index}{n}")
+    scores = paired_scores(read_samples(log), n, result.described["metric"])
+    if scores is None or reported is None:
+        return None
+    estimate = interval(scores.full, scores.best, scores.clusters)
+    agrees = estimate.value is not None and math.isclose(estimate.value, reported, rel_tol=1e-9, abs_tol=1e-9)
+    return estimate if agrees and estimate.low is not None else None
+
+
+def table(shown: Sequence[Shown]) -> str:
+    """One row per wrapped task: FIP, MPP_n and the index with its 95 % interval for each grid, as plain text.
 
     Scores are on the metric's own scale; ``n/a`` where a number is not defined.
-
-    Args:
-        results: the tasks of a run.
-        majority: by task, the share of its most frequent gold answer (0..1), where it was logged.
     """
-    grids = sorted({n for r in results for n in r.described["grids"] if KINDS[r.described["kind"]].index})
-    index = [KINDS[r.described["kind"]].index for r in results if KINDS[r.described["kind"]].index]
+    grids = sorted({n for s in shown for n in s.result.described["grids"] if KINDS[s.result.described["kind"]].index})
+    index = [KINDS[s.result.described["kind"]].index for s in shown if KINDS[s.result.described["kind"]].index]
     name = (index[0] or "rci").upper() if index else "RCI"
-    header = ["task", "metric", "majority gold", "full (FIP)", *(f"best of {n * n} (MPP_{n})" for n in grids), *(f"{name}_{n}" for n in grids)]
-    rows = [[r.task, r.described["metric"], _number(majority.get(r.task)), _number(_fip(r)), *_cells(r, grids)] for r in results]
+    header = ["task", "metric", "majority gold", "full (FIP)", *(f"best of {n * n} (MPP_{n})" for n in grids), *(f"{name}_{n} [95 %]" for n in grids)]
+    rows = [[s.result.task, s.result.described["metric"], _number(s.majority), _number(_fip(s.result)), *_cells(s, grids)] for s in shown]
     return _aligned([header, *rows])
 
 
@@ -32,11 +78,17 @@ def _fip(result: TaskResult) -> float | None:
     return result.metrics.get(result.described["metric"])
 
 
-def _cells(result: TaskResult, grids: Sequence[int]) -> Row:
+def _cells(shown: Shown, grids: Sequence[int]) -> Row:
+    result = shown.result
     m, index = result.described["metric"], KINDS[result.described["kind"]].index
     best = [_number(result.metrics[f"{m}_mpp{n}"]) if f"{m}_mpp{n}" in result.metrics else "" for n in grids]
-    values = [_number(result.metrics[f"{index}{n}"], signed=True) if f"{index}{n}" in result.metrics else "" for n in grids]
+    values = [_with_interval(result.metrics[f"{index}{n}"], shown.intervals.get(n)) if f"{index}{n}" in result.metrics else "" for n in grids]
     return best + values
+
+
+def _with_interval(value: float | None, estimate: Estimate | None) -> str:
+    span = f" [{_number(estimate.low, signed=True)}, {_number(estimate.high, signed=True)}]" if estimate else ""
+    return _number(value, signed=True) + span
 
 
 def _number(value: float | None, signed: bool = False) -> str:
@@ -51,28 +103,28 @@ def _aligned(rows: Sequence[Row]) -> str:
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
-def meaning(results: Sequence[TaskResult], majority: Mapping[str, float]) -> str:
+def meaning(shown: Sequence[Shown]) -> str:
     """One sentence: which tasks one cell answers as well as the whole image, and which need the whole image.
 
     "As well" is RCI ≤ 0 at every grid, "need" is RCI ≥ 0.30 at every grid (the papers' band for
     strong global reasoning). A task whose full score is not above a constant answer's by two
-    standard errors is said to show nothing. These are points without intervals: read them as such.
+    standard errors is said to show nothing.
     """
     local: list[str] = []
     whole: list[str] = []
     nothing: list[str] = []
-    for r in results:
-        index = KINDS[r.described["kind"]].index
-        values = [r.metrics.get(f"{index}{n}") for n in r.described["grids"]] if index else []
+    for s in shown:
+        described = s.result.described
+        values = [s.result.metrics.get(f"{KINDS[described['kind']].index}{n}") for n in described["grids"]]
         known = [v for v in values if v is not None]
         if not known or len(known) < len(values):
             continue
-        if _like_a_constant(r, majority.get(r.task)):
-            nothing.append(r.described["base"])
+        if _like_a_constant(s):
+            nothing.append(described["base"])
         elif max(known) <= 0:
-            local.append(r.described["base"])
+            local.append(described["base"])
         elif min(known) >= 0.30:
-            whole.append(r.described["base"])
+            whole.append(described["base"])
     parts = []
     if local:
         parts.append(f"one cell is enough for {_listed(local)} (RCI at or below 0)")
@@ -83,12 +135,12 @@ def meaning(results: Sequence[TaskResult], majority: Mapping[str, float]) -> str
     return f"In words: {'; '.join(parts)}." if parts else "In words: no task is clearly answered by one cell, and none clearly needs the whole image."
 
 
-def _like_a_constant(result: TaskResult, majority: float | None) -> bool:
+def _like_a_constant(shown: Shown) -> bool:
     """Whether FIP is within two standard errors (of a share, over docs) of the most frequent gold's share."""
-    fip = _fip(result)
-    if fip is None or majority is None or not result.docs:
+    fip, majority, docs = _fip(shown.result), shown.majority, shown.result.docs
+    if fip is None or majority is None or not docs:
         return False
-    return fip <= majority + 2 * math.sqrt(majority * (1 - majority) / result.docs)
+    return fip <= majority + 2 * math.sqrt(majority * (1 - majority) / docs)
 
 
 def _listed(names: Sequence[str]) -> str:

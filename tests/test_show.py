@@ -1,6 +1,11 @@
-from lmms_patch.records import TaskResult
-from lmms_patch.show import meaning, table
+import json
+
+import pytest
+
+from lmms_patch.records import SampleRecord, ScoredView, TaskResult
+from lmms_patch.show import Shown, load, meaning, table
 from lmms_patch.spec import parse
+from lmms_patch.views import views_of
 
 
 def result(base, fip, mpp2, mpp3, docs=100):
@@ -10,19 +15,23 @@ def result(base, fip, mpp2, mpp3, docs=100):
     return TaskResult(spec.name, {**spec.described(), "metric": "acc"}, metrics, "none")
 
 
-RUN = [result("local", 0.8, 0.9, 0.88), result("count", 0.9, 0.1, 0.0), result("larger", 0.55, 0.0, 0.0), result("zero", 0.0, 0.5, 0.5)]
-MAJORITY = {"local_rci": 0.1, "count_rci": 0.2, "larger_rci": 0.5}
+RUN = [
+    Shown(result("local", 0.8, 0.9, 0.88), 0.1),
+    Shown(result("count", 0.9, 0.1, 0.0), 0.2),
+    Shown(result("larger", 0.55, 0.0, 0.0), 0.5),
+    Shown(result("zero", 0.0, 0.5, 0.5)),
+]
 
 
 def test_table_shows_every_number():
-    lines = table(RUN, MAJORITY).splitlines()
+    lines = table(RUN).splitlines()
     assert lines[2].split() == ["local_rci", "acc", "0.100", "0.800", "0.900", "0.880", "-0.125", "-0.100"]
     assert lines[5].split() == ["zero_rci", "acc", "n/a", "0.000", "0.500", "0.500", "n/a", "n/a"]
 
 
 def test_the_sentence_says_nothing_of_a_task_that_a_constant_answers_as_well():
     """0.55 is within 2 * sqrt(0.5 * 0.5 / 100) = 0.10 of the majority's 0.5."""
-    said = meaning(RUN, MAJORITY)
+    said = meaning(RUN)
     assert "one cell is enough for local" in said
     assert "only the whole image answers count" in said
     assert "the index of larger means nothing" in said
@@ -30,4 +39,43 @@ def test_the_sentence_says_nothing_of_a_task_that_a_constant_answers_as_well():
 
 
 def test_the_sentence_of_an_unclear_run():
-    assert "no task is clearly" in meaning([result("middle", 0.8, 0.7, 0.7)], {})
+    assert "no task is clearly" in meaning([Shown(result("middle", 0.8, 0.7, 0.7))])
+
+
+def write_run(folder, reported, full=(1, 0, 1, 1), best=(1, 1, 0, 1), copies=50, clusters=None):
+    """A results file and its sample log: ``copies`` times four docs with these full and best scores at grid 2."""
+    spec, lines = parse("gqa_rci2"), []
+    for doc in range(4 * copies):
+        scores = (full[doc % 4], best[doc % 4], 0, 0, 0)
+        views = tuple(ScoredView(v, {"acc": s}, {"acc": float(s)}) for v, s in zip(views_of(spec), scores, strict=True))
+        fields = {"cluster": clusters(doc)} if clusters else {}
+        record = SampleRecord("gqa_rci2", spec, doc, ((9, 9),), views, {2: 1}, {}, fields)
+        lines.append(json.dumps({"doc_id": doc, "target": "a", "patch": record.to_json()}))
+    (folder / "2026_samples_gqa_rci2.jsonl").write_text("\n".join(lines))
+    described = {"schema": 1, **spec.described(), "metric": "acc"}
+    metrics = {"acc,none": 0.75, "acc_mpp2,none": 0.75, "rci2,none": reported, "patch,none": 4 * copies}
+    path = folder / "2026_results.json"
+    path.write_text(json.dumps({"configs": {"gqa_rci2": {"lmms_patch": described}}, "results": {"gqa_rci2": metrics}}))
+    return path
+
+
+def test_intervals_come_from_the_log(tmp_path):
+    """RCI = 1 − Σbest/Σfull = 0. Delta method: Var = Var(best − full) / (n · 0.75²) = 0.5 / (200 · 0.5625)."""
+    (shown,) = load(write_run(tmp_path, 0.0))
+    estimate = shown.intervals[2]
+    assert estimate.value == 0.0
+    assert estimate.se == pytest.approx((0.5 / (200 * 0.5625)) ** 0.5, rel=0.1)
+    assert estimate.low < 0 < estimate.high
+    assert shown.majority == 1.0
+    assert "+0.000 [" in table([shown])
+
+
+def test_clusters_of_the_records_are_kept_together(tmp_path):
+    """50 clusters whose 4 docs cancel out: every resample of clusters gives exactly 0."""
+    (shown,) = load(write_run(tmp_path, 0.0, clusters=lambda doc: f"image {doc // 4}"))
+    assert (shown.intervals[2].low, shown.intervals[2].high) == (0.0, 0.0)
+
+
+def test_no_interval_where_the_reported_index_is_not_that_of_a_mean(tmp_path):
+    (shown,) = load(write_run(tmp_path, 0.1))
+    assert shown.intervals == {}

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from lmms_patch.stats.resample import LEVEL, Estimate, Seed, bootstrap
 
 
 @dataclass(frozen=True)
@@ -43,3 +48,22 @@ def index(fip: float | None, mpp: float | None, *, higher_is_better: bool = True
     if fip < 0:
         return Index(None, gap, "FIP is negative: the ratio has no meaning")
     return Index(1 - mpp / fip, gap)
+
+
+def interval(
+    full: Sequence[float], best: Sequence[float], clusters: Sequence[Hashable] | None = None, *, level: float = LEVEL, seed: Seed = 0
+) -> Estimate:
+    """The index with its interval, for a metric that is a mean (or any multiple of one): 1 − Σ best / Σ full.
+
+    Args:
+        full: scalar of each doc on the full image, on the metric's own scale.
+        best: scalar of each doc on its best cell, same docs, same order.
+        clusters: cluster label of each doc; None: docs are independent.
+        level: nominal coverage in 0..1.
+        seed: of the bootstrap over docs, both scores of a doc together.
+
+    >>> interval([1.0, 0.0] * 50, [1.0, 0.5] * 50).value
+    -0.5
+    """
+    labels = None if clusters is None else np.unique([repr(label) for label in clusters], return_inverse=True)[1]
+    return bootstrap(np.column_stack([full, best]), lambda sums: 1 - sums[..., 1] / sums[..., 0], labels, level=level, seed=seed)

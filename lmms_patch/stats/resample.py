@@ -1,0 +1,192 @@
+"""Bootstrap over docs: all views of a doc together, clusters of docs together. NumPy only.
+
+Everything that is a mean, or a ratio of sums, needs only the totals of each cluster. A draw is how
+often each cluster is taken; clusters with equal totals are interchangeable, so that a draw is a
+multinomial over the *distinct* totals. That is the same distribution, at the cost of the number of
+distinct totals (for accuracies a handful) in place of the number of docs.
+
+Source: Efron & Tibshirani, An Introduction to the Bootstrap (1993), ch. 13 (percentile interval);
+the widening for few clusters follows Cameron & Miller, A Practitioner's Guide to Cluster-Robust
+Inference (2015), §VI.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Seed = int | np.random.Generator
+
+DRAWS = 1000
+LEVEL = 0.95
+FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
+_BLOCK = 4_000_000
+"""Numbers drawn at a time: bounds the memory, whatever the number of docs."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes:
+        value: the estimate on the data as they are; None where it is not defined.
+        se: standard deviation over the draws; None with the interval.
+        low, high: percentile interval at ``level``; None where it is not defined.
+        n: number of docs.
+        clusters: number of clusters (n where docs are their own).
+        draws: number of draws on which the estimate is defined.
+        level: the interval's nominal coverage, in 0..1.
+        reason: why value or interval is None, or a warning that goes with it; empty otherwise.
+    """
+
+    value: float | None
+    se: float | None
+    low: float | None
+    high: float | None
+    n: int
+    clusters: int
+    draws: int
+    level: float = LEVEL
+    reason: str = ""
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """The one door to randomness: a seed or a generator."""
+    return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+
+
+def totals(values: ArrayLike, clusters: ArrayLike | None = None) -> Array:
+    """Sum the rows of each cluster.
+
+    Args:
+        values: shape (docs, d).
+        clusters: shape (docs,), any labels; None: each doc is its own cluster.
+
+    Returns:
+        Shape (clusters, d), in the order of the sorted labels.
+    """
+    array = np.atleast_2d(np.asarray(values, float))
+    if clusters is None:
+        return array
+    _, place = np.unique(np.asarray(clusters), return_inverse=True)
+    out = np.zeros((int(place.max()) + 1 if len(place) else 0, array.shape[1]))
+    np.add.at(out, place, array)
+    return out
+
+
+def resampled_sums(cluster_totals: Array, draws: int, seed: Seed) -> Array:
+    """Column sums of ``draws`` bootstrap samples of clusters.
+
+    Args:
+        cluster_totals: shape (G, d).
+        draws: B.
+        seed: see ``generator``.
+
+    Returns:
+        Shape (B, d): the sums over G clusters drawn with replacement.
+    """
+    stream = generator(seed)
+    rows, counts = np.unique(cluster_totals, axis=0, return_counts=True)
+    size = len(cluster_totals)
+    out = np.empty((draws, cluster_totals.shape[1]))
+    step = max(1, _BLOCK // max(1, len(rows)))
+    for start in range(0, draws, step):
+        stop = min(draws, start + step)
+        if len(rows) <= size // 2:
+            taken = stream.multinomial(size, counts / size, size=stop - start)
+            out[start:stop] = taken @ rows
+        else:
+            picks = stream.integers(0, size, size=(stop - start, size))
+            for i, pick in enumerate(picks):
+                out[start + i] = np.bincount(pick, minlength=size) @ cluster_totals
+    return out
+
+
+def bootstrap(
+    values: ArrayLike,
+    statistic: Callable[[Array], Any],
+    clusters: ArrayLike | None = None,
+    *,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> Estimate:
+    """Percentile interval of a statistic of column sums: a mean, a weighted mean, a ratio of means.
+
+    Args:
+        values: shape (docs, d): what is summed, one row per doc (say ``[full, best, 1]``).
+        statistic: from sums of shape (..., d) to values of shape (...); nan where it is not defined.
+        clusters: labels of shape (docs,); None: docs are independent.
+        draws: B.
+        level: nominal coverage in 0..1.
+        seed: see ``generator``.
+
+    Returns:
+        The estimate. With no docs, or a statistic that is not defined on the data, the value is None;
+        with one cluster, under 10 clusters, or a statistic that is defined on under 90 % of the draws, the
+        interval is None; with 10 to 49 clusters it is widened. The reason says so.
+
+    >>> bootstrap([[1.0, 1.0], [0.0, 1.0]] * 50, lambda s: s[..., 0] / s[..., 1]).value
+    0.5
+    """
+    array = np.asarray(values, float)
+    n = len(array)
+    if n == 0:
+        return Estimate(None, None, None, None, 0, 0, 0, level, "no docs")
+    per_cluster = totals(array, clusters)
+    groups = len(per_cluster)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(statistic(per_cluster.sum(axis=0)))
+        if not math.isfinite(value):
+            return Estimate(None, None, None, None, n, groups, 0, level, "not defined on these docs")
+        if groups < TOO_FEW_CLUSTERS:
+            what = "docs" if clusters is None else "clusters"
+            return Estimate(value, None, None, None, n, groups, 0, level, f"{groups} {what} are too few for an interval")
+        drawn = np.asarray(statistic(resampled_sums(per_cluster, draws, seed)), float)
+    drawn = drawn[np.isfinite(drawn)]
+    if len(drawn) < 0.9 * draws:
+        return Estimate(value, None, None, None, n, groups, len(drawn), level, f"defined on only {len(drawn)} of {draws} draws")
+    return _percentile(value, drawn, n, groups, level)
+
+
+def _percentile(value: float, drawn: Array, n: int, groups: int, level: float) -> Estimate:
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    reason = ""
+    if groups < FEW_CLUSTERS:
+        factor = t_quantile((1 + level) / 2, groups - 1) / normal_quantile((1 + level) / 2) * math.sqrt(groups / (groups - 1))
+        low, high = value - (value - low) * factor, value + (high - value) * factor
+        reason = f"{groups} clusters are few: the interval is widened by {factor:.2f}"
+    return Estimate(value, float(drawn.std(ddof=1)), float(low), float(high), n, groups, len(drawn), level, reason)
+
+
+def normal_quantile(p: float) -> float:
+    """The standard normal quantile, by bisection of ``erf``."""
+    return _bisect(lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2))), p)
+
+
+def t_quantile(p: float, df: int) -> float:
+    """The quantile of Student's t with ``df`` degrees of freedom, by bisection of its integral (Simpson, 2,000 steps)."""
+    log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(df * math.pi)
+
+    def below(x: float) -> float:
+        grid = np.linspace(0.0, x, 2001)
+        density = np.exp(log_scale - (df + 1) / 2 * np.log1p(grid**2 / df))
+        weights = np.ones(2001)
+        weights[1:-1:2], weights[2:-1:2] = 4, 2
+        return float(0.5 + (weights * density).sum() * (grid[1] - grid[0]) / 3)
+
+    return _bisect(below, p)
+
+
+def _bisect(increasing: Callable[[float], float], target: float) -> float:
+    low, high = -100.0, 100.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if increasing(middle) < target else (low, middle)
+    return (low + high) / 2
