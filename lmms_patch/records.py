@@ -29,13 +29,15 @@ class ScoredView:
         view: which view.
         items: native item of each metric, as the base's ``process_results`` returned it.
         scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
-        error: the scorer's exception, in one line; None where it scored.
+        error: why there is no score (the scorer's exception, in one line); None where it scored.
+        from_m: whether the primary metric's scalar is the aggregation of its one item; not logged.
     """
 
     view: View
     items: Mapping[str, Any] = field(default_factory=dict)
     scores: Mapping[str, Scalar] = field(default_factory=dict)
     error: str | None = None
+    from_m: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class SampleRecord:
             "grids": list(self.spec.grids),
             "doc_id": int(self.doc_id),
             "image_sizes": [list(size) for size in self.sizes],
-            "views": [_view_json(view, self.sizes) for view in self.views],
+            "views": [_view_json(view, self.sizes[:1] if self.spec.options.images == "first" else self.sizes) for view in self.views],
             "best": {str(n): index for n, index in self.best.items()},
             "excluded": {str(n): reason for n, reason in self.excluded.items()},
             **({"fields": plain(self.fields)} if self.fields else {}),
@@ -187,6 +189,9 @@ def samples_file(results: Path, task: str) -> Path | None:
 def majority_gold(path: Path) -> float | None:
     """The share of the most frequent gold answer in a sample log, in 0..1: what a constant answer scores under exact match.
 
+    Returns:
+        None where all golds are the same (hidden golds, captions without one): it would say nothing.
+
     Raises:
         RecordError: a line that is cut.
     """
@@ -195,7 +200,8 @@ def majority_gold(path: Path) -> float | None:
         if "doc_id" not in sample or "target" not in sample:
             raise RecordError(f"{path}, line {number}: no doc_id or target; this is not a sample log of lmms-eval")
         golds[sample["doc_id"]] = str(sample["target"])
-    return max(Counter(golds.values()).values()) / len(golds) if golds else None
+    counts = Counter(golds.values())
+    return max(counts.values()) / len(golds) if len(counts) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -211,6 +217,11 @@ class PairedScores:
     full: list[float]
     best: list[float]
     clusters: list[Any] | None
+
+
+def excluded_docs(records: Iterable[Mapping[str, Any]]) -> int:
+    """How many docs are left out at one grid at least."""
+    return sum(bool(record["excluded"]) for record in records)
 
 
 def paired_scores(records: Iterable[Mapping[str, Any]], n: int, metric: str) -> PairedScores | None:

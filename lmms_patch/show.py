@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lmms_patch.records import TaskResult, majority_gold, paired_scores, read_results, read_samples, samples_file
+from lmms_patch.records import TaskResult, excluded_docs, majority_gold, paired_scores, read_results, read_samples, samples_file
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.index import interval
 from lmms_patch.stats.resample import Estimate
@@ -22,12 +22,16 @@ class Shown:
 
     Attributes:
         result: its metrics.
-        majority: the share of its most frequent gold answer (0..1); None where it was not logged.
+        name: its name, with the filter where the task has several.
+        majority: the share of its most frequent gold answer (0..1); None where it was not logged or says nothing.
+        excluded: how many docs are left out at one grid at least; None where there is no log.
         intervals: by grid, the index with its interval; only where the sample log gives one.
     """
 
     result: TaskResult
+    name: str
     majority: float | None = None
+    excluded: int | None = None
     intervals: Mapping[int, Estimate] = field(default_factory=dict)
 
 
@@ -39,15 +43,16 @@ def load(path: Path) -> list[Shown]:
     """
     results = read_results(path)
     filters = Counter(r.task for r in results)
-    return [_load(r, samples_file(path, r.task) if filters[r.task] == 1 else None) for r in results]
+    return [_load(r, path) if filters[r.task] == 1 else Shown(r, f"{r.task}, {r.filter}") for r in results]
 
 
-def _load(result: TaskResult, log: Path | None) -> Shown:
+def _load(result: TaskResult, path: Path) -> Shown:
+    log = samples_file(path, result.task)
     if log is None:
-        return Shown(result)
+        return Shown(result, result.task)
     grids = result.described["grids"] if KINDS[result.described["kind"]].index else []
     found = {n: estimate for n in grids if (estimate := _interval(result, log, n)) is not None}
-    return Shown(result, majority_gold(log), found)
+    return Shown(result, result.task, majority_gold(log), excluded_docs(read_samples(log)), found)
 
 
 def _interval(result: TaskResult, log: Path, n: int) -> Estimate | None:
@@ -64,13 +69,24 @@ def _interval(result: TaskResult, log: Path, n: int) -> Estimate | None:
 def table(shown: Sequence[Shown]) -> str:
     """One row per wrapped task: FIP, MPP_n and the index with its 95 % interval for each grid, as plain text.
 
-    Scores are on the metric's own scale; ``n/a`` where a number is not defined.
+    Scores are on the metric's own scale; ``n/a`` where a number is not defined. FIP is over all
+    docs; MPP and the index leave out the docs that the second column counts.
     """
     grids = sorted({n for s in shown for n in s.result.described["grids"] if KINDS[s.result.described["kind"]].index})
     index = [KINDS[s.result.described["kind"]].index for s in shown if KINDS[s.result.described["kind"]].index]
     name = (index[0] or "rci").upper() if index else "RCI"
-    header = ["task", "metric", "majority gold", "full (FIP)", *(f"best of {n * n} (MPP_{n})" for n in grids), *(f"{name}_{n} [95 %]" for n in grids)]
-    rows = [[s.result.task, s.result.described["metric"], _number(s.majority), _number(_fip(s.result)), *_cells(s, grids)] for s in shown]
+    hidden = sorted({n for s in shown for n in s.result.described["grids"] if s.result.described["kind"] == "occlude"})
+    header = [
+        "task",
+        "metric",
+        "docs",
+        "majority gold",
+        "full (FIP)",
+        *(f"best of {n * n} (MPP_{n})" for n in grids),
+        *(f"{name}_{n} [95 %]" for n in grids),
+    ]
+    header += [f"drop_{n}" for n in hidden]
+    rows = [[s.name, s.result.described["metric"], _docs(s), _number(s.majority), _number(_fip(s.result)), *_cells(s, grids, hidden)] for s in shown]
     return _aligned([header, *rows])
 
 
@@ -78,12 +94,17 @@ def _fip(result: TaskResult) -> float | None:
     return result.metrics.get(result.described["metric"])
 
 
-def _cells(shown: Shown, grids: Sequence[int]) -> Row:
+def _docs(shown: Shown) -> str:
+    return f"{shown.result.docs} ({shown.excluded} left out)" if shown.excluded else str(shown.result.docs)
+
+
+def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> Row:
     result = shown.result
     m, index = result.described["metric"], KINDS[result.described["kind"]].index
     best = [_number(result.metrics[f"{m}_mpp{n}"]) if f"{m}_mpp{n}" in result.metrics else "" for n in grids]
     values = [_with_interval(result.metrics[f"{index}{n}"], shown.intervals.get(n)) if f"{index}{n}" in result.metrics else "" for n in grids]
-    return best + values
+    drops = [_number(result.metrics[f"{m}_drop{n}"]) if f"{m}_drop{n}" in result.metrics else "" for n in hidden]
+    return best + values + drops
 
 
 def _with_interval(value: float | None, estimate: Estimate | None) -> str:
@@ -119,12 +140,13 @@ def meaning(shown: Sequence[Shown]) -> str:
         known = [v for v in values if v is not None]
         if not known or len(known) < len(values):
             continue
+        name = described["base"] if s.name == s.result.task else s.name
         if _like_a_constant(s):
-            nothing.append(described["base"])
+            nothing.append(name)
         elif max(known) <= 0:
-            local.append(described["base"])
+            local.append(name)
         elif min(known) >= 0.30:
-            whole.append(described["base"])
+            whole.append(name)
     parts = []
     if local:
         parts.append(f"one cell is enough for {_listed(local)} (RCI at or below 0)")
@@ -136,9 +158,12 @@ def meaning(shown: Sequence[Shown]) -> str:
 
 
 def _like_a_constant(shown: Shown) -> bool:
-    """Whether FIP is within two standard errors (of a share, over docs) of the most frequent gold's share."""
+    """Whether FIP is within two standard errors (of a share, over docs) of the most frequent gold's share.
+
+    Only for a metric in 0..1; one on another scale is not a share.
+    """
     fip, majority, docs = _fip(shown.result), shown.majority, shown.result.docs
-    if fip is None or majority is None or not docs:
+    if fip is None or majority is None or not docs or not 0 <= fip <= 1:
         return False
     return fip <= majority + 2 * math.sqrt(majority * (1 - majority) / docs)
 

@@ -6,6 +6,7 @@ The grammar of wrapped names is one table, ``KINDS``; a new kind of view is a ne
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -71,6 +72,7 @@ class Options:
         min_cell: upsample cells whose shorter side is below this many pixels (bicubic). 0: never.
         allow_judge: run tasks whose scorer calls a judge model, once per view.
         seed: seed of the permutations of ``shuffle``.
+        given: the options that were written down, also where they equal the default.
     """
 
     metric: str | None = None
@@ -85,6 +87,7 @@ class Options:
     min_cell: int = 0
     allow_judge: bool = False
     seed: int = 0
+    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], where: str) -> Options:
@@ -93,23 +96,25 @@ class Options:
         Raises:
             OptionError: an unknown key, or a value that is not allowed.
         """
-        known = {f.name: f for f in dataclasses.fields(cls)}
+        known = cls.names()
         for key, value in mapping.items():
             if key not in known:
                 raise OptionError(f"{where}: unknown option {key!r}; allowed: {', '.join(known)}")
             _check_option(key, value, where)
-        return cls(**mapping)
+        return cls(**mapping, given=frozenset(mapping))
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names that a file may set."""
+        return [f.name for f in dataclasses.fields(cls) if f.name != "given"]
 
     def over(self, base: Options) -> Options:
-        """These options where they differ from the defaults, else those of ``base``."""
-        default = Options()
-        changed = {k: v for k, v in dataclasses.asdict(self).items() if v != getattr(default, k)}
-        return dataclasses.replace(base, **changed)
+        """These options where they were given, else those of ``base``."""
+        return dataclasses.replace(base, **{key: getattr(self, key) for key in self.given}, given=base.given | self.given)
 
-    def changed(self) -> dict[str, Any]:
-        """Only the options that differ from the defaults, for logs."""
-        default = Options()
-        return {k: v for k, v in dataclasses.asdict(self).items() if v != getattr(default, k)}
+    def described(self) -> dict[str, Any]:
+        """All options, in plain JSON types."""
+        return {key: getattr(self, key) for key in self.names()}
 
 
 _TEXT = ("metric", "score", "cluster", "group", "category", "choices")
@@ -118,7 +123,7 @@ _TEXT = ("metric", "score", "cluster", "group", "category", "choices")
 def _check_option(key: str, value: Any, where: str) -> None:
     if key in _TEXT and not (value is None or (isinstance(value, str) and value)):
         raise OptionError(f"{where}: {key} must be a name, not {value!r}")
-    if key == "chance" and not (value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))):
+    if key == "chance" and not (value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value))):
         raise OptionError(f"{where}: chance must be a number on the metric's own scale, not {value!r}")
     if key == "images" and value not in ("all", "first"):
         raise OptionError(f"{where}: images must be 'all' or 'first', not {value!r}")
@@ -159,13 +164,18 @@ class WrapSpec:
         bare = not self.grids or self.grids == kind.default_grids
         return self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
 
-    def of(self, base: str, name: str = "") -> WrapSpec:
-        """The same wrapping of another base: for the members of a group."""
-        return dataclasses.replace(self, base=base, name=name or f"{base}_{self.suffix}")
+    def of(self, base: str) -> WrapSpec:
+        """The same wrapping of another base: for the members of a group.
+
+        Members of a task file with a name of its own carry that name: its options may be others than
+        those of the plain wrapped name, and two tasks of one name would overwrite each other.
+        """
+        own = self.name != f"{self.base}_{self.suffix}"
+        return dataclasses.replace(self, base=base, name=f"{base}_{self.name if own else self.suffix}")
 
     def described(self) -> dict[str, Any]:
         """The spec as plain JSON types: everything that changes a view is in it."""
-        return {"base": self.base, "kind": self.kind, "grids": list(self.grids), "options": dataclasses.asdict(self.options)}
+        return {"base": self.base, "kind": self.kind, "grids": list(self.grids), "options": self.options.described()}
 
 
 def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -225,10 +235,10 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
     base, kind = config.pop("base", None), config.pop("kind", "rci")
     if not isinstance(base, str) or not base:
         raise OptionError(f"{where}: 'base' is missing; add the task to wrap, such as 'base: gqa'")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise OptionError(f"{where}: kind {kind!r} is not known; allowed: {', '.join(KINDS)}")
     grids = config.pop("grids", ())
-    grids = (grids,) if isinstance(grids, int) else tuple(grids or ())
+    grids = tuple(grids or ()) if isinstance(grids, (list, tuple)) or grids is None else (grids,)
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in grids):
         raise OptionError(f"{where}: grids must be whole numbers, such as 'grids: [3]', not {list(grids)!r}")
     return WrapSpec(base, kind, check_grids(kind, grids, where), Options.from_mapping(config, where), name=str(name))

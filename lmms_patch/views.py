@@ -18,6 +18,9 @@ Box = tuple[int, int, int, int]
 
 GREY = (128, 128, 128)
 
+PIXELS = 1
+"""Goes up whenever a view comes to have other pixels: the harness's response cache must then ask again."""
+
 
 @dataclass(frozen=True)
 class View:

@@ -16,17 +16,17 @@ def result(base, fip, mpp2, mpp3, docs=100):
 
 
 RUN = [
-    Shown(result("local", 0.8, 0.9, 0.88), 0.1),
-    Shown(result("count", 0.9, 0.1, 0.0), 0.2),
-    Shown(result("larger", 0.55, 0.0, 0.0), 0.5),
-    Shown(result("zero", 0.0, 0.5, 0.5)),
+    Shown(result("local", 0.8, 0.9, 0.88), "local_rci", 0.1),
+    Shown(result("count", 0.9, 0.1, 0.0), "count_rci", 0.2, excluded=3),
+    Shown(result("larger", 0.55, 0.0, 0.0), "larger_rci", 0.5),
+    Shown(result("zero", 0.0, 0.5, 0.5), "zero_rci"),
 ]
 
 
 def test_table_shows_every_number():
     lines = table(RUN).splitlines()
-    assert lines[2].split() == ["local_rci", "acc", "0.100", "0.800", "0.900", "0.880", "-0.125", "-0.100"]
-    assert lines[5].split() == ["zero_rci", "acc", "n/a", "0.000", "0.500", "0.500", "n/a", "n/a"]
+    assert lines[2].split() == ["local_rci", "acc", "100", "0.100", "0.800", "0.900", "0.880", "-0.125", "-0.100"]
+    assert lines[5].split() == ["zero_rci", "acc", "100", "n/a", "0.000", "0.500", "0.500", "n/a", "n/a"]
 
 
 def test_the_sentence_says_nothing_of_a_task_that_a_constant_answers_as_well():
@@ -39,7 +39,30 @@ def test_the_sentence_says_nothing_of_a_task_that_a_constant_answers_as_well():
 
 
 def test_the_sentence_of_an_unclear_run():
-    assert "no task is clearly" in meaning([Shown(result("middle", 0.8, 0.7, 0.7))])
+    assert "no task is clearly" in meaning([Shown(result("middle", 0.8, 0.7, 0.7), "middle_rci")])
+
+
+def test_a_metric_on_another_scale_is_not_a_share():
+    assert "one cell is enough for percent" in meaning([Shown(result("percent", 26.0, 30.0, 31.0), "percent_rci", 0.5)])
+
+
+def test_docs_that_are_left_out_are_shown():
+    assert "100 (3 left out)" in table(RUN)
+
+
+def test_two_filters_are_two_named_rows():
+    first, second = result("two", 0.8, 0.9, 0.9), result("two", 0.8, 0.1, 0.1)
+    said = meaning([Shown(first, "two_rci, first"), Shown(second, "two_rci, second")])
+    assert "one cell is enough for two_rci, first" in said
+    assert "only the whole image answers two_rci, second" in said
+
+
+def test_occlude_shows_its_drop():
+    spec = parse("gqa_occlude2")
+    found = TaskResult(spec.name, {**spec.described(), "metric": "acc"}, {"acc": 0.8, "acc_drop2": 0.25, "patch": 10}, "none")
+    lines = table([Shown(found, spec.name)]).splitlines()
+    assert lines[0].split()[-1] == "drop_2"
+    assert lines[2].split() == ["gqa_occlude2", "acc", "10", "n/a", "0.800", "0.250"]
 
 
 def write_run(folder, reported, full=(1, 0, 1, 1), best=(1, 1, 0, 1), copies=50, clusters=None):
@@ -50,7 +73,7 @@ def write_run(folder, reported, full=(1, 0, 1, 1), best=(1, 1, 0, 1), copies=50,
         views = tuple(ScoredView(v, {"acc": s}, {"acc": float(s)}) for v, s in zip(views_of(spec), scores, strict=True))
         fields = {"cluster": clusters(doc)} if clusters else {}
         record = SampleRecord("gqa_rci2", spec, doc, ((9, 9),), views, {2: 1}, {}, fields)
-        lines.append(json.dumps({"doc_id": doc, "target": "a", "patch": record.to_json()}))
+        lines.append(json.dumps({"doc_id": doc, "target": "ab"[doc % 2], "patch": record.to_json()}))
     (folder / "2026_samples_gqa_rci2.jsonl").write_text("\n".join(lines))
     described = {"schema": 1, **spec.described(), "metric": "acc"}
     metrics = {"acc,none": 0.75, "acc_mpp2,none": 0.75, "rci2,none": reported, "patch,none": 4 * copies}
@@ -66,7 +89,7 @@ def test_intervals_come_from_the_log(tmp_path):
     assert estimate.value == 0.0
     assert estimate.se == pytest.approx((0.5 / (200 * 0.5625)) ** 0.5, rel=0.1)
     assert estimate.low < 0 < estimate.high
-    assert shown.majority == 1.0
+    assert shown.majority == 0.5
     assert "+0.000 [" in table([shown])
 
 

@@ -60,6 +60,11 @@ def test_members_of_a_group_take_the_suffix():
     assert parse("mmmu_rci").of("mmmu_val").name == "mmmu_val_rci"
 
 
+def test_members_of_a_task_file_carry_its_own_name():
+    """Its options may differ: under the plain name two tasks would overwrite each other."""
+    assert from_file({"task": "mine", "base": "mmmu", "grids": [3], "min_cell": 28}).of("mmmu_val").name == "mmmu_val_mine"
+
+
 def test_explicit_file():
     spec = from_file({"task": "my", "class": object, "base": "gqa", "kind": "pcri", "grids": [3, 2], "metric": "exact_match", "min_cell": 28})
     assert spec == WrapSpec("gqa", "pcri", (2, 3), Options(metric="exact_match", min_cell=28), "my")
@@ -80,6 +85,9 @@ def test_explicit_file():
         ({"base": "gqa", "min_side": True}, "at least 1"),
         ({"base": "gqa", "allow_judge": "yes"}, "true or false"),
         ({"base": "gqa", "chance": "half"}, "number"),
+        ({"base": "gqa", "chance": float("nan")}, "number"),
+        ({"base": "gqa", "kind": ["rci"]}, "allowed: rci"),
+        ({"base": "gqa", "grids": 3.0}, "whole numbers"),
         ({"base": "gqa", "cluster": 3}, "name"),
     ],
 )
@@ -92,14 +100,15 @@ def test_wrong_files_are_one_clear_line(config, says):
 
 
 def test_a_spec_wins_over_an_inline_profile_only_where_it_says_something():
-    inline = Options(metric="acc", min_cell=28)
-    assert Options(metric="f1").over(inline) == Options(metric="f1", min_cell=28)
+    inline = Options.from_mapping({"metric": "acc", "min_cell": 28, "allow_judge": True}, "inline")
+    mine = Options.from_mapping({"metric": "f1", "allow_judge": False}, "file")  # also back to the default
+    assert mine.over(inline) == Options(metric="f1", min_cell=28, allow_judge=False)
 
 
 def test_every_option_is_described():
     spec = WrapSpec("gqa", "rci", (3,), Options(min_cell=28, seed=7, images="first"))
     described = spec.described()
-    assert set(described["options"]) == {f.name for f in dataclasses.fields(Options)}
+    assert set(described["options"]) == set(Options.names())
     assert described["options"]["min_cell"] == 28
 
 

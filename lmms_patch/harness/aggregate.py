@@ -1,17 +1,19 @@
 """The aggregations of a wrapped task: the native ones, and those made of them.
 
-None of them raises: an exception in an aggregation would lose the run. The native function itself
-is returned for a native metric whose standard error the host looks up by the function's identity;
-any other is called through ``_Native``, so that its result is known and it is not called twice.
+Everything is computed from the records of the docs, which the ``patch`` aggregation is handed
+first; so the order in which the host calls the others does not matter. None of ours raises: an
+exception in an aggregation would lose the run. The native function itself is returned for a
+native metric whose standard error the host looks up by the function's identity; any other is
+called once, for both the host and us.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import inspect
 import io
+import math
 import os
 import tempfile
 import threading
@@ -31,30 +33,33 @@ Aggregation = Callable[[list[Any]], Any]
 
 
 class PatchItem(dict):  # type: ignore[type-arg]
-    """The ``patch`` object of one doc, in plain JSON types.
+    """The ``patch`` object of one doc, in plain JSON types; what is not logged rides beside it.
 
     Attributes:
-        full: native items of the full image by metric, for the aggregations; not logged.
-        chosen: native items of the cell that the doc keeps, by the name of the metric over them; not logged.
+        full: native items of the first view (the full image) by metric.
+        chosen: native items of the cell that the doc keeps, by the name of the metric over them.
+        from_m: whether a scalar of the primary metric is the aggregation of its one item.
     """
 
     full: dict[str, Any]
     chosen: dict[str, Any]
+    from_m: bool
 
-    def __init__(self, record: dict[str, Any], full: dict[str, Any], chosen: dict[str, Any]) -> None:
+    def __init__(self, record: dict[str, Any], full: dict[str, Any], chosen: dict[str, Any], from_m: bool = False) -> None:
         super().__init__(record)
-        self.full, self.chosen = full, chosen
+        self.full, self.chosen, self.from_m = full, chosen, from_m
 
     def __reduce__(self) -> Any:
-        return PatchItem, (dict(self), self.full, self.chosen)
+        return PatchItem, (dict(self), self.full, self.chosen, self.from_m)
 
 
 @dataclass
-class _Seen:
-    """What one filter's aggregations have seen so far: the host calls them one after the other, ``patch`` first."""
+class _Run:
+    """One filter's records, and what has been computed from them."""
 
     items: list[PatchItem] = field(default_factory=list)
-    native: dict[str, float | None] = field(default_factory=dict)
+    native: dict[str, Any] = field(default_factory=dict)
+    cells: dict[tuple[str, int], tuple[float | None, float | None]] = field(default_factory=dict)
 
 
 class Aggregations:
@@ -77,109 +82,102 @@ class Aggregations:
         args: Callable[[], Any],
     ) -> None:
         self.spec, self.native, self.higher, self.primary, self._args = spec, native, higher, primary, args
-        self._seen = _Seen()
+        self._run = _Run()
 
     def functions(self) -> dict[str, Aggregation]:
-        """Metric name -> aggregation, in the order in which ``process_results`` returns them."""
-        kind = KINDS[self.spec.kind]
-        out: dict[str, Aggregation] = {"patch": _plain_signature(self._collect)}
-        out |= {m: self._native(m) for m in self.native}
-        for n in self.spec.grids if kind.per_cell else ():
+        """Metric name -> aggregation."""
+        out: dict[str, Aggregation] = {"patch": self._collect}
+        for n in self.cell_grids:
             for m in self.native:
-                over_cells = self._mpp if kind.index else self._drop
-                out[f"{m}_{self.best_name(n)}"] = _plain_signature(functools.partial(over_cells, m, n))
-            if kind.index:
-                out[f"{kind.index}{n}"] = _plain_signature(functools.partial(self._index, n))
-                out[f"gap{n}"] = _plain_signature(functools.partial(self._gap, n))
-        return out
+                out[self.over_cells(m, n)] = self._of_records(self._mpp if self._kind.index else self._drop, m, n)
+            if self._kind.index:
+                out[f"{self._kind.index}{n}"] = self._of_records(self._index, n)
+                out[f"gap{n}"] = self._of_records(self._gap, n)
+        return out | {m: self._native_function(m) for m in self.native}
 
-    def not_per_doc(self) -> list[str]:
-        """The derived metrics that have no item per doc: an index, a gap, a drop."""
-        kind = KINDS[self.spec.kind]
-        if not kind.per_cell:
-            return []
-        if kind.index:
-            return [f"{prefix}{n}" for n in self.spec.grids for prefix in (kind.index, "gap")]
-        return [f"{m}_{self.best_name(n)}" for n in self.spec.grids for m in self.native]
+    @property
+    def _kind(self) -> Any:
+        return KINDS[self.spec.kind]
 
-    def best_name(self, n: int) -> str:
-        """The suffix of the metric over each doc's chosen cell: ``mpp3``, or ``drop3`` where cells are hidden."""
-        return f"{'mpp' if KINDS[self.spec.kind].index else 'drop'}{n}"
+    @property
+    def cell_grids(self) -> tuple[int, ...]:
+        """The grids with one view per cell."""
+        return self.spec.grids if self._kind.per_cell else ()
+
+    def over_cells(self, metric: str, n: int) -> str:
+        """The name of the metric over each doc's chosen cell: ``m_mpp3``, or ``m_drop3`` where cells are hidden."""
+        return f"{metric}_{'mpp' if self._kind.index else 'drop'}{n}"
+
+    def derived(self) -> list[str]:
+        """The metrics that are ours: every doc returns each of them, None where it has no item for it."""
+        return [name for name in self.functions() if name not in self.native and name != "patch"]
 
     def higher_is_better(self) -> dict[str, bool | None]:
         """For the host's table: arrows beside the metrics that have a direction."""
         out: dict[str, bool | None] = dict.fromkeys(self.functions())
         for m in self.native:
             out[m] = self.higher.get(m)
-            for n in self.spec.grids:
-                if f"{m}_mpp{n}" in out:
-                    out[f"{m}_mpp{n}"] = self.higher.get(m)
+            out |= {self.over_cells(m, n): self.higher.get(m) for n in self.cell_grids if self._kind.index}
         return out
+
+    @staticmethod
+    def _of_records(function: Callable[..., Any], *arguments: Any) -> Aggregation:
+        """A function of the items alone (the host asks for its signature) that looks at the records instead."""
+
+        def aggregation(items: list[Any]) -> Any:
+            return function(*arguments)
+
+        return aggregation
+
+    # --- the records ----------------------------------------------------------------------------
 
     def _collect(self, items: list[Any]) -> int:
         """Keep the records of this filter's docs; the ``patch`` row shows how many there are."""
-        self._seen = _Seen(list(items))
+        self._run = _Run(list(items))
         self._report_errors()
         self._report_excluded()
         return len(items)
 
     def _report_errors(self) -> None:
-        failed = [(item["doc_id"], view["error"]) for item in self._seen.items for view in item["views"] if "error" in view]
+        failed = [(item["doc_id"], view["error"]) for item in self._run.items for view in item["views"] if "error" in view]
         if failed:
             docs = len({doc for doc, _ in failed})
-            doc_id, error = failed[0]
             fail_at_exit(
-                f"{self.spec.name}: the scorer of {self.spec.base} failed on {docs} of {len(self._seen.items)} docs, first on doc {doc_id}: "
-                f"{error}; the answers are kept in the sample log, the index is null"
+                f"{self.spec.name}: {docs} of {len(self._run.items)} docs could not be scored by {self.spec.base}, first doc {failed[0][0]}: "
+                f"{failed[0][1]}; the answers are kept in the sample log, the index is null"
             )
 
     def _report_excluded(self) -> None:
+        what = "left out of MPP and the index" if self._kind.index else "shown whole, and counted all the same"
         for n in self.spec.grids:
-            reasons = [item["excluded"][str(n)] for item in self._seen.items if str(n) in item["excluded"]]
+            reasons = [item["excluded"][str(n)] for item in self._run.items if str(n) in item["excluded"]]
             if reasons:
-                logger.warning(f"{self.spec.name}: {len(reasons)} of {len(self._seen.items)} docs are left out at grid {n} (first: {reasons[0]})")
+                logger.warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} at grid {n} (first: {reasons[0]})")
 
-    def _native(self, metric: str) -> Aggregation:
+    # --- native metrics -------------------------------------------------------------------------
+
+    def _native_function(self, metric: str) -> Aggregation:
         function = self.native[metric]
         if compat.has_stderr(function):
             return function
-        return _keep_signature(function, functools.partial(self._first_call, metric))
+        return _with_signature_of(function, lambda items: self._native_value(metric, items))
 
-    def _first_call(self, metric: str, items: list[Any], args: Any = None) -> Any:
-        """The native aggregation, with its files and its calls, exactly once."""
-        function = self.native[metric]
+    def _native_value(self, metric: str, items: list[Any] | None = None) -> Any:
+        """The native metric on all docs: computed once, with the files and calls that the base task would make."""
+        run = self._run
+        if metric not in run.native:
+            items = [item.full[metric] for item in run.items if metric in item.full] if items is None else items
+            run.native[metric] = self._natively(metric, items)
+        return run.native[metric]
+
+    def _natively(self, metric: str, items: list[Any]) -> Any:
+        if not items:
+            return None
         try:
-            kept = copy.deepcopy(items) if self._any_excluded() else items
-            value = call_native(function, kept, args)
+            return call_native(self.native[metric], _copied(items), self._args())
         except Exception as error:
-            fail_at_exit(f"{self.spec.name}: the aggregation of {metric} failed: {type(error).__name__}: {error}")
-            value = None
-        self._seen.native[metric] = scalar(value)
-        return value
-
-    def _any_excluded(self) -> bool:
-        return any(item["excluded"] for item in self._seen.items)
-
-    def _mpp(self, metric: str, n: int, items: list[Any]) -> float | None:
-        """MPP_n = M over best-cell items."""
-        value = self._aside(metric, items)
-        self._seen.native[f"{metric}_{self.best_name(n)}"] = value
-        return value
-
-    def _drop(self, metric: str, n: int, _: list[Any]) -> float | None:
-        """FIP − M over the items of the cell that hurts most when it is hidden."""
-        name = f"{metric}_{self.best_name(n)}"
-        hidden = self._aside(metric, [item.chosen[name] for item in self._seen.items if name in item.chosen])
-        fip = self._fip(metric, n)
-        return None if hidden is None or fip is None else fip - hidden
-
-    def _fip(self, metric: str, n: int) -> float | None:
-        """The native metric on the full images of the docs that grid n can use."""
-        used = [item for item in self._seen.items if str(n) not in item["excluded"] and metric in item.full]
-        all_used = len(used) == len([item for item in self._seen.items if metric in item.full])
-        if all_used and metric in self._seen.native:
-            return self._seen.native[metric]
-        return self._aside(metric, [item.full[metric] for item in used])
+            fail_at_exit(f"{self.spec.name}: the aggregation of {metric} failed: {one_line(error)}")
+            return None
 
     def _aside(self, metric: str, items: list[Any]) -> float | None:
         """The native aggregation once more, without leaving a trace: no file, no output. None where it fails."""
@@ -187,63 +185,104 @@ class Aggregations:
             return None
         try:
             with aside(self._args()) as args:
-                return scalar(call_native(self.native[metric], copy.deepcopy(items), args))
+                return scalar(call_native(self.native[metric], _copied(items), args))
         except Exception as error:
-            logger.warning(f"{self.spec.name}: {metric} of {len(items)} items cannot be aggregated ({type(error).__name__}: {error})")
+            logger.warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
             return None
 
+    # --- over cells -----------------------------------------------------------------------------
+
+    def _full_and_cells(self, metric: str, n: int) -> tuple[float | None, float | None]:
+        """M over full images and M over chosen cells, both over the docs that have a chosen cell at grid n."""
+        run, name = self._run, self.over_cells(metric, n)
+        if (metric, n) not in run.cells:
+            used = [item for item in run.items if name in item.chosen and metric in item.full]
+            everyone = len(used) == sum(metric in item.full for item in run.items)
+            if self._why_none(metric, n):
+                run.cells[metric, n] = None, None
+            else:
+                full = scalar(self._native_value(metric)) if everyone else self._aside(metric, [item.full[metric] for item in used])
+                run.cells[metric, n] = full, self._aside(metric, [item.chosen[name] for item in used])
+        return run.cells[metric, n]
+
+    def _why_none(self, metric: str, n: int) -> str:
+        """Why there is no number over cells; empty where there is one."""
+        items, name = self._run.items, self.over_cells(metric, n)
+        if any("error" in view for item in items for view in item["views"]):
+            return "some docs could not be scored"
+        if not any(name in item.chosen for item in items):
+            excluded = sum(str(n) in item["excluded"] for item in items)
+            return "no doc can be used at this grid" if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"
+        return self._why_not_by_item(metric)
+
+    def _why_not_by_item(self, metric: str) -> str:
+        """Whether best cells were chosen by M on single items although M is not made up of single items (F1, CIDEr)."""
+        items = [item for item in self._run.items if metric in item.full]
+        scores = [score for item in items if (score := item["views"][0]["scores"].get(metric)) is not None]
+        if metric != self.primary and not scores:  # it went along with the primary metric
+            return self._why_not_by_item(self.primary) if self.primary in self.native else ""
+        if metric != self.primary or not any(item.from_m for item in items):
+            return ""
+        whole = scalar(self._native_value(metric))
+        if scores and whole is not None and math.isclose(sum(scores) / len(scores), whole, rel_tol=1e-4, abs_tol=1e-6):
+            return ""
+        return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
+
+    def _mpp(self, metric: str, n: int) -> float | None:
+        """MPP_n = M over best-cell items."""
+        return self._full_and_cells(metric, n)[1]
+
+    def _drop(self, metric: str, n: int) -> float | None:
+        """FIP − M over the items of the cell that hurts most when it is hidden."""
+        full, hidden = self._full_and_cells(metric, n)
+        return None if full is None or hidden is None else full - hidden
+
     def _index_of(self, n: int) -> Index:
-        m = self.primary
-        fip, mpp = self._fip(m, n), self._seen.native.get(f"{m}_{self.best_name(n)}")
-        if reason := self._why_none(n, fip, mpp):
+        if reason := self._why_none(self.primary, n):
             return Index(None, None, reason)
-        return index(fip, mpp, higher_is_better=self.higher.get(m, True))
+        full, best = self._full_and_cells(self.primary, n)
+        excluded = sum(str(n) in item["excluded"] for item in self._run.items)
+        if excluded and full is None:
+            return Index(None, None, f"{self.primary} cannot be aggregated without the {excluded} docs that are left out")
+        return index(full, best, higher_is_better=self.higher.get(self.primary, True))
 
-    def _why_none(self, n: int, fip: float | None, mpp: float | None) -> str:
-        """What stands behind a missing FIP or MPP; empty where nothing does."""
-        views = [view for item in self._seen.items for view in item["views"]]
-        if any("error" in view for view in views):
-            return "the scorer failed on some docs"
-        excluded = sum(str(n) in item["excluded"] for item in self._seen.items)
-        if excluded == len(self._seen.items):
-            return "no doc can be used at this grid"
-        if all(score is None for view in views for score in view["scores"].values()):
-            return (
-                f"no item of metric {self.primary!r} has a scalar; set 'score' to the key of the item that holds it "
-                "(metadata: {lmms_patch: {score: KEY}} in the task file)"
-            )
-        if mpp is None and excluded and fip is None:
-            return f"{self.primary} cannot be aggregated without the {excluded} docs that are left out"
-        return ""
-
-    def _index(self, n: int, _: list[Any]) -> float | None:
+    def _index(self, n: int) -> float | None:
         result = self._index_of(n)
         if result.value is None:
-            logger.warning(f"{self.spec.name}: {KINDS[self.spec.kind].index}{n} is null: {result.reason}")
+            logger.warning(f"{self.spec.name}: {self._kind.index}{n} is null: {result.reason}")
         return result.value
 
-    def _gap(self, n: int, _: list[Any]) -> float | None:
+    def _gap(self, n: int) -> float | None:
         return self._index_of(n).gap
 
 
-def _plain_signature(function: Callable[..., Any]) -> Aggregation:
-    """A function of ``items`` alone: the host asks every aggregation for its signature."""
+_SET_SCORE = "set 'score' to the key of the item that holds its scalar (metadata: {lmms_patch: {score: KEY}} in the task file)"
 
-    def aggregation(items: list[Any]) -> Any:
+
+def one_line(error: BaseException) -> str:
+    """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
+    attempt = getattr(error, "last_attempt", None)
+    error = (attempt.exception() if attempt is not None else None) or error
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation:
+    """``function`` as the host sees ``native``: with ``args`` if it takes them."""
+    if not takes_args(native):
+        return function
+
+    def aggregation_with_args(items: list[Any], args: Any) -> Any:
         return function(items)
 
-    return aggregation
+    return aggregation_with_args  # type: ignore[return-value]
 
 
-def _keep_signature(native: Aggregation, function: Callable[..., Any]) -> Aggregation:
-    """``function`` as the host sees ``native``: with ``args`` if it takes them."""
-    if takes_args(native):
-
-        def aggregation_with_args(items: list[Any], args: Any) -> Any:
-            return function(items, args)
-
-        return aggregation_with_args  # type: ignore[return-value]
-    return _plain_signature(function)
+def _copied(items: list[Any]) -> list[Any]:
+    """The items for one call: some aggregations work on them in place."""
+    try:
+        return copy.deepcopy(items)
+    except Exception:
+        return list(items)
 
 
 def takes_args(native: Aggregation) -> bool:
@@ -289,7 +328,7 @@ def single_item(native: Aggregation, args: Callable[[], Any]) -> Callable[[Any],
     def of(item: Any) -> Any:
         try:
             with aside(args()) as elsewhere:
-                return call_native(native, copy.deepcopy([item]), elsewhere)
+                return call_native(native, _copied([item]), elsewhere)
         except Exception:
             return None
 

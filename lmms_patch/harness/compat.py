@@ -48,7 +48,7 @@ DELEGATED = {
 """Public attributes of a task that reach the base through ``__getattr__``."""
 
 
-_PAIR = re.compile(r"[(\[]\s*(?:np\.float\d+\()?([-+.\w]+)\)?\s*,\s*(?:np\.)?(True|False)_?\s*[)\]]")
+_PAIR = re.compile(r"[(\[]\s*(?:(?:np\.float\d+|tensor)\()?'?([-+.\w]+)'?\)?\s*,\s*(?:(?:np\.|tensor\()?(True|False)_?\)?)\s*[)\]]")
 
 
 def host_version() -> str:

@@ -7,6 +7,7 @@ and the doc that is fetched carries its view to whichever ``doc_to_visual`` it i
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 
 from PIL import Image
 
+from lmms_patch.errors import PatchError
 from lmms_patch.harness import media
 from lmms_patch.views import Size, View, cut, is_usable
 
@@ -80,8 +82,6 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
     __copy__ = copy
 
     def __deepcopy__(self, memo: Any) -> TaggedDoc:
-        import copy
-
         return TaggedDoc(copy.deepcopy(dict(self), memo), self.doc_id, self.view, self.table)
 
 
@@ -153,6 +153,7 @@ class VariantDocs:
         """
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         self._sizes: dict[int, tuple[Size, ...]] = {}
+        self._problems: dict[int, str] = {}
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -198,23 +199,21 @@ class VariantDocs:
             return entry
 
     def visuals(self, doc: TaggedDoc) -> list[Any]:
-        """What a simple adapter is to show for this doc and view.
-
-        Raises:
-            CannotWrapError: the doc holds something that is not an image.
-        """
+        """What a simple adapter is to show for this doc and view."""
         assert doc.view is not None
         return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_visual, media.replace_in_visuals)
 
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
-        """What a chat adapter is to send for this doc and view. Raises as ``visuals`` does."""
+        """What a chat adapter is to send for this doc and view."""
         assert doc.view is not None
         return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_messages, media.replace_in_messages)
 
     def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
-        if view.kind == "blind":
-            return walk(self._shown_raw(doc_id, show), lambda *_: media.DROP)
         payload, images = self._shown(doc_id, show, walk)
+        if view.kind == "blind":
+            return media.without_media(payload)
+        if doc_id in self._problems:  # as the base would show it; the doc is left out, and the run goes on
+            return copy.copy(payload)
         usable = self.why_unusable(doc_id, view.n) is None if view.n else True
 
         def replace(medium: Any, index: int) -> Any:
@@ -226,30 +225,44 @@ class VariantDocs:
 
         return walk(payload, replace)
 
-    def _shown_raw(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
-        entry = self._entry(doc_id)
-        with entry.lock:
-            return show(dict(self._row(entry, doc_id)))
-
     def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
         entry = self._entry(doc_id)
         with entry.lock:
             if show not in entry.shown:
                 payload = show(dict(self._row(entry, doc_id)))
-                images = [media.decode(medium) for medium in media.images_in(payload, walk)]
-                self._sizes[doc_id] = tuple(image.size for image in images)
-                entry.shown[show] = payload, images
+                entry.shown[show] = payload, self._decode(doc_id, payload, walk)
             return entry.shown[show]
 
-    def sizes(self, doc_id: int) -> tuple[Size, ...]:
-        """Width and height (pixels) of each image that a doc shows; empty where it shows none.
+    def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Image.Image]:
+        """The decoded images of a doc, whose sizes are noted; none, and the problem is noted, where one cannot be cut."""
+        self._sizes[doc_id] = ()
+        if all(view.kind == "blind" for view in self.views):
+            return []
+        try:
+            images = [media.decode(medium) for medium in media.images_in(payload, walk)]
+        except PatchError as error:
+            self._problems[doc_id] = str(error)
+            return []
+        self._sizes[doc_id] = tuple(image.size for image in images)
+        return images
 
-        Known from the requests; a doc whose answers all came from a response cache is decoded here.
+    def sizes(self, doc_id: int) -> tuple[Size, ...]:
+        """Width and height (pixels) of each image that a doc shows; empty where it shows none that can be cut.
+
+        Known from the requests; a doc whose answers all came from a response cache is decoded here,
+        and one that cannot be fetched any more is noted as a problem, so that its scores are not lost.
         """
         if doc_id not in self._sizes:
             show, walk = self._way_to_show()
-            self._shown(doc_id, show, walk)
+            try:
+                self._shown(doc_id, show, walk)
+            except Exception as error:
+                self._sizes[doc_id], self._problems[doc_id] = (), f"its image cannot be fetched: {type(error).__name__}: {error}"
         return self._sizes[doc_id]
+
+    def problem(self, doc_id: int) -> str | None:
+        """Why a doc's media cannot be cut (a video, a broken file); None where nothing is known against it."""
+        return self._problems.get(doc_id)
 
     def _way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:
         if hasattr(self.base, "doc_to_messages"):
@@ -260,7 +273,7 @@ class VariantDocs:
         """Why a doc cannot be used on an n×n grid; None where it can."""
         sizes = self.sizes(doc_id)
         if not sizes:
-            return "no image"
+            return self._problems.get(doc_id, "no image")
         for width, height in sizes[:1] if self.cutting.first_only else sizes:
             if not is_usable((width, height), n, self.cutting.min_side):
                 return f"image of {width}x{height} pixels is too small"

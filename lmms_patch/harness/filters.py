@@ -11,47 +11,44 @@ from typing import Any
 from lmms_eval.api.instance import Instance
 
 from lmms_patch.harness import compat
-from lmms_patch.harness.scorer import cause
+from lmms_patch.harness.aggregate import one_line
+from lmms_patch.harness.scorer import Unanswered
 
 
-def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows: Any, with_media: Any) -> str | None:
+def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows: Any, with_media: Any) -> None:
     """Fill ``filtered_resps`` of every instance.
 
-    A filter that fails leaves the raw answers in its place.
+    Where a filter fails, or the model gave no answer, an ``Unanswered`` stands, with the reason.
 
     Args:
         instances: the requests of a wrapped task; ``metadata`` says view and choice.
         ensembles: the base's filter pipelines.
         rows: the docs without media, by doc id.
         with_media: the docs with media, by doc id; opened only where a filter asks.
-
-    Returns:
-        What went wrong, in one line; None where nothing did.
     """
-    problem = _fill_silent(instances)
     groups: dict[tuple[Any, Any], list[Instance]] = {}
-    for inst in instances:
-        groups.setdefault((inst.metadata["view"], inst.metadata["choice"]), []).append(inst)
-    for ensemble in ensembles:
-        for group in groups.values():
-            try:
-                ensemble.apply(group, _Rows(rows, with_media, [inst.doc_id for inst in group]))
-            except Exception as error:
-                problem = f"filter {ensemble.name!r}: {cause(error)}"
-                for inst in group:
-                    inst.filtered_resps[ensemble.name] = inst.resps[0]
-    return problem
-
-
-def _fill_silent(instances: Sequence[Instance]) -> str | None:
-    """Give requests that the model left unanswered an empty answer; read log-likelihoods back from text."""
-    silent = [inst for inst in instances if not inst.resps]
-    for inst in silent:
-        inst.resps = [""]
     for inst in instances:
         if inst.request_type == "loglikelihood":
             inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
-    return f"the model gave no answer to {len(silent)} of {len(instances)} requests" if silent else None
+        if inst.resps:
+            groups.setdefault((inst.metadata["view"], inst.metadata["choice"]), []).append(inst)
+    for ensemble in ensembles:
+        for group in groups.values():
+            _apply(ensemble, group, _Rows(rows, with_media, [inst.doc_id for inst in group]))
+        for inst in instances:
+            if not inst.resps:
+                inst.filtered_resps[ensemble.name] = Unanswered("", "the model gave no answer")
+
+
+def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
+    why = f"filter {ensemble.name!r} gave no answer"
+    try:
+        ensemble.apply(group, docs)
+    except Exception as error:
+        why = f"filter {ensemble.name!r}: {one_line(error)}"
+    for inst in group:
+        if ensemble.name not in inst.filtered_resps:
+            inst.filtered_resps[ensemble.name] = Unanswered(inst.resps[0], why)
 
 
 class _Rows:

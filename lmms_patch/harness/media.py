@@ -90,6 +90,20 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
     return DROP if new is DROP else {**part, key: new}
 
 
+def without_media(payload: Any) -> list[Any]:
+    """A payload without its images, videos and sounds: an empty list of visuals, or messages with their text alone."""
+    is_messages = isinstance(payload, list) and bool(payload) and all(isinstance(m, Mapping) and "role" in m for m in payload)
+    if not is_messages:
+        return []
+    out = []
+    for message in payload:
+        content = message.get("content")
+        if isinstance(content, (list, tuple)):
+            content = [copy.deepcopy(part) for part in content if not isinstance(part, Mapping) or part.get("type") == "text"]
+        out.append({**message, "content": content})
+    return out
+
+
 def _require_image(medium: Any) -> Any:
     """The medium itself, if it is an image in any form.
 

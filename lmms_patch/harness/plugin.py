@@ -15,7 +15,7 @@ from typing import Any
 from loguru import logger
 
 from lmms_patch import resources
-from lmms_patch.errors import HostError, PatchError
+from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.refuse import install_exit_status, refuse
 from lmms_patch.spec import WrapSpec, parse
@@ -122,7 +122,7 @@ def _load(
         if spec is None:
             if _is_leaf(manager, name_or_config):
                 _note(manager, wrapped=False)
-            return native(name_or_config, update_config=update_config)
+            return _mend_groups(native(name_or_config, update_config=update_config))
         _note(manager, wrapped=True)
         from lmms_patch.harness import configs
 
@@ -130,7 +130,7 @@ def _load(
         merged = {**overrides, **(update_config or {})} or None
         with _nested(manager):
             loaded = native(spec.base, update_config=merged)
-        return _wrap_all(loaded, spec)
+        return _mend_groups(_wrap_all(loaded, spec))
     except PatchError as error:
         refuse(error)
 
@@ -146,7 +146,7 @@ def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[s
         if explicit is not None:
             names.require_base(manager, explicit)
             return explicit, {}
-        if name_or_config["task"] not in manager.all_tasks and set(name_or_config).isdisjoint({"dataset_path", "class"}):
+        if name_or_config["task"] not in manager.all_tasks and set(name_or_config).isdisjoint({"dataset_path", "class", "include"}):
             overrides = {k: v for k, v in name_or_config.items() if k != "task"}
             return names.resolve(manager, name_or_config["task"]), overrides
     return None, {}
@@ -163,17 +163,15 @@ def _wrap_all(loaded: Mapping[Any, Any], spec: WrapSpec) -> dict[Any, Any]:
         if isinstance(value, Mapping):
             _rename_group(key, member.name)
             out[key] = _wrap_all(value, spec)
+        elif isinstance(value, WrappedTask):
+            raise CannotWrapError(f"{spec.name}: {name}, a member of {spec.base}, is a wrapped task itself")
         else:
             out[member.name] = WrappedTask(value, member)
     return out
 
 
 def _rename_group(group: Any, name: str) -> None:
-    """Give a loaded group the wrapped name, and let it pool only the metrics that its list names.
-
-    The host pools every metric whose ``name,filter`` *contains* the listed name, so ``acc`` would
-    pool ``acc_mpp3``; ``acc,none`` does not.
-    """
+    """Give a loaded group the wrapped name (docs/design/group-names.md)."""
     if isinstance(group, str):
         return
     config = group._config
@@ -181,12 +179,46 @@ def _rename_group(group: Any, name: str) -> None:
     config.group = name
     if config.group_alias:
         config.group_alias += suffix
-    if config.aggregate_metric_list is not None:
-        config.aggregate_metric_list = [
-            dataclasses.replace(entry, metric=f"{entry.metric},{filter_name}", filter_list=[filter_name])
-            for entry in config.aggregate_metric_list
-            for filter_name in entry.filter_list
-        ]
+
+
+def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Let each group that holds wrapped tasks pool only what its list names, and survive a missing number.
+
+    The host pools every metric whose ``name,filter`` *contains* the listed name, so ``acc`` would
+    pool ``acc_mpp3``; ``acc,none`` does not. And it adds the members' numbers, which ends the run
+    where one is None.
+    """
+    for group, members in loaded.items():
+        if not isinstance(members, Mapping):
+            continue
+        _mend_groups(members)
+        filters = {ensemble.name for task in _wrapped_in(members) for ensemble in task._filters}
+        if filters and not isinstance(group, str) and group._config.aggregate_metric_list is not None:
+            group._config.aggregate_metric_list = [
+                dataclasses.replace(entry, metric=f"{entry.metric.partition(',')[0]},{name}", filter_list=[name], aggregation=_pool)
+                for entry in {e.metric.partition(",")[0]: e for e in group._config.aggregate_metric_list}.values()
+                for name in sorted(filters)
+            ]
+    return dict(loaded)
+
+
+def _wrapped_in(members: Mapping[Any, Any]) -> Iterator[Any]:
+    from lmms_patch.harness.tasks import WrappedTask
+
+    for member in members.values():
+        if isinstance(member, Mapping):
+            yield from _wrapped_in(member)
+        elif isinstance(member, WrappedTask):
+            yield member
+
+
+def _pool(metrics: list[Any], sizes: list[int], weight_by_size: bool) -> float | None:
+    """The host's mean over members; None where a member has no number."""
+    from lmms_eval.api.metrics import aggregate_subtask_metrics
+
+    if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in metrics):
+        return None
+    return float(aggregate_subtask_metrics(metrics, sizes, weight_by_size))
 
 
 @contextlib.contextmanager

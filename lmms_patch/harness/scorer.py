@@ -7,12 +7,13 @@ import random
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lmms_patch.harness import compat
-from lmms_patch.harness.aggregate import Aggregations, single_item
+from lmms_patch.harness.aggregate import Aggregations, one_line, single_item
 from lmms_patch.records import SampleRecord, ScoredView, best_cell
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS, WrapSpec
@@ -34,11 +35,6 @@ class Scorer:
         self._index = KINDS[spec.kind].index
         self._keys = [key for key in (spec.options.score, base.config.score_key, "score") if key]
 
-    @property
-    def cell_grids(self) -> tuple[int, ...]:
-        """The grids with one view per cell."""
-        return self._spec.grids if KINDS[self._spec.kind].per_cell else ()
-
     def score(self, doc: Any, views: Sequence[View], answers: Sequence[Sequence[Any]], **kwargs: Any) -> list[ScoredView]:
         """Score every view of one doc.
 
@@ -51,6 +47,10 @@ class Scorer:
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
             out = []
             for number, (view, got) in enumerate(zip(views, answers, strict=True)):
+                failed = next((answer for answer in got if isinstance(answer, Unanswered)), None)
+                if failed is not None:
+                    out.append(ScoredView(view, error=failed.why))
+                    continue
                 with _own_stream(f"{doc.doc_id}/{view}") if number else contextlib.nullcontext():
                     out.append(self._score_view(_fresh(doc), view, list(got), kwargs))
             return out
@@ -61,9 +61,10 @@ class Scorer:
             if not isinstance(items, Mapping):
                 raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
             items = {m: item for m, item in items.items() if m in self._aggregations.native}
-            return ScoredView(view, items, self._scalars(items))
+            scores, from_m = self._scalars(items)
+            return ScoredView(view, items, scores, from_m=from_m)
         except Exception as error:
-            return ScoredView(view, error=cause(error))
+            return ScoredView(view, error=one_line(error))
 
     def _native_scorer(self) -> Callable[..., Any]:
         """The base's ``process_results``; without the host's retries, unless it calls a judge that may be busy."""
@@ -73,12 +74,20 @@ class Scorer:
             return method
         return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
 
-    def _scalars(self, items: Mapping[str, Any]) -> dict[str, Scalar]:
+    def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], bool]:
+        """The scalar of each item; and whether the primary metric's had to be M on its one item."""
         out = {m: scalar(item, self._keys) for m, item in items.items()}
         primary = self.primary_among(items)
-        if primary is not None and out[primary] is None and self.cell_grids and not _says_unscored(items[primary], self._keys):
+        from_m = primary is not None and out[primary] is None and bool(self._aggregations.cell_grids) and not self.says_unscored(items[primary])
+        if from_m and primary is not None:
             out[primary] = scalar(items[primary], self._keys, single_item(self._aggregations.native[primary], self._args))
-        return out
+        return out, from_m
+
+    def says_unscored(self, item: Any) -> bool:
+        """Whether the scorer itself gave no score to this item: None, NaN, or a key that holds none."""
+        if isinstance(item, Mapping):
+            return any(key in item for key in self._keys) and scalar(item, self._keys) is None
+        return item is None or (isinstance(item, float) and scalar(item) is None)
 
     def primary_among(self, items: Mapping[str, Any]) -> str | None:
         """The primary metric, or the first one that a doc without it has (MME's two halves)."""
@@ -95,7 +104,7 @@ class Scorer:
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[int, str]) -> dict[int, int]:
         """For each grid that the doc is used for: index of its best cell by the primary metric."""
         metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
-        best = {n: self.best(scored, n, metric) for n in self.cell_grids if n not in excluded}
+        best = {n: self.best(scored, n, metric) for n in self._aggregations.cell_grids if n not in excluded}
         return {n: place for n, place in best.items() if place is not None}
 
     def chosen(self, record: SampleRecord) -> dict[str, Any]:
@@ -104,13 +113,29 @@ class Scorer:
         Each metric chooses by its own scalar; one that has none follows the primary metric's choice.
         """
         out: dict[str, Any] = {}
-        for n in self.cell_grids:
+        for n in self._aggregations.cell_grids:
             for m in self._aggregations.native if n not in record.excluded else ():
                 place = self.best(record.views, n, m)
                 place = record.best.get(n) if place is None else place
                 if place is not None and m in record.views[place].items:
-                    out[f"{m}_{self._aggregations.best_name(n)}"] = record.views[place].items[m]
+                    out[self._aggregations.over_cells(m, n)] = record.views[place].items[m]
         return out
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Stands where a filtered answer is missing; it is logged as the raw answer.
+
+    Attributes:
+        raw: the model's answer before filters.
+        why: what went wrong, in one line.
+    """
+
+    raw: Any
+    why: str
+
+    def __str__(self) -> str:
+        return str(self.raw)
 
 
 def _fresh(value: Any) -> Any:
@@ -121,20 +146,6 @@ def _fresh(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _fresh(inner) for key, inner in value.items()}
     return [_fresh(inner) for inner in value] if isinstance(value, list) else value
-
-
-def cause(error: BaseException) -> str:
-    """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
-    attempt = getattr(error, "last_attempt", None)
-    error = (attempt.exception() if attempt is not None else None) or error
-    return f"{type(error).__name__}: {error}".splitlines()[0]
-
-
-def _says_unscored(item: Any, keys: Sequence[str]) -> bool:
-    """Whether the scorer itself gave no score to this item: None, NaN, or a key that holds none."""
-    if isinstance(item, Mapping):
-        return any(key in item for key in keys)
-    return item is None or isinstance(item, float)
 
 
 _one_doc = threading.Lock()

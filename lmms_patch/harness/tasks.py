@@ -23,7 +23,7 @@ from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.scorer import Scorer
 from lmms_patch.records import SCHEMA, SampleRecord, ScoredView
 from lmms_patch.spec import KINDS, WrapSpec
-from lmms_patch.views import views_of
+from lmms_patch.views import PIXELS, views_of
 
 _DOCS_TO_LOOK_AT = 16
 
@@ -53,7 +53,6 @@ class WrappedTask(Task):
         self._views = views_of(self.spec)
         self._instances: list[Instance] | None = None
         self._predict_only = False
-        self._filter_error: str | None = None
         self.args: Any = None
         split = base.config.test_split if base.has_test_docs() else base.config.validation_split
         options = self.spec.options
@@ -174,7 +173,7 @@ class WrappedTask(Task):
 
     def dump_config(self) -> dict[str, Any]:
         """The base's config, and under ``lmms_patch`` everything that changes a view or the index."""
-        described = {"schema": SCHEMA, **self.spec.described(), "metric": self.primary}
+        described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
         return {**self._base.dump_config(), "lmms_patch": described}
 
     def override_metric(self, metric_name: str) -> None:
@@ -237,10 +236,13 @@ class WrappedTask(Task):
                 if not isinstance(row := self._table.row(doc_id), Mapping):
                     raise CannotWrapError(f"its docs are {type(row).__name__}, not rows with named fields")
                 self._check_fields(row)
-                if self._table.sizes(doc_id):
-                    return
             except PatchError as error:
                 raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {error}") from None
+            sizes, problem = self._table.sizes(doc_id), self._table.problem(doc_id)
+            if problem:
+                raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {problem}")
+            if sizes:
+                return
 
     def _check_fields(self, row: Mapping[str, Any]) -> None:
         for option, field in self._named_fields().items():
@@ -291,7 +293,7 @@ class WrappedTask(Task):
 
     def apply_filters(self) -> None:
         """The base's filters, once per view and choice; one that fails is reported with its cause, and the raw answers are kept."""
-        self._filter_error = apply_filters(self._instances or [], self._filters, self.eval_docs_no_media, self._base.eval_docs)
+        apply_filters(self._instances or [], self._filters, self.eval_docs_no_media, self._base.eval_docs)
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
         """Score every view of a doc with the base's own scorer.
@@ -302,8 +304,9 @@ class WrappedTask(Task):
             kwargs: handed on to the native scorer.
 
         Returns:
-            ``patch`` first; then each native item of the full view; then for each grid the native
-            item of the best cell; and None for the metrics that are not per doc.
+            ``patch`` first; then the metrics that are ours, from every doc: the native item of its best
+            cell, or None; then each native item of the full view. Native ones come last because the host
+            takes the number of docs from the metric that it aggregates last.
         """
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
@@ -311,10 +314,8 @@ class WrappedTask(Task):
             raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(self._views)} views of doc {doc.doc_id}")
         size = len(results) // len(self._views)
         answers = [results[i * size : (i + 1) * size] for i in range(len(self._views))]
-        if self._predict_only or self._filter_error:
-            scored = [ScoredView(view, error=self._filter_error) for view in self._views]
-        else:
-            scored = self._scorer.score(doc, self._views, answers, **kwargs)
+        unscored = [ScoredView(view) for view in self._views]
+        scored = unscored if self._predict_only else self._scorer.score(doc, self._views, answers, **kwargs)
         return self._metrics_of(self._record(doc, scored))
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView]) -> SampleRecord:
@@ -326,12 +327,14 @@ class WrappedTask(Task):
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """The dict that ``process_results`` returns; see there."""
-        items, chosen = dict(record.views[0].items), self._scorer.chosen(record)
-        patch = PatchItem(record.to_json(), items, chosen)
+        full, chosen = dict(record.views[0].items), self._scorer.chosen(record)
+        patch = PatchItem(record.to_json(), full, chosen, any(view.from_m for view in record.views))
         if self._predict_only:
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
-        per_doc = {**items, **chosen} if KINDS[self.spec.kind].index else items
-        return {"patch": patch, **per_doc, **dict.fromkeys(self.aggregations.not_per_doc())}
+        ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived())
+        if KINDS[self.spec.kind].index:
+            ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item)}
+        return {"patch": patch, **ours, **full}
 
     def _named_fields(self) -> dict[str, str]:
         """Option -> the doc field that it names."""

@@ -118,11 +118,15 @@ def test_show_prints_the_table(planted):
 
 @pytest.fixture(scope="module")
 def equal_runs(tmp_path_factory):
-    """One process, four runs: plain tasks, and wrapped ones at batch size 1, 2 and 8."""
+    """One process, four runs: plain tasks; and wrapped ones at batch size 1, 2 and 8, by an adapter that reads the first
+
+    request's task for a whole batch (``mosaic_vlm`` asks task by task).
+    """
     out = tmp_path_factory.mktemp("equal")
     common = {"model": "mosaic_vlm", "limit": 8, "log_samples": True}
     runs = [{**common, "tasks": "mosaic", "batch_size": 1, "output_path": str(out / "plain")}]
-    runs += [{**common, "tasks": "mosaic_rci3", "batch_size": size, "output_path": str(out / f"batch{size}")} for size in (1, 2, 8)]
+    adapter = {"model": "lfm2_5_vl", "model_args": f"pretrained={mosaic_file('model')},device=cpu,dtype=float32"}  # mixes tasks in a batch
+    runs += [{**common, **adapter, "tasks": "mosaic_rci3", "batch_size": size, "output_path": str(out / f"batch{size}")} for size in (1, 2, 8)]
     (out / "runs.yaml").write_text(yaml.safe_dump(runs))
     lmms_eval("--config", out / "runs.yaml")
     return out
@@ -248,8 +252,10 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
     [
         ("gqaa_rci3", "did you mean gqa_rci3"),
         ("mosaic_local_rci1", "grid size 1 is not possible; allowed: 2 to 9"),
-        ("mosaic_local,mmlu_flan_n_shot_generative_astronomy_rci10", "grid size 10"),
+        ("mosaic_local,mosaic_sum_rci10", "grid size 10"),
+        ("mosaic_rci3,mmlu_flan_n_shot_generative_astronomy_rci3", "text-only"),
         ("videomme_rci3", "video task"),
+        ("mathvista_testmini_cot_rci3", "allow_judge: true"),
     ],
 )
 def test_refusals_before_the_model_is_loaded(tasks, says, tmp_path):
@@ -266,22 +272,22 @@ def test_failures_that_only_a_run_shows(tmp_path):
     assert "lmms-patch: mosaic_sum_rci2: --repeats above 1 is not possible" in printed
 
     (tmp_path / "bad.yaml").write_text(
-        "include: BASE\ntask: bad\nprocess_results: !function scorer.score\n".replace("BASE", str(mosaic_file("mosaic_sum")))
+        "include: BASE\ntask: bad\nprocess_results: !function scorer.score\n".replace("BASE", str(mosaic_file("mosaic_sum.yaml")))
     )
     (tmp_path / "scorer.py").write_text("def score(doc, results):\n    return {'acc': 1 / len(doc['no such column'])}\n")
     out = tmp_path / "out"
     printed = lmms_eval(
         "--model", "mosaic_vlm", "--tasks", "bad_rci2", "--include_path", tmp_path, "--limit", 3, "--output_path", out, "--log_samples", status=2
     )
-    assert "lmms-patch: bad_rci2: the scorer of bad failed on 3 of 3 docs, first on doc 0: KeyError: 'no such column'" in printed
+    assert "lmms-patch: bad_rci2: 3 of 3 docs could not be scored by bad, first doc 0: KeyError: 'no such column'" in printed
     assert metrics(out)["bad_rci2"]["rci2"] is None
     assert all(len(got) == 5 for got in answers(out, "bad_rci2").values())
 
 
-def mosaic_file(task):
+def mosaic_file(name):
     from lmms_patch.resources import folder
 
-    return folder("tasks") / "mosaic" / f"{task}.yaml"
+    return folder("tasks") / "mosaic" / name
 
 
 def test_wandb_takes_the_results(tmp_path):

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness import docs
 from lmms_patch.harness.docs import CACHED_DOCS, Cutting, TaggedDoc, TaggedDocs, VariantDocs, ViewId
 from lmms_patch.spec import parse
@@ -471,11 +470,17 @@ def test_every_image_of_a_doc_is_blank():
     ]
 
 
-@pytest.mark.parametrize("name", ["gqa_rci3", "gqa_blind"])
-def test_a_video_is_refused(name):
-    every = table(name, make=lambda doc_id: {"number": doc_id, "images": ["clip.mp4"]})
-    with pytest.raises(CannotWrapError, match=r"clip\.mp4"):
-        shown(every, 0, 0)
+def test_a_doc_that_cannot_be_cut_is_shown_as_the_base_shows_it_and_left_out():
+    """A video among images, found during a run: the run goes on, and the reason is known."""
+    every = table("gqa_rci3", make=lambda doc_id: {"number": doc_id, "images": ["clip.mp4"]})
+    assert [shown(every, 0, view) for view in (0, 5)] == [["clip.mp4"]] * 2
+    assert "clip.mp4" in every.problem(0)
+    assert "clip.mp4" in every.why_unusable(0, 3)
+
+
+def test_a_blind_view_shows_no_video_either():
+    every = table("gqa_blind", make=lambda doc_id: {"number": doc_id, "images": ["clip.mp4"]})
+    assert shown(every, 0, 0) == []
 
 
 def test_the_base_is_shown_a_plain_row():

@@ -204,8 +204,8 @@ def test_a_broken_filter_keeps_the_answers_and_names_the_cause(folder, capfd):
     write_task(folder, "toy", rows(3), filter_list=filters)
     result = run(Model(lambda *_: "1"), "toy_rci2", folder)
     assert result["results"]["toy_rci2"]["rci2,broken"] is None
-    assert result["samples"]["toy_rci2"][0]["filtered_resps"] == ["1"] * 5
-    assert "ValueError: broken filter" in capfd.readouterr().err
+    assert [str(resp) for resp in result["samples"]["toy_rci2"][0]["filtered_resps"]] == ["1"] * 5
+    assert "filter 'broken': ValueError: broken filter" in capfd.readouterr().err
 
 
 # --- scorers (facts 10 to 12) -------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_a_raising_scorer_is_named_with_its_cause_and_is_not_retried(folder, cap
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("retried"))
     result = run(Model(lambda *_: "0"), "toy_rci2", folder)
     errors = capfd.readouterr().err
-    assert "toy_rci2: the scorer of toy failed on 2 of 6 docs, first on doc 1: KeyError: 'no such answer'" in errors
+    assert "toy_rci2: 2 of 6 docs could not be scored by toy, first doc 1: KeyError: 'no such answer'" in errors
     assert len(result["samples"]["toy_rci2"]) == 6
     assert result["samples"]["toy_rci2"][1]["filtered_resps"] == ["0"] * 5
     assert result["samples"]["toy_rci2"][1]["patch"]["views"][0]["error"] == "KeyError: 'no such answer'"
@@ -302,6 +302,107 @@ def test_the_native_function_itself_is_given_where_the_host_has_a_standard_error
     assert task.aggregation()["exact_match"] is task._base.aggregation()["exact_match"]
 
 
+def test_the_order_of_docs_does_not_decide_the_index(folder):
+    """A first doc without an image, or without the primary metric: all numbers are there, and the host counts all docs."""
+    data = rows(4)
+    data[0]["image"] = None
+    (folder / "utils.py").write_text(UTILS + "\ndef maybe(doc):\n    return [doc['image'].convert('RGB')] if doc['image'] else []\n")
+    write_task(folder, "toy", data, doc_to_visual="!function utils.maybe")
+    write_task(folder, "other", rows(1))
+    (folder / "family.yaml").write_text(GROUP)
+    model = Model(lambda prompt, images: "1" if images else "0")  # right on docs 0 and 1 of toy, wrong on other
+    result = run(model, "family,family_rci2", folder)
+    found = metrics(result, "toy_rci2")
+    assert (found["exact_match"], found["exact_match_mpp2"], found["rci2"]) == (0.5, pytest.approx(1 / 3), 0.0)
+    assert result["results"]["family_rci2"]["exact_match,none"] == result["results"]["family"]["exact_match,none"] == pytest.approx(2 / 5)
+
+
+def test_fip_and_mpp_are_over_the_same_docs(folder):
+    """Docs 2 and 3 are wrong in full and unscored in cells: they may not lower FIP alone."""
+    (folder / "utils.py").write_text(
+        UTILS + "\ndef shy(doc, results):\n    return {'acc': None if results[0] == 'shy' else float(results[0] == doc['answer'])}\n"
+    )
+    write_task(folder, "toy", rows(4), process_results="!function utils.shy", metric_list=mean_of("acc"))
+    result = run(Model(lambda prompt, images: str(np.asarray(images[0])[0, 0, 2]) if np.asarray(images[0])[0, 0, 2] < 2 else "shy" if images[0].width < 60 else "no"), "toy_rci2", folder)  # fmt: skip
+    found = metrics(result, "toy_rci2")
+    assert (found["acc"], found["acc_mpp2"], found["rci2"], found["gap2"]) == (0.5, 1.0, 0.0, 0.0)
+
+
+def test_a_metric_that_single_docs_do_not_make_up_has_no_best_cell(folder, warnings):
+    """F1 of one negative doc is 0 however right its answer is: it cannot tell cells apart."""
+    (folder / "utils.py").write_text(
+        UTILS
+        + """
+def pair(doc, results):
+    return {"f1": (int(doc["answer"]) % 2, int(results[0] == doc["answer"]) == int(doc["answer"]) % 2)}
+
+def f1(items):
+    hits = sum(g and p for g, p in items)
+    return 2 * hits / max(1, sum(g for g, _ in items) + sum(p for _, p in items))
+"""
+    )
+    f1 = [{"metric": "f1", "aggregation": "!function utils.f1", "higher_is_better": True}]
+    write_task(folder, "toy", rows(6), process_results="!function utils.pair", metric_list=f1)
+    found = metrics(run(Model(lambda prompt, images: str(np.asarray(images[0])[0, 0, 2])), "toy_rci2", folder), "toy_rci2")
+    assert found["f1"] == 1.0
+    assert found["f1_mpp2"] is found["rci2"] is found["gap2"] is None
+    assert any("cannot tell which cell is best" in line for line in warnings)
+
+
+def test_a_scorer_that_fails_on_cells_alone_leaves_no_number_over_cells(folder, capfd):
+    (folder / "utils.py").write_text(UTILS + "\ndef picky(doc, results):\n    return {'acc': float(int(results[0]) >= 0)}\n")
+    write_task(folder, "toy", rows(3), process_results="!function utils.picky", metric_list=mean_of("acc"))
+    found = metrics(run(Model(lambda prompt, images: "1" if images[0].width == 60 else "?"), "toy_rci2", folder), "toy_rci2")
+    assert (found["acc"], found["acc_mpp2"], found["rci2"]) == (1.0, None, None)
+    assert "ValueError: invalid literal" in capfd.readouterr().err
+
+
+def test_an_image_that_is_gone_when_scores_are_made_does_not_lose_them(folder):
+    """As when every answer came from the response cache."""
+    write_task(folder, "toy", rows(2))
+    task = load(folder, "toy_rci2")
+    task._table.rows = None
+    returned = task.process_results(task.eval_docs[1], ["1"] * 5)
+    assert returned["exact_match"] == 1.0
+    assert "cannot be fetched" in returned["patch"]["excluded"]["2"]
+
+
+def test_filters_that_drop_answers_or_fail_are_told_apart(folder, capfd):
+    (folder / "utils.py").write_text(
+        UTILS + "\nclass Dropping(Paired):\n    def apply(self, resps, docs):\n        return [resp[0] for resp in resps][:-1]\n"
+    )
+    filters = [
+        {"name": "good", "filter": [{"function": "take_first"}]},
+        {"name": "dropping", "filter": [{"function": "!function utils.Dropping"}]},
+    ]
+    write_task(folder, "toy", rows(3), filter_list=filters)
+    values = run(Model(lambda *_: "1"), "toy_rci2", folder)["results"]["toy_rci2"]
+    assert values["rci2,good"] == 0.0
+    assert values["rci2,dropping"] is None
+    assert "filter 'dropping' gave no answer" in capfd.readouterr().err
+
+
+def test_a_metric_that_should_be_low(folder, warnings):
+    """Its best cell is the lowest, and it has no index."""
+    (folder / "utils.py").write_text(UTILS + "\ndef wrong(doc, results):\n    return {'err': float(results[0] != doc['answer'])}\n")
+    write_task(
+        folder,
+        "toy",
+        rows(4),
+        process_results="!function utils.wrong",
+        metric_list=[{"metric": "err", "aggregation": "mean", "higher_is_better": False}],
+    )
+    found = metrics(run(Model(lambda prompt, images: "9" if images[0].width == 60 else "1"), "toy_rci2", folder), "toy_rci2")
+    assert (found["err"], found["err_mpp2"], found["rci2"]) == (1.0, 0.75, None)
+    assert any("better when lower" in line for line in warnings)
+
+
+def test_shuffled_docs_that_cannot_be_shuffled_are_counted_and_said(folder, warnings):
+    write_task(folder, "toy", rows(2, image=lambda i: Image.new("RGB", (2, 9)) if i else Image.new("RGB", (30, 30))))
+    run(Model(), "toy_shuffle3", folder)
+    assert any("1 of 2 docs are shown whole, and counted all the same at grid 3" in line for line in warnings)
+
+
 # --- groups and repeats (fact 13) ---------------------------------------------------------------
 
 
@@ -331,6 +432,41 @@ def test_a_group_and_its_wrapped_form_in_one_run(folder):
     (folder / "family.yaml").write_text(GROUP)
     result = run(Model(lambda *_: "1"), "family,family_rci2", folder)
     assert metrics(result, "family") == metrics(result, "family_rci2")
+
+
+def test_a_group_with_a_member_without_a_number_keeps_the_run(folder):
+    """``rci2`` of a member is null (FIP 0), and the group pools it: null, not an exception after inference."""
+    write_task(folder, "toy", rows(4))
+    write_task(folder, "other", rows(2))
+    (folder / "mine.yaml").write_text(
+        "group: mine\ntask: [toy_rci2, other_rci2]\naggregate_metric_list:\n"
+        "  - {metric: rci2, aggregation: mean, weight_by_size: true}\n  - {metric: exact_match, aggregation: mean, weight_by_size: true}\n"
+    )
+    result = run(Model(lambda prompt, images: "3"), "mine", folder)
+    assert metrics(result, "other_rci2")["rci2"] is None
+    assert metrics(result, "mine") == {"rci2": None, "exact_match": pytest.approx(1 / 6)}
+
+
+def test_a_group_pools_under_the_filters_that_its_members_have(folder):
+    for name in ("toy", "other"):
+        write_task(folder, name, rows(2), filter_list=[{"name": "flexible", "filter": [{"function": "take_first"}]}])
+    (folder / "family.yaml").write_text(GROUP)
+    assert run(Model(lambda *_: "1"), "family_rci2", folder)["results"]["family_rci2"]["exact_match,flexible"] == 0.5
+
+
+def test_members_of_a_task_file_do_not_collide_with_the_plain_name(folder):
+    write_task(folder, "toy", rows(2), tag=["some_tag"])
+    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: some_tag\ngrids: [2]\nmin_cell: 40\n")
+    model = Model()
+    assert set(run(model, "mine,toy_rci2", folder)["results"]) == {"toy_mine", "toy_rci2"}
+    assert {(name, images[0].size) for name, doc, images, _ in model.seen if doc % 5} == {("toy_mine", (40, 40)), ("toy_rci2", (30, 30))}
+
+
+def test_a_group_of_wrapped_tasks_is_not_wrapped_again(folder):
+    write_task(folder, "toy", rows(2))
+    (folder / "suite.yaml").write_text("group: suite\ntask: [toy_rci2]\n")
+    with pytest.raises(CannotWrapError, match="is a wrapped task itself"):
+        run(Model(), "suite_rci3", folder)
 
 
 def test_tags_and_nested_groups(folder):
@@ -414,6 +550,35 @@ def test_few_shot_process_docs_and_include(folder):
     result = run(model, "child_rci2", folder)
     assert [s["target"] for s in result["samples"]["child_rci2"]] == ["1", "3", "5", "7"]
     assert {images[0].size for _, doc_id, images, _ in model.seen if doc_id % 5} == {(32, 32)}
+
+
+def test_few_shot_prompts_are_those_of_the_base(folder):
+    shots = {"num_fewshot": 2, "fewshot_split": "test", "fewshot_config": {"sampler": "first_n"}, "fewshot_delimiter": "\n"}
+    write_task(folder, "toy", rows(4), **shots)
+    plain, wrapped = Model(), Model()
+    run(plain, "toy", folder)
+    run(wrapped, "toy_rci2", folder)
+    assert "question 0?" in plain.seen[3][3]
+    assert plain.seen[3][3] != "question 0?"
+    assert [prompt for *_, prompt in wrapped.seen] == [prompt for *_, prompt in plain.seen for _ in range(5)]
+
+
+@pytest.mark.parametrize("config", [{"reasoning_tags": [["<think>", "</think>"]]}, {"auto_strip_thinking": True}])
+def test_reasoning_is_stripped_from_every_view(folder, config):
+    write_task(folder, "toy", rows(2), **config)
+    result = run(Model(lambda prompt, images: "<think>7</think>1"), "toy_rci2", folder)
+    assert result["samples"]["toy_rci2"][1]["filtered_resps"] == ["1"] * 5
+    assert metrics(result, "toy_rci2")["exact_match_mpp2"] == 0.5
+
+
+@pytest.mark.parametrize("way", ["config", "command line"])
+def test_scorers_that_look_at_the_image(folder, way):
+    (folder / "utils.py").write_text(UTILS + "\ndef looks(doc, results):\n    return {'acc': float(doc['image'].width == 60)}\n")
+    use = way == "config"
+    write_task(folder, "toy", rows(2), process_results="!function utils.looks", metric_list=mean_of("acc"), process_results_use_image=use)
+    args = None if use else Namespace(process_with_media=True, reasoning_tags=None, output_path=None)
+    found = metrics(run(Model(), "toy_rci2", folder, cli_args=args), "toy_rci2")
+    assert (found["acc"], found["acc_mpp2"]) == (1.0, 1.0)
 
 
 def test_explicit_task_file(folder):
