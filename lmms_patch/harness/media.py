@@ -99,9 +99,18 @@ def without_media(payload: Any) -> list[Any]:
     for message in payload:
         content = message.get("content")
         if isinstance(content, (list, tuple)):
-            content = [copy.deepcopy(part) for part in content if not isinstance(part, Mapping) or part.get("type") == "text"]
+            content = [
+                {**part, "text": without_placeholders(part["text"])} for part in content if isinstance(part, Mapping) and part.get("type") == "text"
+            ]
+        elif isinstance(content, str):
+            content = without_placeholders(content)
         out.append({**message, "content": content})
     return out
+
+
+def without_placeholders(text: str) -> str:
+    """A prompt without ``<image>`` marks: adapters would look for as many images."""
+    return text.replace("<image>\n", "").replace("<image>", "")
 
 
 def _require_image(medium: Any) -> Any:

@@ -19,6 +19,7 @@ from lmms_patch.harness.configs import OUTPUT_TYPES, judge_refusal, options_over
 from lmms_patch.harness.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.filters import apply_filters
 from lmms_patch.harness.judge import calls_judge
+from lmms_patch.harness.media import without_placeholders
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.scorer import Scorer
 from lmms_patch.records import SCHEMA, SampleRecord, ScoredView
@@ -270,18 +271,12 @@ class WrappedTask(Task):
     def doc_to_visual(self, doc: Any) -> list[Any]:
         """The view's images, of whichever wrapped task the doc belongs to."""
         table, doc = self._owner(doc)
-        try:
-            return table.visuals(doc)
-        except PatchError as error:
-            refuse(CannotWrapError(f"{self.spec.name}, doc {doc.doc_id}: {error}"))
+        return table.visuals(doc)
 
     def doc_to_messages(self, doc: Any) -> list[dict[str, Any]]:
         """The view's messages, of whichever wrapped task the doc belongs to."""
         table, doc = self._owner(doc)
-        try:
-            return _without_placeholders(table.messages(doc)) if self.spec.kind == "blind" else table.messages(doc)
-        except PatchError as error:
-            refuse(CannotWrapError(f"{self.spec.name}, doc {doc.doc_id}: {error}"))
+        return table.messages(doc)
 
     def _owner(self, doc: Any) -> tuple[VariantDocs, TaggedDoc]:
         if not isinstance(doc, TaggedDoc) or doc.table is None:
@@ -395,18 +390,3 @@ def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
     for inst in instances:
         out.setdefault(inst.doc_id, []).append(inst)
     return out
-
-
-def without_placeholders(text: str) -> str:
-    """The prompt without ``<image>`` marks: adapters would look for as many images."""
-    return text.replace("<image>\n", "").replace("<image>", "")
-
-
-def _without_placeholders(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    for message in messages:
-        if isinstance(message.get("content"), list):
-            message["content"] = [
-                {**part, "text": without_placeholders(part["text"])} if isinstance(part, Mapping) and isinstance(part.get("text"), str) else part
-                for part in message["content"]
-            ]
-    return messages

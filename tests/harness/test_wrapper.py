@@ -510,6 +510,24 @@ def test_blind_prompts_lose_the_marks_of_images(folder):
         assert [(images, prompt) for _, _, images, prompt in model.seen] == [([], f"What is in <image 1>? {i}") for i in range(2)]
 
 
+def test_blind_and_other_views_keep_apart_in_one_batch(folder):
+    """An adapter that shows every doc by the first request's function: the doc decides what is shown, and in which words."""
+
+    class First(ChatModel):
+        def generate_until(self, requests):
+            first = requests[0].args[1]
+            for request in requests:
+                request.arguments = (request.args[0], first, *request.args[2:])
+            return super().generate_until(requests)
+
+    write_task(folder, "toy", rows(2, question=lambda i: f"<image>what? {i}"))
+    for order in ("toy_blind,toy_rci2", "toy_rci2,toy_blind"):
+        model = First()
+        run(model, order, folder)
+        seen = {(name, len(images), prompt.startswith("<image>")) for name, _, images, prompt in model.seen}
+        assert seen == {("toy_blind", 0, False), ("toy_rci2", 1, True)}
+
+
 def test_multiple_choice_scores_each_view_by_its_own_log_likelihoods(folder):
     write_task(
         folder,
