@@ -235,15 +235,13 @@ class VariantDocs:
 
     def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Image.Image]:
         """The decoded images of a doc, whose sizes are noted; none, and the problem is noted, where one cannot be cut."""
-        self._sizes[doc_id] = ()
-        if all(view.kind == "blind" for view in self.views):
-            return []
+        images: list[Image.Image] = []
         try:
-            images = [media.decode(medium) for medium in media.images_in(payload, walk)]
+            if any(view.kind != "blind" for view in self.views):
+                images = [media.decode(medium) for medium in media.images_in(payload, walk)]
         except PatchError as error:
             self._problems[doc_id] = str(error)
-            return []
-        self._sizes[doc_id] = tuple(image.size for image in images)
+        self._sizes[doc_id] = tuple(image.size for image in images)  # known sizes are never taken back: other threads read them
         return images
 
     def sizes(self, doc_id: int) -> tuple[Size, ...]:
@@ -272,7 +270,7 @@ class VariantDocs:
     def why_unusable(self, doc_id: int, n: int) -> str | None:
         """Why a doc cannot be used on an n×n grid; None where it can."""
         sizes = self.sizes(doc_id)
-        if not sizes:
+        if not sizes or doc_id in self._problems:
             return self._problems.get(doc_id, "no image")
         for width, height in sizes[:1] if self.cutting.first_only else sizes:
             if not is_usable((width, height), n, self.cutting.min_side):

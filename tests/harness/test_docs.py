@@ -505,3 +505,35 @@ def test_the_module_keeps_as_many_docs_as_it_says(monkeypatch):
     for doc_id in (0, 1, 0):
         shown(every, doc_id, 0)
     assert every.rows.fetched == [0, 1, 0]
+
+
+def test_what_is_known_of_a_doc_holds_while_it_is_decoded_again(monkeypatch):
+    """Another thread that shows the doc meanwhile must not take it for one without an image."""
+    every = table("gqa_rci3", count=2 * CACHED_DOCS)
+    shown(every, 0, 1)
+    for doc in range(1, CACHED_DOCS + 2):
+        shown(every, doc, 1)
+    meanwhile, decode = [], docs.media.decode
+
+    def watching(medium):
+        meanwhile.append((every.why_unusable(0, 3), every.sizes(0)))
+        return decode(medium)
+
+    monkeypatch.setattr(docs.media, "decode", watching)
+    shown(every, 0, 2)
+    assert meanwhile
+    assert all(why is None and sizes for why, sizes in meanwhile)
+
+
+def test_a_doc_that_breaks_in_the_middle_of_its_views_is_left_out(monkeypatch):
+    every = table("gqa_rci3", count=2 * CACHED_DOCS)
+    shown(every, 0, 1)
+    for doc in range(1, CACHED_DOCS + 2):
+        shown(every, doc, 1)
+
+    def broken(medium):
+        raise docs.media.CannotWrapError("the file is gone")
+
+    monkeypatch.setattr(docs.media, "decode", broken)
+    shown(every, 0, 2)
+    assert every.why_unusable(0, 3) == "the file is gone"
