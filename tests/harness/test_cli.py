@@ -123,7 +123,7 @@ def equal_runs(tmp_path_factory):
     request's task for a whole batch (``mosaic_vlm`` asks task by task).
     """
     out = tmp_path_factory.mktemp("equal")
-    common = {"model": "mosaic_vlm", "limit": 8, "log_samples": True}
+    common = {"model": "mosaic_vlm", "limit": 7, "log_samples": True}
     runs = [{**common, "tasks": "mosaic", "batch_size": 1, "output_path": str(out / "plain")}]
     adapter = {"model": "lfm2_5_vl", "model_args": f"pretrained={mosaic_file('model')},device=cpu,dtype=float32"}  # mixes tasks in a batch
     runs += [{**common, **adapter, "tasks": "mosaic_rci3", "batch_size": size, "output_path": str(out / f"batch{size}")} for size in (1, 2, 8)]
@@ -149,7 +149,7 @@ def test_batch_size_changes_no_answer(equal_runs):
 def test_two_ranks_equal_one(equal_runs, tmp_path):
     """``mosaic`` has a ``!function`` doc_to_visual, which an id that drags its task along could not be gathered with."""
     torchrun = [str(BIN / "torchrun"), "--nproc_per_node", "2", "--master_port", "29531", "-m", "lmms_eval"]
-    lmms_eval("--model", "mosaic_vlm", "--batch_size", 2, "--tasks", "mosaic_rci3", "--limit", 8, "--output_path", tmp_path, "--log_samples",
+    lmms_eval("--model", "mosaic_vlm", "--batch_size", 2, "--tasks", "mosaic_rci3", "--limit", 7, "--output_path", tmp_path, "--log_samples",
               command=torchrun, ACCELERATE_USE_CPU="true", OMP_NUM_THREADS="1")  # fmt: skip
     assert metrics(tmp_path) == metrics(equal_runs / "batch2")
     for family in FAMILIES:
@@ -163,7 +163,7 @@ def test_two_ranks_equal_one(equal_runs, tmp_path):
 
 def test_a_killed_run_and_the_cache(equal_runs, tmp_path):
     """kill -9 during inference, the same command again, and once more from the cache: equal to an undisturbed run."""
-    command = ["--model", "mosaic_vlm", "--batch_size", "8", "--tasks", "mosaic_local_rci3", "--limit", "8", "--output_path", tmp_path / "out"]
+    command = ["--model", "mosaic_vlm", "--batch_size", "8", "--tasks", "mosaic_local_rci3", "--limit", "7", "--output_path", tmp_path / "out"]
     command += ["--log_samples", "--use_cache", tmp_path / "cache"]
     killed = subprocess.Popen(
         [str(BIN / "python"), "-m", "lmms_eval", *map(str, command)], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -183,7 +183,7 @@ def test_a_killed_run_and_the_cache(equal_runs, tmp_path):
     first = samples(tmp_path / "out", task)
 
     printed = lmms_eval("eval", *command, "--verbosity", "INFO")  # the subcommand form
-    assert "80 hits" in printed
+    assert "70 hits" in printed
     assert " 0 misses" in printed
     again = samples(tmp_path / "out", task)
     assert {d: (s["filtered_resps"], s["patch"]) for d, s in again.items()} == {d: (s["filtered_resps"], s["patch"]) for d, s in first.items()}

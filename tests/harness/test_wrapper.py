@@ -167,6 +167,22 @@ def test_every_option_that_changes_a_view_changes_the_cache_fingerprint(folder, 
     assert {k for k in plain if plain[k] != changed[k]} == set(option)
 
 
+def test_the_response_cache_asks_again_only_what_was_answered_empty(folder, tmp_path_factory):
+    """Each view has a key of its own: answers differ by view, and none is handed to another."""
+    write_task(folder, "toy", rows(3), generation_kwargs={"max_new_tokens": 4, "temperature": 0, "do_sample": False})
+    cache = str(tmp_path_factory.mktemp("cache"))
+    model = Model(lambda prompt, images: "" if np.asarray(images[0])[0, 0, 1] else str(np.asarray(images[0]).sum()))
+    first = run(model, "toy_rci2", folder, use_cache=cache)
+    asked, model.seen = len(model.seen), []
+    second = run(model, "toy_rci2", folder, use_cache=cache)
+    answers = [sample["filtered_resps"] for sample in first["samples"]["toy_rci2"]]
+    assert asked == 15
+    assert [doc_id for _, doc_id, _, _ in model.seen] == [5 * doc + view for doc in range(3) for view in (2, 4)]  # the right-hand cells
+    assert [sample["filtered_resps"] for sample in second["samples"]["toy_rci2"]] == answers
+    assert [sample["patch"] for sample in second["samples"]["toy_rci2"]] == [sample["patch"] for sample in first["samples"]["toy_rci2"]]
+    assert len({answer for doc in answers for answer in doc if answer}) == 9
+
+
 def test_cache_requests_is_ignored_with_one_line(folder, warnings):
     write_task(folder, "toy", rows(2))
     run(Model(), "toy_rci2", folder, cache_requests=True)
