@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 
     shown = commands.add_parser("show", help="the table of a finished run")
     shown.add_argument("folder", type=Path, help="the --output_path of the run, or one *_results.json")
+    shown.add_argument("--cells", action="store_true", help="also where in the image the score comes from")
     shown.set_defaults(run=_show)
     return parser
 
@@ -85,6 +86,9 @@ def _show(args: argparse.Namespace) -> None:
         raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
     print(show.table(shown))
     print()
+    if args.cells:
+        print(show.cell_tables(shown))
+        print()
     print(show.meaning(shown))
 
 

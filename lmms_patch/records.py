@@ -243,6 +243,22 @@ def paired_scores(records: Iterable[Mapping[str, Any]], n: int, metric: str) -> 
     return out if known else PairedScores(out.full, out.best, None)
 
 
+def cell_scores(records: Iterable[Mapping[str, Any]], n: int, metric: str) -> tuple[list[list[float]], list[str] | None]:
+    """Scalars of the n² cells of each doc that grid n uses, in cell order; docs with an unscored cell are left out.
+
+    Returns:
+        One row per doc; and the docs' cluster labels, None where the option ``cluster`` named no field.
+    """
+    rows, clusters = [], []
+    for record in records:
+        if str(n) not in record["excluded"]:
+            row = [view["scores"].get(metric) for view in record["views"] if view.get("n") == n and "cell" in view]
+            if row and None not in row:
+                rows.append(row)
+                clusters.append(record.get("fields", {}).get("cluster"))
+    return rows, None if None in clusters else [repr(label) for label in clusters]
+
+
 def _check_schema(schema: Any, where: object) -> None:
     if schema != SCHEMA:
         raise RecordError(f"{where}: records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lmms_patch.records import TaskResult, excluded_docs, majority_gold, paired_scores, read_results, read_samples, samples_file
+from lmms_patch.records import TaskResult, cell_scores, excluded_docs, majority_gold, paired_scores, read_results, read_samples, samples_file
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.index import interval
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.spatial import CellShares, cell_shares
 
 Row = list[str]
 
@@ -26,6 +27,7 @@ class Shown:
         majority: the share of its most frequent gold answer (0..1); None where it was not logged or says nothing.
         excluded: how many docs are left out at one grid at least; None where there is no log.
         intervals: by grid, the index with its interval; only where the sample log gives one.
+        cells: by grid, where in the image the score comes from; only where there is a log.
     """
 
     result: TaskResult
@@ -33,6 +35,7 @@ class Shown:
     majority: float | None = None
     excluded: int | None = None
     intervals: Mapping[int, Estimate] = field(default_factory=dict)
+    cells: Mapping[int, CellShares] = field(default_factory=dict)
 
 
 def load(path: Path) -> list[Shown]:
@@ -52,7 +55,9 @@ def _load(result: TaskResult, path: Path) -> Shown:
         return Shown(result, result.task)
     grids = result.described["grids"] if KINDS[result.described["kind"]].index else []
     found = {n: estimate for n in grids if (estimate := _interval(result, log, n)) is not None}
-    return Shown(result, result.task, majority_gold(log), excluded_docs(read_samples(log)), found)
+    scores = {n: cell_scores(read_samples(log), n, result.described["metric"]) for n in grids}
+    cells = {n: cell_shares(rows, clusters) for n, (rows, clusters) in scores.items() if rows and min(map(min, rows)) >= 0}
+    return Shown(result, result.task, majority_gold(log), excluded_docs(read_samples(log)), found, cells)
 
 
 def _interval(result: TaskResult, log: Path, n: int) -> Estimate | None:
@@ -122,6 +127,21 @@ def _aligned(rows: Sequence[Row]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def cell_tables(shown: Sequence[Shown]) -> str:
+    """For each task and grid: the share of the score that each cell earns, in percent, and whether it could be even."""
+    return "\n\n".join(_cell_table(s, n, shares) for s in shown for n, shares in s.cells.items())
+
+
+def _cell_table(shown: Shown, n: int, shares: CellShares) -> str:
+    title = f"{shown.name}, {n}x{n}: share of the cells' score"
+    if shares.score is None or shares.p is None or shares.p_cells is None:
+        return f"{title}: no cell scores"
+    marked = [f"{100 * s:.0f}{'*' if p < 0.05 else ' '}" for s, p in zip(shares.score, shares.p_cells, strict=True)]
+    rows = ["  ".join(cell.rjust(4) for cell in marked[row * n : (row + 1) * n]) for row in range(n)]
+    middle = "" if shares.centre is None else f"; the middle earns {shares.centre:.1f} times its share of the area"
+    return "\n".join([f"{title}, in % (even: p = {shares.p:.3f}; * a cell that is not even, Holm-corrected{middle})", *rows])
 
 
 def meaning(shown: Sequence[Shown]) -> str:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lmms_patch.records import SampleRecord, ScoredView, TaskResult
-from lmms_patch.show import Shown, load, meaning, table
+from lmms_patch.show import Shown, cell_tables, load, meaning, table
 from lmms_patch.spec import parse
 from lmms_patch.views import views_of
 
@@ -102,3 +102,11 @@ def test_clusters_of_the_records_are_kept_together(tmp_path):
 def test_no_interval_where_the_reported_index_is_not_that_of_a_mean(tmp_path):
     (shown,) = load(write_run(tmp_path, 0.1))
     assert shown.intervals == {}
+
+
+def test_cells_show_where_the_score_comes_from(tmp_path):
+    """Only cell 1 is ever right: it earns everything, and 150 docs with contrast leave no doubt."""
+    (shown,) = load(write_run(tmp_path, 0.0))
+    text = cell_tables([shown]).splitlines()
+    assert "p = 0.001" in text[0]
+    assert [line.split() for line in text[1:]] == [["100*", "0*"], ["0*", "0*"]]

@@ -1,0 +1,117 @@
+"""Where in the image the score comes from: shares per cell, and whether they could be even. NumPy only.
+
+Source: RCI paper, §3.3 (the share of correct predictions that each patch earns in isolation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lmms_patch.stats.resample import Array, Seed, generator, totals
+
+PERMUTATIONS = 999
+_BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class CellShares:
+    """How the score spreads over the cells of an n×n grid; cells in reading order.
+
+    Attributes:
+        score: share of all the cells' score that each cell earns in isolation, sums to 1; None where nothing scores.
+        win: share of the docs' best cells, ties split, sums to 1; None where no doc has a cell that scores.
+        centre: the score share of the middle (one cell, or four where n is even) over its share of the
+            area: 1 is even, above 1 favours the middle; None for n = 2, where all cells touch the middle.
+        p: permutation p-value of an even spread, over all cells; None where nothing scores.
+        p_cells: permutation p-value of each cell's score share, Holm-corrected over cells.
+        docs: number of docs.
+    """
+
+    score: Array | None
+    win: Array | None
+    centre: float | None
+    p: float | None
+    p_cells: Array | None
+    docs: int
+
+
+def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permutations: int = PERMUTATIONS, seed: Seed = 0) -> CellShares:
+    """Shares and their test.
+
+    The null is that the cells of a doc are exchangeable: permuting the scores *within* each doc
+    changes nothing. So docs that are right in every cell, or in none, say nothing. The docs of a
+    cluster (questions on one image) are permuted alike.
+
+    Args:
+        scores: shape (docs, n²), the scalar of each cell, 0 or more; docs with an unscored cell left out before.
+        clusters: labels of shape (docs,); None: docs are independent.
+        permutations: random permutations; the smallest p-value is 1 / (permutations + 1).
+        seed: see ``generator``.
+
+    Raises:
+        ValueError: a negative score: shares of it have no meaning.
+    """
+    array = np.asarray(scores, float)
+    if array.size and array.min() < 0:
+        raise ValueError("negative scores have no shares")
+    total = array.sum()
+    if not total:
+        return CellShares(None, None, None, None, None, len(array))
+    sums = array.sum(axis=0)
+    drawn = _permuted_sums(totals(array, clusters), permutations, generator(seed))
+    even = total / array.shape[1]
+    tolerance = 1e-9 * total
+    spread = ((sums - even) ** 2).sum()
+    more = (((drawn - even) ** 2).sum(axis=1) >= spread - tolerance * tolerance).sum()
+    further = (np.abs(drawn - even) >= np.abs(sums - even) - tolerance).sum(axis=0)
+    share = sums / total
+    p = (np.append(further, more) + 1) / (permutations + 1)  # the data are one permutation too (Phipson & Smyth 2010)
+    return CellShares(share, win_share(array), _centre(share), float(p[-1]), holm(p[:-1]), len(array))
+
+
+def win_share(scores: Array) -> Array | None:
+    """The share of docs that each cell is best of; ties split, docs in which no cell scores left out."""
+    scored = scores[scores.max(axis=1) > 0]
+    if not len(scored):
+        return None
+    best = scored == scored.max(axis=1, keepdims=True)
+    shares: Array = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
+    return shares
+
+
+def _centre(share: Array) -> float | None:
+    n = round(len(share) ** 0.5)
+    if n < 3:
+        return None
+    middle = slice((n - 1) // 2, n // 2 + 1)
+    grid = share.reshape(n, n)[middle, middle]
+    return float(grid.sum() / (grid.size / n**2))
+
+
+def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator) -> Array:
+    """Column sums after permuting within rows, shape (permutations, cells); rows without contrast are added as they are."""
+    varied = scores[scores.min(axis=1) < scores.max(axis=1)]
+    out = np.tile(scores.sum(axis=0) - varied.sum(axis=0), (permutations, 1))
+    step = max(1, _BLOCK // max(1, varied.size))
+    for start in range(0, permutations, step):
+        stop = min(permutations, start + step)
+        block = np.broadcast_to(varied, (stop - start, *varied.shape))
+        out[start:stop] += stream.permuted(block, axis=2).sum(axis=1)
+    return out
+
+
+def holm(p_values: ArrayLike) -> Array:
+    """Holm's step-down correction: adjusted p-values in the given order (Holm 1979).
+
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, float)
+    order = np.argsort(p)
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    out = np.empty_like(p)
+    out[order] = np.minimum(steps, 1.0)
+    return out
