@@ -30,14 +30,14 @@ class ScoredView:
         items: native item of each metric, as the base's ``process_results`` returned it.
         scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
         error: why there is no score (the scorer's exception, in one line); None where it scored.
-        from_m: whether the primary metric's scalar is the aggregation of its one item; not logged.
+        from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
     """
 
     view: View
     items: Mapping[str, Any] = field(default_factory=dict)
     scores: Mapping[str, Scalar] = field(default_factory=dict)
     error: str | None = None
-    from_m: bool = False
+    from_m: str | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lmms_patch.records import TaskResult, cell_scores, excluded_docs, majority_gold, paired_scores, read_results, read_samples, samples_file
+from lmms_patch.records import (
+    PairedScores,
+    TaskResult,
+    cell_scores,
+    excluded_docs,
+    majority_gold,
+    paired_scores,
+    read_results,
+    read_samples,
+    samples_file,
+)
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.index import interval
 from lmms_patch.stats.resample import Estimate
@@ -68,7 +78,20 @@ def _interval(result: TaskResult, log: Path, n: int) -> Estimate | None:
         return None
     estimate = interval(scores.full, scores.best, scores.clusters)
     agrees = estimate.value is not None and math.isclose(estimate.value, reported, rel_tol=1e-9, abs_tol=1e-9)
-    return estimate if agrees and estimate.low is not None else None
+    return estimate if agrees and estimate.low is not None and _is_of_means(result, scores, n) else None
+
+
+def _is_of_means(result: TaskResult, scores: PairedScores, n: int) -> bool:
+    """Whether FIP and MPP are the means of the docs' scalars: as they are, in percent, or summed."""
+    mpp, gap = result.metrics.get(f"{result.described['metric']}_mpp{n}"), result.metrics.get(f"gap{n}")
+    docs = len(scores.full)
+    if mpp is None or gap is None or not docs:
+        return False
+    means = sum(scores.full) / docs, sum(scores.best) / docs
+    return any(
+        all(math.isclose(factor * mean, value, rel_tol=1e-9, abs_tol=1e-9) for mean, value in zip(means, (gap + mpp, mpp), strict=True))
+        for factor in (1, 100, docs)
+    )
 
 
 def table(shown: Sequence[Shown]) -> str:
@@ -96,7 +119,8 @@ def table(shown: Sequence[Shown]) -> str:
 
 
 def _fip(result: TaskResult) -> float | None:
-    return result.metrics.get(result.described["metric"])
+    metric = result.described["metric"]
+    return None if metric == "bypass" else result.metrics.get(metric)  # the host's mark of --predict_only
 
 
 def _docs(shown: Shown) -> str:

@@ -76,7 +76,7 @@ def write_run(folder, reported, full=(1, 0, 1, 1), best=(1, 1, 0, 1), copies=50,
         lines.append(json.dumps({"doc_id": doc, "target": "ab"[doc % 2], "patch": record.to_json()}))
     (folder / "2026_samples_gqa_rci2.jsonl").write_text("\n".join(lines))
     described = {"schema": 1, **spec.described(), "metric": "acc"}
-    metrics = {"acc,none": 0.75, "acc_mpp2,none": 0.75, "rci2,none": reported, "patch,none": 4 * copies}
+    metrics = {"acc,none": 0.75, "acc_mpp2,none": 0.75, "rci2,none": reported, "gap2,none": 0.0, "patch,none": 4 * copies}
     path = folder / "2026_results.json"
     path.write_text(json.dumps({"configs": {"gqa_rci2": {"lmms_patch": described}}, "results": {"gqa_rci2": metrics}}))
     return path
@@ -97,6 +97,13 @@ def test_clusters_of_the_records_are_kept_together(tmp_path):
     """50 clusters whose 4 docs cancel out: every resample of clusters gives exactly 0."""
     (shown,) = load(write_run(tmp_path, 0.0, clusters=lambda doc: f"image {doc // 4}"))
     assert (shown.intervals[2].low, shown.intervals[2].high) == (0.0, 0.0)
+
+
+def test_no_interval_where_fip_is_not_the_mean_though_the_index_coincides(tmp_path):
+    path = write_run(tmp_path, 0.0)
+    path.write_text(path.read_text().replace('"acc_mpp2,none": 0.75', '"acc_mpp2,none": 0.1'))
+    (shown,) = load(path)
+    assert shown.intervals == {}
 
 
 def test_no_interval_where_the_reported_index_is_not_that_of_a_mean(tmp_path):

@@ -38,14 +38,14 @@ class PatchItem(dict):  # type: ignore[type-arg]
     Attributes:
         full: native items of the first view (the full image) by metric.
         chosen: native items of the cell that the doc keeps, by the name of the metric over them.
-        from_m: whether a scalar of the primary metric is the aggregation of its one item.
+        from_m: the metric whose scalar is the aggregation of its one item, if any.
     """
 
     full: dict[str, Any]
     chosen: dict[str, Any]
-    from_m: bool
+    from_m: str | None
 
-    def __init__(self, record: dict[str, Any], full: dict[str, Any], chosen: dict[str, Any], from_m: bool = False) -> None:
+    def __init__(self, record: dict[str, Any], full: dict[str, Any], chosen: dict[str, Any], from_m: str | None = None) -> None:
         super().__init__(record)
         self.full, self.chosen, self.from_m = full, chosen, from_m
 
@@ -144,7 +144,7 @@ class Aggregations:
             docs = len({doc for doc, _ in failed})
             fail_at_exit(
                 f"{self.spec.name}: {docs} of {len(self._run.items)} docs could not be scored by {self.spec.base}, first doc {failed[0][0]}: "
-                f"{failed[0][1]}; the answers are kept in the sample log, the index is null"
+                f"{failed[0][1]}; the answers are kept in the sample log, the numbers that need these docs are null"
             )
 
     def _report_excluded(self) -> None:
@@ -158,16 +158,32 @@ class Aggregations:
 
     def _native_function(self, metric: str) -> Aggregation:
         function = self.native[metric]
+        if self._unscored():
+            return _with_signature_of(function, lambda items: None)
         if compat.has_stderr(function):
             return function
-        return _with_signature_of(function, lambda items: self._native_value(metric, items))
+        return _with_signature_of(function, lambda items: self._for_host(metric, items))
 
-    def _native_value(self, metric: str, items: list[Any] | None = None) -> Any:
-        """The native metric on all docs: computed once, with the files and calls that the base task would make."""
+    def _unscored(self) -> bool:
+        """Whether the first view of some doc could not be scored: the native metric would be that of the other docs."""
+        return any("error" in item["views"][0] for item in self._run.items)
+
+    def _own_items(self, metric: str) -> list[Any]:
+        return [item.full[metric] for item in self._run.items if metric in item.full]
+
+    def _for_host(self, metric: str, items: list[Any]) -> Any:
+        """The native metric of the host's items; these are the records' own, but for odd orders of filters over ranks."""
+        try:
+            own = bool(items == self._own_items(metric))
+        except Exception:
+            own = False
+        return self._native_value(metric) if own else self._natively(metric, items)
+
+    def _native_value(self, metric: str) -> Any:
+        """The native metric on all docs, with the files and calls that the base task would make: once per filter."""
         run = self._run
         if metric not in run.native:
-            items = [item.full[metric] for item in run.items if metric in item.full] if items is None else items
-            run.native[metric] = self._natively(metric, items)
+            run.native[metric] = None if self._unscored() else self._natively(metric, self._own_items(metric))
         return run.native[metric]
 
     def _natively(self, metric: str, items: list[Any]) -> Any:
@@ -213,20 +229,31 @@ class Aggregations:
         if not any(name in item.chosen for item in items):
             excluded = sum(str(n) in item["excluded"] for item in items)
             return "no doc can be used at this grid" if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"
-        return self._why_not_by_item(metric)
+        return self._why_not_by_item(metric, n)
 
-    def _why_not_by_item(self, metric: str) -> str:
+    def _why_not_by_item(self, metric: str, n: int) -> str:
         """Whether best cells were chosen by M on single items although M is not made up of single items (F1, CIDEr)."""
         items = [item for item in self._run.items if metric in item.full]
-        scores = [score for item in items if (score := item["views"][0]["scores"].get(metric)) is not None]
-        if metric != self.primary and not scores:  # it went along with the primary metric
-            return self._why_not_by_item(self.primary) if self.primary in self.native else ""
-        if metric != self.primary or not any(item.from_m for item in items):
+        full = [score for item in items if (score := item["views"][0]["scores"].get(metric)) is not None]
+        if metric != self.primary and len(full) < len(items) and (reason := self._why_not_by_item(self.primary, n)):
+            return reason  # some of its docs went along with the primary metric's choice
+        if not any(item.from_m == metric for item in items):
             return ""
-        whole = scalar(self._native_value(metric))
-        if scores and whole is not None and math.isclose(sum(scores) / len(scores), whole, rel_tol=1e-4, abs_tol=1e-6):
+        name = self.over_cells(metric, n)
+        chosen = [item for item in items if name in item.chosen]
+        best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
+        tells_apart = len({*full, *(score for item in items for view in item["views"] if (score := view["scores"].get(metric)) is not None)}) > 1
+        over_cells = self._aside(metric, [item.chosen[name] for item in chosen])
+        if tells_apart and _is_mean(scalar(self._native_value(metric)), full) and _is_mean(over_cells, best):
             return ""
         return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
+
+    def _chosen_score(self, item: PatchItem, metric: str, n: int) -> float | None:
+        """The scalar of the cell that a doc keeps."""
+        cells = [view["scores"].get(metric) for view in item["views"] if view.get("n") == n and "cell" in view]
+        known = [score for score in cells if score is not None]
+        highest = self.higher.get(metric, True) == bool(self._kind.index)
+        return (max if highest else min)(known) if known else None
 
     def _mpp(self, metric: str, n: int) -> float | None:
         """MPP_n = M over best-cell items."""
@@ -254,6 +281,15 @@ class Aggregations:
 
     def _gap(self, n: int) -> float | None:
         return self._index_of(n).gap
+
+
+def _is_mean(whole: float | None, scores: list[float]) -> bool:
+    """Whether a metric is the mean of its docs' scalars, up to the rounding that it may do."""
+    if whole is None or not scores:
+        return False
+    mean = sum(scores) / len(scores)
+    decimals = max(2, len(repr(float(whole)).partition(".")[2]))
+    return math.isclose(mean, whole, rel_tol=1e-4, abs_tol=1e-6) or round(mean, decimals) == whole
 
 
 _SET_SCORE = "set 'score' to the key of the item that holds its scalar (metadata: {lmms_patch: {score: KEY}} in the task file)"

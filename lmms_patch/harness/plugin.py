@@ -18,6 +18,7 @@ from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.refuse import install_exit_status, refuse
+from lmms_patch.scoring import scalar
 from lmms_patch.spec import WrapSpec, parse
 
 _MARK = "_lmms_patch"
@@ -129,7 +130,7 @@ def _load(
         configs.check(manager, spec)
         merged = {**overrides, **(update_config or {})} or None
         with _nested(manager):
-            loaded = native(spec.base, update_config=merged)
+            loaded = native(spec.base, update_config=merged, parent_name=None)  # else a base that is wrapped twice is renamed
         return _mend_groups(_wrap_all(loaded, spec))
     except PatchError as error:
         refuse(error)
@@ -146,7 +147,7 @@ def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[s
         if explicit is not None:
             names.require_base(manager, explicit)
             return explicit, {}
-        if name_or_config["task"] not in manager.all_tasks and set(name_or_config).isdisjoint({"dataset_path", "class", "include"}):
+        if set(name_or_config).isdisjoint({"dataset_path", "class", "include"}):
             overrides = {k: v for k, v in name_or_config.items() if k != "task"}
             return names.resolve(manager, name_or_config["task"]), overrides
     return None, {}
@@ -188,37 +189,51 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
     pool ``acc_mpp3``; ``acc,none`` does not. And it adds the members' numbers, which ends the run
     where one is None.
     """
+    from lmms_patch.harness.tasks import WrappedTask
+
     for group, members in loaded.items():
         if not isinstance(members, Mapping):
             continue
         _mend_groups(members)
-        filters = {ensemble.name for task in _wrapped_in(members) for ensemble in task._filters}
-        if filters and not isinstance(group, str) and group._config.aggregate_metric_list is not None:
+        tasks = list(_tasks_in(members))
+        filters = {ensemble.name for task in tasks for ensemble in task._filters}
+        if any(isinstance(task, WrappedTask) for task in tasks) and not isinstance(group, str) and group._config.aggregate_metric_list is not None:
             group._config.aggregate_metric_list = [
-                dataclasses.replace(entry, metric=f"{entry.metric.partition(',')[0]},{name}", filter_list=[name], aggregation=_pool)
+                dataclasses.replace(
+                    entry, metric=f"{entry.metric.partition(',')[0]},{name}", filter_list=[name], aggregation=_surviving(entry.aggregation)
+                )
                 for entry in {e.metric.partition(",")[0]: e for e in group._config.aggregate_metric_list}.values()
                 for name in sorted(filters)
             ]
     return dict(loaded)
 
 
-def _wrapped_in(members: Mapping[Any, Any]) -> Iterator[Any]:
-    from lmms_patch.harness.tasks import WrappedTask
-
+def _tasks_in(members: Mapping[Any, Any]) -> Iterator[Any]:
     for member in members.values():
         if isinstance(member, Mapping):
-            yield from _wrapped_in(member)
-        elif isinstance(member, WrappedTask):
+            yield from _tasks_in(member)
+        else:
             yield member
 
 
-def _pool(metrics: list[Any], sizes: list[int], weight_by_size: bool) -> float | None:
-    """The host's mean over members; None where a member has no number."""
+def _surviving(aggregation: Any) -> Callable[..., Any]:
+    """A group's aggregation that gives None where a member has no number (or where it fails itself), in place of ending the run."""
+    already = isinstance(aggregation, functools.partial) and aggregation.func is _pool
+    return aggregation if already else functools.partial(_pool, aggregation)
+
+
+def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size: bool) -> Any:
     from lmms_eval.api.metrics import aggregate_subtask_metrics
 
-    if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in metrics):
+    values = [None if isinstance(value, bool) else scalar(value) for value in metrics]
+    if None in values:
         return None
-    return float(aggregate_subtask_metrics(metrics, sizes, weight_by_size))
+    try:
+        pool = aggregation if callable(aggregation) else aggregate_subtask_metrics
+        return pool(values, sizes, weight_by_size)
+    except Exception as error:
+        logger.warning(f"a group's aggregation failed: {type(error).__name__}: {error}")
+        return None
 
 
 @contextlib.contextmanager

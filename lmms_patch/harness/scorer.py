@@ -74,14 +74,14 @@ class Scorer:
             return method
         return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
 
-    def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], bool]:
-        """The scalar of each item; and whether the primary metric's had to be M on its one item."""
+    def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], str | None]:
+        """The scalar of each item; and the metric whose scalar had to be M on its one item, if any."""
         out = {m: scalar(item, self._keys) for m, item in items.items()}
         primary = self.primary_among(items)
-        from_m = primary is not None and out[primary] is None and bool(self._aggregations.cell_grids) and not self.says_unscored(items[primary])
-        if from_m and primary is not None:
-            out[primary] = scalar(items[primary], self._keys, single_item(self._aggregations.native[primary], self._args))
-        return out, from_m
+        if primary is None or out[primary] is not None or not self._aggregations.cell_grids or self.says_unscored(items[primary]):
+            return out, None
+        out[primary] = scalar(items[primary], self._keys, single_item(self._aggregations.native[primary], self._args))
+        return out, primary
 
     def says_unscored(self, item: Any) -> bool:
         """Whether the scorer itself gave no score to this item: None, NaN, or a key that holds none."""

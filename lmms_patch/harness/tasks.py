@@ -300,8 +300,9 @@ class WrappedTask(Task):
 
         Returns:
             ``patch`` first; then the metrics that are ours, from every doc: the native item of its best
-            cell, or None; then each native item of the full view. Native ones come last because the host
-            takes the number of docs from the metric that it aggregates last.
+            cell, or None; then each native item of the full view (None for each native metric where that
+            view could not be scored: the metric is then null, not that of the other docs). Native ones
+            come last because the host takes the number of docs from the metric that it aggregates last.
         """
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
@@ -323,13 +324,14 @@ class WrappedTask(Task):
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """The dict that ``process_results`` returns; see there."""
         full, chosen = dict(record.views[0].items), self._scorer.chosen(record)
-        patch = PatchItem(record.to_json(), full, chosen, any(view.from_m for view in record.views))
+        from_m = next((view.from_m for view in record.views if view.from_m), None)
+        patch = PatchItem(record.to_json(), full, chosen, from_m)
         if self._predict_only:
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived())
         if KINDS[self.spec.kind].index:
             ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item)}
-        return {"patch": patch, **ours, **full}
+        return {"patch": patch, **ours, **(dict.fromkeys(self.aggregations.native) if record.views[0].error else full)}
 
     def _named_fields(self) -> dict[str, str]:
         """Option -> the doc field that it names."""

@@ -236,7 +236,7 @@ def test_a_raising_scorer_is_named_with_its_cause_and_is_not_retried(folder, cap
     assert len(result["samples"]["toy_rci2"]) == 6
     assert result["samples"]["toy_rci2"][1]["filtered_resps"] == ["0"] * 5
     assert result["samples"]["toy_rci2"][1]["patch"]["views"][0]["error"] == "KeyError: 'no such answer'"
-    assert metrics(result, "toy_rci2")["acc"] == pytest.approx(1 / 4)  # of the docs that could be scored
+    assert metrics(result, "toy_rci2")["acc"] is None  # not the metric of the docs that happened to be scored
     assert metrics(result, "toy_rci2")["rci2"] is None
 
 
@@ -365,6 +365,37 @@ def f1(items):
     assert any("cannot tell which cell is best" in line for line in warnings)
 
 
+ROUNDED = """
+def pair(doc, results):
+    return {"m": (doc["answer"], results[0])}
+
+def rounded(items):
+    return round(sum(a == b for a, b in items) / len(items), 2)
+"""
+
+
+def test_an_aggregation_that_rounds_is_still_made_up_of_its_docs(folder):
+    """3 docs of 7 right: 0.43 is the mean, rounded."""
+    (folder / "utils.py").write_text(UTILS + ROUNDED)
+    rounded = [{"metric": "m", "aggregation": "!function utils.rounded", "higher_is_better": True}]
+    write_task(folder, "toy", rows(7), process_results="!function utils.pair", metric_list=rounded)
+    blue = lambda images: int(np.asarray(images[0])[0, 0, 2])  # noqa: E731
+    found = metrics(run(Model(lambda prompt, images: str(blue(images)) if blue(images) < 3 else "no"), "toy_rci2", folder), "toy_rci2")
+    assert (found["m"], found["m_mpp2"], found["rci2"]) == (0.43, 0.43, 0.0)
+
+
+def test_single_docs_that_all_look_alike_choose_no_cell(folder):
+    """An aggregation of one doc is always 0 here: any cell would win, and the lowest is no better than the last."""
+    (folder / "utils.py").write_text(UTILS + ROUNDED + "\ndef corpus(items):\n    return rounded(items) if len(items) > 1 else 0.0\n")
+    write_task(folder, "toy", rows(4), process_results="!function utils.pair", metric_list=[{"metric": "m", "aggregation": "!function utils.corpus", "higher_is_better": True}])  # fmt: skip
+    model = Model(
+        lambda prompt, images: str(np.asarray(images[0])[0, 0, 2]) if np.asarray(images[0])[0, 0, 1] else "no"
+    )  # right-hand cells are right
+    found = metrics(run(model, "toy_rci2", folder), "toy_rci2")
+    assert found["m"] == 0.0
+    assert found["m_mpp2"] is found["gap2"] is None
+
+
 def test_a_scorer_that_fails_on_cells_alone_leaves_no_number_over_cells(folder, capfd):
     (folder / "utils.py").write_text(UTILS + "\ndef picky(doc, results):\n    return {'acc': float(int(results[0]) >= 0)}\n")
     write_task(folder, "toy", rows(3), process_results="!function utils.picky", metric_list=mean_of("acc"))
@@ -461,6 +492,33 @@ def test_a_group_with_a_member_without_a_number_keeps_the_run(folder):
     result = run(Model(lambda prompt, images: "3"), "mine", folder)
     assert metrics(result, "other_rci2")["rci2"] is None
     assert metrics(result, "mine") == {"rci2": None, "exact_match": pytest.approx(1 / 6)}
+
+
+def test_a_group_is_null_where_a_member_could_not_be_scored(folder, capfd):
+    write_task(folder, "toy", rows(4), metric_list=mean_of("acc"), process_results="!function utils.flaky")
+    write_task(folder, "other", rows(4, question=lambda i: "q"), metric_list=mean_of("acc"), process_results="!function utils.flaky")
+    (folder / "family.yaml").write_text(GROUP.replace("exact_match", "acc"))
+    result = run(Model(lambda *_: "1"), "family_rci2", folder)
+    assert metrics(result, "other_rci2")["acc"] == 0.25
+    assert metrics(result, "family_rci2") == {"acc": None}
+    assert metrics(run(Model(lambda *_: "1"), "toy_blind", folder), "toy_blind")["acc"] is None
+
+
+def test_a_group_keeps_its_own_aggregation(folder):
+    (folder / "utils.py").write_text(UTILS + "\ndef highest(values, sizes, weight_by_size):\n    return max(values)\n")
+    write_task(folder, "toy", rows(4))
+    write_task(folder, "other", rows(2))
+    (folder / "family.yaml").write_text(GROUP.replace("aggregation: mean", "aggregation: !function utils.highest"))
+    assert metrics(run(Model(lambda *_: "1"), "family_rci2", folder), "family_rci2") == {"exact_match": 0.5}
+
+
+def test_a_group_that_wraps_one_base_twice_keeps_the_names(folder):
+    write_task(folder, "toy", rows(2))
+    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: toy\ngrids: [2]\n")
+    (folder / "suite.yaml").write_text(
+        "group: suite\ntask:\n  - {task: toy_rci2, num_fewshot: 0}\n  - {task: toy_blind, num_fewshot: 0}\n  - {task: mine, num_fewshot: 0}\n"
+    )
+    assert set(run(Model(), "suite", folder)["results"]) == {"suite", "toy_rci2", "toy_blind", "mine"}
 
 
 def test_a_group_pools_under_the_filters_that_its_members_have(folder):
