@@ -252,8 +252,9 @@ def check(samples, protocol: str, tasks=None) -> None:
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "sorted"])
 @pytest.mark.parametrize("fetch", PATTERNS, ids=lambda fetch: fetch.__name__)
 @pytest.mark.parametrize("protocol", ["simple", "chat"])
-def test_every_request_gets_its_own_view(protocol, fetch, in_order, manager):
-    samples = run(ADAPTERS[protocol](fetch, in_order), manager, ASKED[protocol])
+@pytest.mark.parametrize("size", [5, BATCH])
+def test_every_request_gets_its_own_view(size, protocol, fetch, in_order, manager):
+    samples = run(ADAPTERS[protocol](fetch, in_order, size), manager, ASKED[protocol])
     check(samples, protocol)
 
 
