@@ -379,8 +379,12 @@ def test_an_aggregation_that_rounds_is_still_made_up_of_its_docs(folder):
     (folder / "utils.py").write_text(UTILS + ROUNDED)
     rounded = [{"metric": "m", "aggregation": "!function utils.rounded", "higher_is_better": True}]
     write_task(folder, "toy", rows(7), process_results="!function utils.pair", metric_list=rounded)
-    blue = lambda images: int(np.asarray(images[0])[0, 0, 2])  # noqa: E731
-    found = metrics(run(Model(lambda prompt, images: str(blue(images)) if blue(images) < 3 else "no"), "toy_rci2", folder), "toy_rci2")
+
+    def first_three(prompt, images):
+        doc = int(np.asarray(images[0])[0, 0, 2])
+        return str(doc) if doc < 3 else "no"
+
+    found = metrics(run(Model(first_three), "toy_rci2", folder), "toy_rci2")
     assert (found["m"], found["m_mpp2"], found["rci2"]) == (0.43, 0.43, 0.0)
 
 

@@ -21,7 +21,8 @@ def test_shares_by_hand():
 def test_p_values_against_all_permutations():
     """Three docs on 2 cells, enumerated: 2^3 ways to permute within docs."""
     scores = np.array([[1.0, 0.0], [1.0, 0.0], [0.7, 0.1]])
-    sums = np.array([sum(row[list(order)] for row, order in zip(scores, orders)) for orders in itertools.product([(0, 1), (1, 0)], repeat=3)])  # noqa: B905
+    ways = itertools.product([(0, 1), (1, 0)], repeat=3)
+    sums = np.array([sum(row[list(order)] for row, order in zip(scores, orders, strict=True)) for orders in ways])
     even = scores.sum() / 2
     exact = np.mean(((sums - even) ** 2).sum(axis=1) >= ((scores.sum(axis=0) - even) ** 2).sum() - 1e-9)
     found = cell_shares(scores, permutations=9999)
