@@ -1,4 +1,4 @@
-"""What a run leaves for each doc: the ``patch`` object of a sample-log line, schema version 1.
+"""What a run leaves for each doc: the ``patch`` object of a sample-log line, schema version 2.
 
 The schema is written down in docs/records.md. This module makes the object from scored views, and
 reads it back from a finished run's files; it needs neither the model, the dataset nor lmms_eval.
@@ -18,7 +18,7 @@ from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import WrapSpec
 from lmms_patch.views import Size, View
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,44 @@ class ScoredView:
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """One uninformed (or gold) answer of a doc, scored by the base task.
+
+    Attributes:
+        answer: what was answered.
+        roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other`` (``planning.Plan``).
+        items, scores: as in ``ScoredView``.
+    """
+
+    answer: str
+    roles: tuple[str, ...]
+    items: Mapping[str, Any]
+    scores: Mapping[str, Scalar]
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON types; items that are no more than their scalar are left out."""
+        items = {m: item for m, item in self.items.items() if plain(item) != self.scores.get(m)}
+        return {"answer": self.answer, "roles": list(self.roles), "scores": plain(self.scores), **({"items": plain(items)} if items else {})}
+
+
+@dataclass(frozen=True)
+class Lent:
+    """This doc's answers under the gold of another doc, for the primary metric.
+
+    Attributes:
+        to: the other doc.
+        p: the number of this donor among its donors, from 0.
+        full: scalar of the full image's answer.
+        best: for each grid that this doc is used for, scalar of the best cell's answer.
+    """
+
+    to: int
+    p: int
+    full: Scalar
+    best: Mapping[int, Scalar]
+
+
+@dataclass(frozen=True)
 class SampleRecord:
     """All views of one doc.
 
@@ -53,7 +91,11 @@ class SampleRecord:
         best: for each grid, the index into ``views`` of the best cell for the primary metric; only
             grids on which the doc is used.
         excluded: for each grid on which the doc is not used, the reason.
-        fields: values of the doc fields that the options name (cluster, group, category, choices).
+        fields: values of the doc fields that the options name (cluster, group, category, stratum, choices).
+        answer: how the doc is to be answered: format, label (answer class), number of options, gold; empty where it is not known.
+        stratum: the name of the doc's stratum.
+        baselines: uninformed answers and the gold, scored.
+        lent: this doc's answers under other docs' golds.
     """
 
     task: str
@@ -64,9 +106,14 @@ class SampleRecord:
     best: Mapping[int, int]
     excluded: Mapping[int, str]
     fields: Mapping[str, Any] = field(default_factory=dict)
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    stratum: str = ""
+    baselines: tuple[Baseline, ...] = ()
+    lent: tuple[Lent, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The ``patch`` object, in plain JSON types (docs/records.md)."""
+        grids = sorted({n for loan in self.lent for n in loan.best})
         return {
             "schema": SCHEMA,
             "task": self.task,
@@ -79,7 +126,20 @@ class SampleRecord:
             "best": {str(n): index for n, index in self.best.items()},
             "excluded": {str(n): reason for n, reason in self.excluded.items()},
             **({"fields": plain(self.fields)} if self.fields else {}),
+            **({"answer": plain(self.answer), "stratum": self.stratum} if self.answer else {}),
+            **({"baselines": [one.to_json() for one in self.baselines]} if self.baselines else {}),
+            **({"lent": _lent_json(self.lent, grids)} if self.lent else {}),
         }
+
+
+def _lent_json(lent: Sequence[Lent], grids: Sequence[int]) -> dict[str, Any]:
+    """By column, one entry per loan."""
+    return {
+        "to": [loan.to for loan in lent],
+        "p": [loan.p for loan in lent],
+        "full": [loan.full for loan in lent],
+        "best": {str(n): [loan.best.get(n) for loan in lent] for n in grids},
+    }
 
 
 def _view_json(scored: ScoredView, sizes: Sequence[Size]) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from lmms_patch.answers import FORMATS
 from lmms_patch.errors import OptionError, UnknownNameError
+from lmms_patch.stats.forms import FORMS
 
 MIN_GRID, MAX_GRID = 2, 9
 
@@ -57,35 +59,61 @@ KINDS: dict[str, Kind] = {
 _SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(KINDS)})(?P<n>\d*)$")
 
 
+Fields = str | list[str]
+"""One field of a doc, or several that count together."""
+
+
 @dataclass(frozen=True)
 class Options:
-    """What a task file or a base task's inline profile may set. Every default serves.
+    """What a task file, a base task's inline profile or a profile may set. Every default serves.
 
     Attributes:
         metric: the primary metric, which the index is built on. Default: the only one, else the first.
         score: the key of a native item that holds its scalar. Default: the item itself if it is a
             number, else its ``score``, else the native aggregation of that one item.
-        chance: a documented chance floor (fraction, on the metric's own scale).
-        cluster, group, category, choices: names of doc fields, copied into the record of each doc.
+        scorer: ``cider_d``: the scalar of a caption item is its CIDEr-D, with the corpus's document frequencies.
+        aggregation: metric -> form (``stats.forms.FORMS``), where a native aggregation is not a mean.
+        chance: a documented chance floor on the metric's own scale, or ``majority``: the share of the most frequent
+            gold, at least 1/2 for yes/no. Default: asked of the native scorer.
+        scale, delta: the metric's full marks, and the gate's margin, on the metric's own scale. Default: what the gold
+            answers score, and 1 % of that.
+        type: the papers' task type: mcq, yesno, vqa or caption; for reports.
+        format: the answer format (``answers.FORMATS``). Default: recognised from golds and prompts.
+        gold: the doc field that holds the gold, where the base's target is not what its scorer compares with.
+        cluster: doc field, or fields, of docs that are resampled together.
+        group: doc field, or fields, that name the image: donors never share it.
+        category: doc field by which results are split.
+        stratum: doc field that says which answers are possible (a question type).
+        choices: doc field with the list of option texts.
         images: cut every image of a doc, or only the first (the others stay whole).
         min_side: a cell side below this many pixels makes a doc unusable for that grid.
         min_cell: upsample cells whose shorter side is below this many pixels (bicubic). 0: never.
         allow_judge: run tasks whose scorer calls a judge model, once per view.
-        seed: seed of the permutations of ``shuffle``.
+        seconds: time budget of the bootstrap where the native aggregation must be called for each draw.
+        seed: seed of the permutations of ``shuffle``, of the donors and of the bootstrap.
         given: the options that were written down, also where they equal the default.
     """
 
     metric: str | None = None
     score: str | None = None
-    chance: float | None = None
-    cluster: str | None = None
-    group: str | None = None
-    category: str | None = None
+    scorer: str | None = None
+    aggregation: Mapping[str, str] | None = None
+    chance: float | str | None = None
+    scale: float | None = None
+    delta: float | None = None
+    type: str | None = None
+    format: str | None = None
+    gold: str | None = None
+    cluster: Fields | None = None
+    group: Fields | None = None
+    category: Fields | None = None
+    stratum: Fields | None = None
     choices: str | None = None
     images: str = "all"
     min_side: int = 1
     min_cell: int = 0
     allow_judge: bool = False
+    seconds: float = 60.0
     seed: int = 0
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
@@ -117,22 +145,39 @@ class Options:
         return {key: getattr(self, key) for key in self.names()}
 
 
-_TEXT = ("metric", "score", "cluster", "group", "category", "choices")
+_TEXT = ("metric", "score", "gold", "choices")
+_FIELDS = ("cluster", "group", "category", "stratum")
+_ONE_OF = {"images": ("all", "first"), "type": ("mcq", "yesno", "vqa", "caption"), "format": FORMATS, "scorer": ("cider_d",)}
+_LEAST = {"min_side": 1, "min_cell": 0, "seed": 0}
 
 
 def _check_option(key: str, value: Any, where: str) -> None:
-    if key in _TEXT and not (value is None or (isinstance(value, str) and value)):
+    if value is None and key not in ("images", "min_side", "min_cell", "allow_judge", "seconds", "seed"):
+        return
+    if key in _TEXT and not _is_name(value):
         raise OptionError(f"{where}: {key} must be a name, not {value!r}")
-    if key == "chance" and not (value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value))):
-        raise OptionError(f"{where}: chance must be a number on the metric's own scale, not {value!r}")
-    if key == "images" and value not in ("all", "first"):
-        raise OptionError(f"{where}: images must be 'all' or 'first', not {value!r}")
-    if key in ("min_side", "min_cell", "seed"):
-        low = 1 if key == "min_side" else 0
-        if not isinstance(value, int) or isinstance(value, bool) or value < low:
-            raise OptionError(f"{where}: {key} must be a whole number of at least {low}, not {value!r}")
+    if key in _FIELDS and not (_is_name(value) or (isinstance(value, list) and value and all(map(_is_name, value)))):
+        raise OptionError(f"{where}: {key} must be the name of a field, or a list of names, not {value!r}")
+    if key in _ONE_OF and value not in _ONE_OF[key]:
+        raise OptionError(f"{where}: {key} must be {' or '.join(map(repr, _ONE_OF[key]))}, not {value!r}")
+    if key == "chance" and value != "majority" and not _is_number(value):
+        raise OptionError(f"{where}: chance must be a number on the metric's own scale, or 'majority', not {value!r}")
+    if key in ("scale", "delta", "seconds") and not (_is_number(value) and value > 0):
+        raise OptionError(f"{where}: {key} must be a number above 0, not {value!r}")
+    if key == "aggregation" and not (isinstance(value, Mapping) and value and set(value.values()) <= set(FORMS)):
+        raise OptionError(f"{where}: aggregation must say which form a metric has ({', '.join(FORMS)}), such as {{acc: mean}}, not {value!r}")
+    if key in _LEAST and (not isinstance(value, int) or isinstance(value, bool) or value < _LEAST[key]):
+        raise OptionError(f"{where}: {key} must be a whole number of at least {_LEAST[key]}, not {value!r}")
     if key == "allow_judge" and not isinstance(value, bool):
         raise OptionError(f"{where}: allow_judge must be true or false, not {value!r}")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,12 @@ from typing import Any
 from loguru import logger
 
 from lmms_patch.harness import compat
+from lmms_patch.harness.judge import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
+from lmms_patch.harness.statistics import Details, Native, details
+from lmms_patch.planning import Plan
 from lmms_patch.scoring import scalar
 from lmms_patch.spec import KINDS, WrapSpec
-from lmms_patch.stats.index import Index, index
 
 Aggregation = Callable[[list[Any]], Any]
 
@@ -60,6 +62,7 @@ class _Run:
     items: list[PatchItem] = field(default_factory=list)
     native: dict[str, Any] = field(default_factory=dict)
     cells: dict[tuple[str, int], tuple[float | None, float | None]] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
 
 
 class Aggregations:
@@ -71,6 +74,7 @@ class Aggregations:
         higher: whether higher is better, by metric.
         primary: the metric that the index is built on.
         args: gives the harness's command-line arguments when called (some native aggregations ask for them).
+        plan: gives the plan of the task's references when called.
     """
 
     def __init__(
@@ -80,8 +84,9 @@ class Aggregations:
         higher: dict[str, bool],
         primary: str,
         args: Callable[[], Any],
+        plan: Callable[[], Plan | None] = lambda: None,
     ) -> None:
-        self.spec, self.native, self.higher, self.primary, self._args = spec, native, higher, primary, args
+        self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
         self._run = _Run()
 
     def functions(self) -> dict[str, Aggregation]:
@@ -91,8 +96,10 @@ class Aggregations:
             for m in self.native:
                 out[self.over_cells(m, n)] = self._of_records(self._mpp if self._kind.index else self._drop, m, n)
             if self._kind.index:
-                out[f"{self._kind.index}{n}"] = self._of_records(self._index, n)
-                out[f"gap{n}"] = self._of_records(self._gap, n)
+                out |= {name: self._of_records(self._detail, name) for name in (f"{self._kind.index}{n}", f"{self._kind.index}{n}_adj", f"gap{n}")}
+        out["chance"] = self._of_records(self._detail, "chance")
+        if self._kind.index:
+            out["gate"] = self._of_records(self._detail, "gate")
         return out | {m: self._native_function(m) for m in self.native}
 
     @property
@@ -131,12 +138,39 @@ class Aggregations:
 
     # --- the records ----------------------------------------------------------------------------
 
-    def _collect(self, items: list[Any]) -> int:
-        """Keep the records of this filter's docs; the ``patch`` row shows how many there are."""
+    def _collect(self, items: list[Any]) -> Details:
+        """Keep the records of this filter's docs, and compute everything that is ours of them."""
         self._run = _Run(list(items))
         self._report_errors()
         self._report_excluded()
-        return len(items)
+        try:
+            self._run.details = details(self.spec, items, self.primary, self.higher.get(self.primary, True), self._native(), self._plan())
+        except Exception as error:
+            fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
+            self._run.details = Details(records=len(items))
+        return self._run.details
+
+    def _native(self) -> Native:
+        function = self.native[self.primary]
+        return Native(
+            lambda: scalar(self._native_value(self.primary)),
+            self._over_cells,
+            lambda items: self._aside(self.primary, items),
+            no_calls=effects(function) or "",
+            network=client_of(function) is not None,
+        )
+
+    def _over_cells(self, n: int) -> tuple[float | None, float | None, str]:
+        """FIP and MPP_n of the primary metric over the same docs, and why they are missing."""
+        full, best = self._full_and_cells(self.primary, n)
+        reason = self._why_none(self.primary, n)
+        excluded = sum(str(n) in item["excluded"] for item in self._run.items)
+        if not reason and excluded and full is None:
+            reason = f"{self.primary} cannot be aggregated without the {excluded} docs that are left out"
+        return full, best, reason
+
+    def _detail(self, name: str) -> Any:
+        return self._run.details.get(name)
 
     def _report_errors(self) -> None:
         failed = [(item["doc_id"], view["error"]) for item in self._run.items for view in item["views"] if "error" in view]
@@ -263,24 +297,6 @@ class Aggregations:
         """FIP − M over the items of the cell that hurts most when it is hidden."""
         full, hidden = self._full_and_cells(metric, n)
         return None if full is None or hidden is None else full - hidden
-
-    def _index_of(self, n: int) -> Index:
-        if reason := self._why_none(self.primary, n):
-            return Index(None, None, reason)
-        full, best = self._full_and_cells(self.primary, n)
-        excluded = sum(str(n) in item["excluded"] for item in self._run.items)
-        if excluded and full is None:
-            return Index(None, None, f"{self.primary} cannot be aggregated without the {excluded} docs that are left out")
-        return index(full, best, higher_is_better=self.higher.get(self.primary, True))
-
-    def _index(self, n: int) -> float | None:
-        result = self._index_of(n)
-        if result.value is None:
-            logger.warning(f"{self.spec.name}: {self._kind.index}{n} is null: {result.reason}")
-        return result.value
-
-    def _gap(self, n: int) -> float | None:
-        return self._index_of(n).gap
 
 
 def _is_mean(whole: float | None, scores: list[float]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from lmms_eval.utils import load_yaml_config
 
-from lmms_patch import resources
+from lmms_patch import profiles, resources
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import sizes
 from lmms_patch.harness.judge import judge_in, parse
@@ -142,18 +142,20 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
 
 
 def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
-    """The spec's options over the inline profile of a base's ``metadata: {lmms_patch: {...}}``.
+    """The spec's options over the inline profile of a base (``metadata: {lmms_patch: {...}}``), over its profile.
 
     Raises:
-        OptionError: the inline profile is wrong.
+        OptionError: one of the profiles is wrong.
     """
+    profile = profiles.of(name)
+    options = spec.options if profile is None else spec.options.over(profile)
     inline = metadata.get("lmms_patch") if isinstance(metadata, Mapping) else None
     if inline is None:
-        return spec.options
+        return options
     where = f"metadata.lmms_patch of {name}"
     if not isinstance(inline, Mapping):
         raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
-    return spec.options.over(Options.from_mapping(inline, where))
+    return spec.options.over(Options.from_mapping(inline, where)).over(profile or Options())
 
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:

@@ -40,6 +40,43 @@ def calls_judge(task: Any) -> str | None:
     return None
 
 
+def client_of(function: Callable[..., Any]) -> str | None:
+    """The client library that a function can reach, or None."""
+    place = _source_of(function)
+    return judge_in(*place) if place else None
+
+
+def effects(function: Callable[..., Any]) -> str | None:
+    """What makes an aggregation unfit to be called again and again: the network, files, programs. None where nothing does."""
+    place = _source_of(function)
+    if place is None:
+        return None
+    client = judge_in(*place)
+    return f"the aggregation calls the network ({client})" if client else _writes_in(*place)
+
+
+_WRITES = {"open", "dump", "makedirs", "mkdir", "write", "write_text", "to_csv", "to_json", "generate_submission_file", "run", "Popen", "check_call"}
+
+
+@functools.lru_cache(maxsize=4096)
+def _writes_in(path: str, name: str) -> str | None:
+    """A call that a name of a module can reach and that writes files or starts programs, or None."""
+    seen: set[tuple[str, str]] = set()
+    for _ in _clients_from(path, name, _DEPTH, seen):
+        pass
+    for file, reached in sorted(seen):
+        for node in _Module.of(file).defined.get(reached, ()):
+            for call in ast.walk(node):
+                if isinstance(call, ast.Call) and (called := _called(call)) in _WRITES:
+                    return f"the aggregation uses files or programs ({called} in {Path(file).name})"
+    return None
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func
+    return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+
+
 def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
     while isinstance(function, functools.partial):
         function = function.func

@@ -33,6 +33,7 @@ class Scorer:
         """
         self._spec, self._base, self._aggregations, self._args = spec, base, aggregations, args
         self._index = KINDS[spec.kind].index
+        self.caption_score: Callable[[Any], Scalar] | None = None
         self._keys = [key for key in (spec.options.score, base.config.score_key, "score") if key]
 
     def score(self, doc: Any, views: Sequence[View], answers: Sequence[Sequence[Any]], **kwargs: Any) -> list[ScoredView]:
@@ -54,6 +55,18 @@ class Scorer:
                 with _own_stream(f"{doc.doc_id}/{view}") if number else contextlib.nullcontext():
                     out.append(self._score_view(_fresh(doc), view, list(got), kwargs))
             return out
+
+    def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> ScoredView:
+        """Score answers that no model gave to this doc.
+
+        Args:
+            doc: the row.
+            doc_id: its number.
+            answers: one filtered answer, or one per choice.
+            stream: names the random stream, for scorers that draw.
+        """
+        with _one_doc, _own_stream(f"{doc_id}/{stream}"):
+            return self._score_view(_fresh(doc), View("full"), list(answers), {})
 
     def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> ScoredView:
         try:
@@ -78,6 +91,8 @@ class Scorer:
         """The scalar of each item; and the metric whose scalar had to be M on its one item, if any."""
         out = {m: scalar(item, self._keys) for m, item in items.items()}
         primary = self.primary_among(items)
+        if self.caption_score is not None and primary == self._aggregations.primary:
+            return {**out, primary: self.caption_score(items[primary])}, None
         if primary is None or out[primary] is not None or not self._aggregations.cell_grids or self.says_unscored(items[primary]):
             return out, None
         out[primary] = scalar(items[primary], self._keys, single_item(self._aggregations.native[primary], self._args))

@@ -20,6 +20,7 @@ from lmms_patch.harness.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.filters import apply_filters
 from lmms_patch.harness.judge import calls_judge
 from lmms_patch.harness.media import without_placeholders
+from lmms_patch.harness.references import CaptionScore, References, fields
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.scorer import Scorer
 from lmms_patch.records import SCHEMA, SampleRecord, ScoredView
@@ -221,6 +222,9 @@ class WrappedTask(Task):
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = _by_doc(self._base._instances or [])
         self._base._instances = None
+        self._references.evaluate(
+            [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, kwargs.get("limit"), kwargs.get("offset"))]
+        )
         try:
             self._look_at_first_docs(list(native))
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
@@ -246,9 +250,12 @@ class WrappedTask(Task):
                 return
 
     def _check_fields(self, row: Mapping[str, Any]) -> None:
-        for option, field in self._named_fields().items():
-            if field not in row:
-                raise OptionError(f"option {option} names the field {field!r}, which its docs do not have; allowed: {', '.join(map(str, row))}")
+        options = self.spec.options
+        for option in ("cluster", "group", "category", "stratum", "choices", "gold"):
+            named = getattr(options, option)
+            for name in [named] if isinstance(named, str) else named or []:
+                if name not in row:
+                    raise OptionError(f"option {option} names the field {name!r}, which its docs do not have; allowed: {', '.join(map(str, row))}")
 
     def _clones(self, native: Sequence[Instance]) -> list[Instance]:
         """The requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
@@ -312,14 +319,14 @@ class WrappedTask(Task):
         answers = [results[i * size : (i + 1) * size] for i in range(len(self._views))]
         unscored = [ScoredView(view) for view in self._views]
         scored = unscored if self._predict_only else self._scorer.score(doc, self._views, answers, **kwargs)
-        return self._metrics_of(self._record(doc, scored))
+        return self._metrics_of(self._record(doc, scored, answers))
 
-    def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView]) -> SampleRecord:
+    def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
         excluded = {n: why for n in self.spec.grids if (why := self._table.why_unusable(doc.doc_id, n))}
         sizes = () if self.spec.kind == "blind" else self._table.sizes(doc.doc_id)
-        fields = {option: doc.get(field) for option, field in self._named_fields().items()}
         best = self._scorer.best_cells(scored, excluded)
-        return SampleRecord(self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, fields)
+        beside = {} if self._predict_only else self._references.of(doc.doc_id, self._views, answers, list(best))
+        return SampleRecord(self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, fields(doc, self.spec.options), **beside)
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """The dict that ``process_results`` returns; see there."""
@@ -333,11 +340,6 @@ class WrappedTask(Task):
             ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item)}
         return {"patch": patch, **ours, **(dict.fromkeys(self.aggregations.native) if record.views[0].error else full)}
 
-    def _named_fields(self) -> dict[str, str]:
-        """Option -> the doc field that it names."""
-        named = {option: getattr(self.spec.options, option) for option in ("cluster", "group", "category", "choices")}
-        return {option: field for option, field in named.items() if field}
-
     # --- metrics ------------------------------------------------------------------------------
 
     @property
@@ -350,9 +352,20 @@ class WrappedTask(Task):
         if self._aggregations is None:
             native = dict(self._base.aggregation())
             primary = self._choose_primary(list(native))
-            self._aggregations = Aggregations(self.spec, native, dict(self._base.higher_is_better()), primary, lambda: self.args)
+            self._aggregations = Aggregations(
+                self.spec, native, dict(self._base.higher_is_better()), primary, lambda: self.args, lambda: self._references.plan
+            )
             self._scorer = Scorer(self.spec, self._base, self._aggregations, lambda: self.args)
+            judged = calls_judge(self._base) is not None
+            self._references = References(self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged)
+            if self.spec.options.scorer == "cider_d":
+                self._scorer.caption_score = CaptionScore(self._references)
         return self._aggregations
+
+    def _scored_rows(self) -> Any:
+        """The docs as the host hands them to scorers."""
+        with_media = getattr(self.args, "process_with_media", False) or not hasattr(self._base, "eval_docs_no_media")
+        return self._base.eval_docs if with_media else self._base.eval_docs_no_media
 
     def _choose_primary(self, native: list[str]) -> str:
         wanted = self.spec.options.metric

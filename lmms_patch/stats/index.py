@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-
-from lmms_patch.stats.resample import LEVEL, Estimate, Seed, bootstrap
 
 
 @dataclass(frozen=True)
@@ -50,20 +45,54 @@ def index(fip: float | None, mpp: float | None, *, higher_is_better: bool = True
     return Index(1 - mpp / fip, gap)
 
 
-def interval(
-    full: Sequence[float], best: Sequence[float], clusters: Sequence[Hashable] | None = None, *, level: float = LEVEL, seed: Seed = 0
-) -> Estimate:
-    """The index with its interval, for a metric that is a mean (or any multiple of one): 1 − Σ best / Σ full.
+BANDS = (
+    (-0.30, "strong local"),
+    (-0.10, "moderate local"),
+    (0.10, "balanced"),
+    (0.30, "moderate global"),
+)
+"""Upper ends of the bands (RCI paper, §3.2); the last one is open: 0.30 itself is strong global."""
 
-    Args:
-        full: scalar of each doc on the full image, on the metric's own scale.
-        best: scalar of each doc on its best cell, same docs, same order.
-        clusters: cluster label of each doc; None: docs are independent.
-        level: nominal coverage in 0..1.
-        seed: of the bootstrap over docs, both scores of a doc together.
+FRAGMENTED = 5
 
-    >>> interval([1.0, 0.0] * 50, [1.0, 0.5] * 50).value
-    -0.5
+
+def band(value: float) -> str:
+    """The band of an index (RCI paper, §3.2): ≤ −0.30, ≤ −0.10, ≤ +0.10, < +0.30, ≥ +0.30.
+
+    >>> band(-0.1), band(0.1), band(0.3)
+    ('moderate local', 'balanced', 'strong global')
     """
-    labels = None if clusters is None else np.unique([repr(label) for label in clusters], return_inverse=True)[1]
-    return bootstrap(np.column_stack([full, best]), lambda sums: 1 - sums[..., 1] / sums[..., 0], labels, level=level, seed=seed)
+    for end, name in BANDS[:-1]:
+        if value <= end:
+            return name
+    return BANDS[-1][1] if value < BANDS[-1][0] else "strong global"
+
+
+def span(low: float, high: float) -> str:
+    """The bands that an interval reaches: one, or the first and the last.
+
+    >>> span(-0.2, 0.05)
+    'moderate local to balanced'
+    """
+    first, last = band(low), band(high)
+    return first if first == last else f"{first} to {last}"
+
+
+def relative_change(coarse: float | None, fine: float | None) -> float | None:
+    """How much an index falls or rises from one grid to a finer one, relative to the first (PCRI paper, §A.4.6).
+
+    Formula: (fine − coarse) / |coarse|, a fraction; −1.19 is the paper's "relative drop of 119 %".
+
+    Returns:
+        None where either is missing or the first is 0.
+    """
+    if coarse is None or fine is None or coarse == 0:
+        return None
+    return (fine - coarse) / abs(coarse)
+
+
+def fragmentation(n: int) -> str:
+    """A warning for grids so fine that cells lose what they show (RCI paper, §A.5.3); empty below 5."""
+    if n < FRAGMENTED:
+        return ""
+    return f"grid {n}: cells of {100 / n**2:.0f} % of the image lose their context, which makes the index rise whatever the task needs; use 2 or 3"

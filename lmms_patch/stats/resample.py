@@ -13,7 +13,8 @@ Inference (2015), §VI.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,8 @@ Seed = int | np.random.Generator
 DRAWS = 1000
 LEVEL = 0.95
 FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
+FEWEST_DRAWS = 200
+"""With fewer draws the ends of a 95 % interval rest on less than 5 of them."""
 _BLOCK = 4_000_000
 """Numbers drawn at a time: bounds the memory, whatever the number of docs."""
 
@@ -59,6 +62,11 @@ class Estimate:
 def generator(seed: Seed) -> np.random.Generator:
     """The one door to randomness: a seed or a generator."""
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+
+
+def cluster_numbers(labels: Sequence[Hashable] | None) -> NDArray[np.intp] | None:
+    """Labels of any kind (also mixed) as numbers from 0, by their text; None stays None."""
+    return None if labels is None else np.unique([repr(label) for label in labels], return_inverse=True)[1]
 
 
 def totals(values: ArrayLike, clusters: ArrayLike | None = None) -> Array:
@@ -136,33 +144,95 @@ def bootstrap(
     0.5
     """
     array = np.asarray(values, float)
-    n = len(array)
-    if n == 0:
+    if not len(array):
         return Estimate(None, None, None, None, 0, 0, 0, level, "no docs")
     per_cluster = totals(array, clusters)
-    groups = len(per_cluster)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(statistic(per_cluster.sum(axis=0)))
-        if not math.isfinite(value):
-            return Estimate(None, None, None, None, n, groups, 0, level, "not defined on these docs")
-        if groups < TOO_FEW_CLUSTERS:
-            what = "docs" if clusters is None else "clusters"
-            return Estimate(value, None, None, None, n, groups, 0, level, f"{groups} {what} are too few for an interval")
-        drawn = np.asarray(statistic(resampled_sums(per_cluster, draws, seed)), float)
-    drawn = drawn[np.isfinite(drawn)]
-    if len(drawn) < 0.9 * draws:
-        return Estimate(value, None, None, None, n, groups, len(drawn), level, f"defined on only {len(drawn)} of {draws} draws")
-    return _percentile(value, drawn, n, groups, level)
+        drawn = np.asarray(statistic(resampled_sums(per_cluster, draws, seed)), float) if len(per_cluster) >= TOO_FEW_CLUSTERS else np.empty(0)
+    what = "docs" if clusters is None else "clusters"
+    return summarise(value, drawn, len(array), len(per_cluster), level=level, what=what)
 
 
-def _percentile(value: float, drawn: Array, n: int, groups: int, level: float) -> Estimate:
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    reason = ""
+def summarise(value: float, drawn: Array, n: int, groups: int, *, level: float = LEVEL, draws: int | None = None, what: str = "clusters") -> Estimate:
+    """The estimate of a value and its draws, with what DESIGN §6 says of few clusters and undefined draws.
+
+    Args:
+        value: the estimate on the data as they are.
+        drawn: shape (B,), the estimate on each draw; nan where it is not defined there.
+        n: number of docs.
+        groups: number of clusters.
+        level: nominal coverage in 0..1.
+        draws: how many draws were asked for, where fewer could be made; default: as many as there are.
+        what: what is resampled, for the reason: docs or clusters.
+    """
+    if not math.isfinite(value):
+        return Estimate(None, None, None, None, n, groups, 0, level, "not defined on these docs")
+    if groups < TOO_FEW_CLUSTERS:
+        return Estimate(value, None, None, None, n, groups, 0, level, f"{groups} {what} are too few for an interval")
+    asked = draws or len(drawn)
+    known = drawn[np.isfinite(drawn)]
+    if len(known) < 0.9 * len(drawn) or len(known) < min(asked, FEWEST_DRAWS):
+        what = "defined on" if len(drawn) == asked else "time for"
+        return Estimate(value, None, None, None, n, groups, len(known), level, f"{what} only {len(known)} of {asked} draws")
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    reason = "" if len(drawn) == asked else f"time for only {len(known)} of {asked} draws"
     if groups < FEW_CLUSTERS:
         factor = t_quantile((1 + level) / 2, groups - 1) / normal_quantile((1 + level) / 2) * math.sqrt(groups / (groups - 1))
         low, high = value - (value - low) * factor, value + (high - value) * factor
-        reason = f"{groups} clusters are few: the interval is widened by {factor:.2f}"
-    return Estimate(value, float(drawn.std(ddof=1)), float(low), float(high), n, groups, len(drawn), level, reason)
+        reason = "; ".join(filter(None, [reason, f"{groups} {what} are few: the interval is widened by {factor:.2f}"]))
+    return Estimate(value, float(known.std(ddof=1)), float(low), float(high), n, groups, len(known), level, reason)
+
+
+def unit_weights(units: int, draws: int, seed: Seed, columns: int = 1) -> Iterator[NDArray[np.float32]]:
+    """How often each unit is taken in each bootstrap sample, in blocks.
+
+    Args:
+        units: number of clusters (docs where they are their own).
+        draws: B.
+        seed: see ``generator``.
+        columns: how many arrays of the size of a block the caller keeps at a time; bounds the memory.
+
+    Yields:
+        Shape (b, units), whole numbers; the rows of all blocks are B.
+    """
+    stream = generator(seed)
+    step = max(1, min(draws, _BLOCK // max(1, units * columns)))
+    for start in range(0, draws, step):
+        rows = [np.bincount(stream.integers(0, units, units, dtype=np.uint32), minlength=units) for _ in range(min(step, draws - start))]
+        yield np.asarray(rows, np.float32)
+
+
+def bootstrap_by_calls(
+    statistic: Callable[[NDArray[np.intp]], Sequence[float | None]],
+    n: int,
+    clusters: ArrayLike | None = None,
+    *,
+    draws: int = DRAWS,
+    seconds: float = 60.0,
+    seed: Seed = 0,
+) -> Array:
+    """Bootstrap a statistic that only its own code can compute, for as long as the time allows.
+
+    Args:
+        statistic: from the places of the docs of a sample (some more than once) to d values; None or nan where not defined.
+        n: number of docs.
+        clusters: labels of shape (n,); None: docs are independent.
+        draws: B.
+        seconds: time budget; the draw that exceeds it is the last.
+        seed: see ``generator``.
+
+    Returns:
+        Shape (made, d), made ≤ B.
+    """
+    stream, end = generator(seed), time.monotonic() + seconds
+    places = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    members = np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))[:-1]) if n else []
+    out: list[list[float]] = []
+    while n and len(out) < draws and (not out or time.monotonic() < end):
+        picked = np.concatenate([members[c] for c in stream.integers(0, len(members), len(members))])
+        out.append([math.nan if value is None else float(value) for value in statistic(picked)])
+    return np.asarray(out, float)
 
 
 def normal_quantile(p: float) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lmms_patch.stats.resample import Array, Seed, generator, totals
 
@@ -41,14 +41,15 @@ class CellShares:
 def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permutations: int = PERMUTATIONS, seed: Seed = 0) -> CellShares:
     """Shares and their test.
 
-    The null is that the cells of a doc are exchangeable: permuting the scores *within* each doc
-    changes nothing. So docs that are right in every cell, or in none, say nothing. The docs of a
-    cluster (questions on one image) are permuted alike.
+    The null is that no place is special: turning the cells of a doc by any number of places (in
+    reading order, the last to the first) changes nothing. Turns keep what hangs together within a
+    doc, and a doc that is right in every cell, or in none, says nothing. The docs of a cluster
+    (questions on one image) are turned alike.
 
     Args:
         scores: shape (docs, n²), the scalar of each cell, 0 or more; docs with an unscored cell left out before.
         clusters: labels of shape (docs,); None: docs are independent.
-        permutations: random permutations; the smallest p-value is 1 / (permutations + 1).
+        permutations: number of random turns of all docs; the smallest p-value is 1 / (permutations + 1).
         seed: see ``generator``.
 
     Raises:
@@ -92,15 +93,31 @@ def _centre(share: Array) -> float | None:
 
 
 def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator) -> Array:
-    """Column sums after permuting within rows, shape (permutations, cells); rows without contrast are added as they are."""
+    """Column sums after turning each row by a random number of places, shape (permutations, cells).
+
+    Docs that are turned alike are summed first: one product of matrices makes many permutations.
+    """
+    docs, cells = scores.shape
     varied = scores[scores.min(axis=1) < scores.max(axis=1)]
     out = np.tile(scores.sum(axis=0) - varied.sum(axis=0), (permutations, 1))
-    step = max(1, _BLOCK // max(1, varied.size))
+    rows, counts = np.unique(varied, axis=0, return_counts=True) if len(varied) else (varied, np.zeros(0, int))
+    step = max(1, _BLOCK // max(1, cells * len(rows) if len(rows) <= docs // 4 else cells * docs))
     for start in range(0, permutations, step):
         stop = min(permutations, start + step)
-        block = np.broadcast_to(varied, (stop - start, *varied.shape))
-        out[start:stop] += stream.permuted(block, axis=2).sum(axis=1)
+        turned = _turns(rows, counts, varied, stop - start, stream)  # (block, turns, cells): sum of the rows that are turned so
+        for turn in range(cells):
+            out[start:stop] += np.roll(turned[:, turn], turn, axis=1)
     return out
+
+
+def _turns(rows: Array, counts: NDArray[np.intp], varied: Array, block: int, stream: np.random.Generator) -> Array:
+    """For each permutation of a block and each number of places, the sum of the rows that are turned by it."""
+    cells = varied.shape[1]
+    if len(rows) <= len(varied) // 4:  # equal rows are interchangeable: how many of them take each turn
+        taken = stream.multinomial(counts, np.full(cells, 1 / cells), size=(block, len(rows)))
+        return np.asarray(np.einsum("brt,rc->btc", taken, rows, optimize=True), float)
+    turns = stream.integers(0, cells, size=(block, len(varied)), dtype=np.uint8)
+    return np.stack([(turns == t) @ varied for t in range(cells)], axis=1)
 
 
 def holm(p_values: ArrayLike) -> Array:

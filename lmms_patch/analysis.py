@@ -1,0 +1,282 @@
+"""From the records of one task to its numbers: chance, gate, index with interval, luck, cells.
+
+The same code serves the run itself, where the native aggregation can be called, and ``lmms-patch
+analyze``, where only the files of a finished run are at hand. Computes; prints and reads nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.draws import Draws, Native, Settings
+from lmms_patch.outcome import Analysis, Grid
+from lmms_patch.stats import forms, gate, luck, spatial
+from lmms_patch.stats.chance import FLOORS, Chance, constants, decide, floors_for, majority_share, pick, published
+from lmms_patch.stats.forms import Form, Picked
+from lmms_patch.stats.index import Index, band, fragmentation, index, relative_change, span
+from lmms_patch.stats.resample import Array, Estimate, generator, resampled_sums, totals
+from lmms_patch.tables import Chosen, Table
+
+GUESSES = 20
+"""Random draws of the uniform guess where its expectation has no closed form (MME, F1)."""
+
+
+def analyse(
+    table: Table, native: Native, settings: Settings | None = None, grids: Sequence[int] = (), blind: Mapping[int, float] | None = None
+) -> Analysis:
+    """All numbers of one task.
+
+    Args:
+        table: its records.
+        native: its aggregation.
+        settings: see ``Settings``.
+        grids: the grids with an index.
+        blind: by doc id, the scores of a blind run of the same base task.
+    """
+    return _Task(table, native, settings or Settings(), grids, blind).analysis()
+
+
+class _Task:
+    """One analysis under way."""
+
+    def __init__(self, table: Table, native: Native, settings: Settings, grids: Sequence[int], blind: Mapping[int, float] | None) -> None:
+        self.table, self.native, self.settings, self.blind = table, native, settings, blind
+        self.fip = native.whole() if len(table) else None
+        self.cells = {n: native.over_cells(n) for n in grids}
+        self.best = {n: table.at(table.best_places(n)) for n in grids}
+        self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in grids}
+        self.form, self.warnings = self._form()
+        self.constants = constants(table.asked)
+        self.draws = Draws(self._sets(), table, self.form, native, self.settings)
+
+    def analysis(self) -> Analysis:
+        fip = self.draws.estimate("fip", self.fip)
+        chance = self._chance()
+        ceiling = self._ceiling()
+        scale = self.settings.scale or ceiling
+        delta = self.settings.delta if self.settings.delta is not None else None if scale is None else gate.DELTA * abs(scale)
+        uniform = chance.floors.get("uniform")
+        judged = gate.gate(
+            self.fip,
+            chance.value,
+            se_fip=fip.se,
+            se_chance=chance.se,
+            delta=delta,
+            uniform=uniform.value if uniform else None,
+            se_uniform=uniform.se if uniform else None,
+        )
+        if judged.valid is None and chance.reason:
+            judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
+        below = self._gold_below()
+        found = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
+        ends = [found[n].index.value for n in (min(found), max(found))] if len(found) > 1 else [None, None]
+        clusters = self.table.clusters
+        return Analysis(
+            self.table.metric,
+            len(self.table),
+            None if clusters is None or not len(clusters) else int(clusters.max()) + 1,
+            self.form.name if self.form else None,
+            fip,
+            chance,
+            ceiling,
+            below,
+            judged,
+            found,
+            relative_change(*ends),
+            tuple(self.warnings),
+        )
+
+    # --- the aggregation --------------------------------------------------------------------------
+
+    def _form(self) -> tuple[Form | None, list[str]]:
+        if self.native.form is not None:
+            return forms.FORMS.get(self.native.form), []
+        if not len(self.table):
+            return None, []
+        checks: list[tuple[Picked, float | None]] = [(self._picked(self.table.full, None), self.fip)]
+        for n, (full, best, _) in self.cells.items():
+            checks += [(self._picked(self.table.full, self.used[n]), full), (self._picked(self.best[n], self.used[n]), best)]
+        known = [check for check in checks if check[1] is not None]
+        if not self.native.no_calls:
+            known += self._random_checks()
+        found, warning = forms.recognise(known, self.settings.form)
+        return found, [warning] if warning else []
+
+    def _random_checks(self) -> list[tuple[Picked, float | None]]:
+        """M of three random halves of the docs (whole clusters): that the mean fits all docs could be an accident."""
+        stream = generator(self.settings.seed)
+        clusters = self.table.clusters
+        places = np.arange(len(self.table)) if clusters is None else clusters
+        out = []
+        for _ in range(3):
+            half = (stream.random(int(places.max()) + 1) < 0.5)[places]
+            if half.any():
+                out.append(
+                    (
+                        self._picked(self.table.full, half),
+                        self.native.aggregate([item for item, keep in zip(self.table.full.items, half, strict=True) if keep]),
+                    )
+                )
+        return [(picked, value) for picked, value in out if value is not None]
+
+    def _picked(self, chosen: Chosen, mask: NDArray[np.bool_] | None) -> Picked:
+        picked = self.table.picked(chosen)
+        if mask is None:
+            return picked
+        return picked.where(mask)
+
+    # --- sets of items ----------------------------------------------------------------------------
+
+    def _sets(self) -> dict[str, list[Chosen]]:
+        """``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs that grid n uses."""
+        sets = {"fip": [self.table.full]}
+        sets |= {name: found for name in FLOORS if (found := self._floor(name))}
+        for n, used in self.used.items():
+            sets[f"full{n}"], sets[f"best{n}"] = [_masked(self.table.full, used)], [_masked(self.best[n], used)]
+        return sets
+
+    def _floor(self, name: str) -> list[Chosen]:
+        asked = self.table.asked
+        picks = [pick(doc, name, self.constants) for doc in asked]
+        if not picks or not all(picks):
+            return []
+        if name != "uniform" or (self.form is not None and self.form.linear):
+            scores = np.array([np.mean([one.score for one in found if one.score is not None]) for found in picks])
+            return [Chosen([found[0].item for found in picks], scores)]
+        stream = generator(self.settings.seed)
+        guesses = [[found[k] for found, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
+        return [Chosen([one.item for one in guess], np.array([one.score for one in guess], float)) for guess in guesses]
+
+    # --- chance and ceiling -----------------------------------------------------------------------
+
+    def _chance(self) -> Chance:
+        given = self.settings.chance
+        asked = self.table.asked
+        every = {name: self.draws.estimate(name) for name in FLOORS}
+        floors = {name: estimate for name, estimate in every.items() if estimate.value is not None}
+        full_marks = self.settings.scale or self._ceiling() or 1.0
+        rule = published(asked, full_marks) if asked and self.form is not None and self.form.linear else None
+        if isinstance(given, str):
+            return self._majority(floors, rule)
+        if given is not None:
+            return Chance(float(given), 0.0, "documented", floors, rule, self.constants)
+        name, floor = decide(floors, floors_for(asked))
+        if floor is None or name is None:
+            why = (
+                "no doc has a gold answer"
+                if not any(doc.gold for doc in asked)
+                else "the scorer may not be asked for chance; set 'chance' in a profile"
+            )
+            return Chance(None, None, None, floors, rule, self.constants, why)
+        return Chance(floor.value, floor.se, name, floors, rule, self.constants)
+
+    def _majority(self, floors: Mapping[str, Estimate], rule: float | None) -> Chance:
+        """The share of the most frequent gold, read off the golds; at least 1/2 for yes/no."""
+        golds = [doc.gold for doc in self.table.asked if doc.gold is not None]
+        if not golds:
+            return Chance(None, None, None, floors, rule, self.constants, "no doc has a gold answer")
+        scale = self.settings.scale or 1.0
+        typical = max(sorted(set(golds)), key=golds.count)
+        rows = np.column_stack([[gold == typical for gold in golds], np.ones(len(golds))]).astype(float)
+        clusters = self.table.clusters if len(golds) == len(self.table) else None
+        drawn = resampled_sums(totals(rows, clusters), self.settings.draws, self.settings.seed)
+        share = majority_share(Counter(golds))
+        even = all(doc.format == "yesno" for doc in self.table.asked)
+        value = max(share, 0.5) if even else share
+        return Chance(scale * value, scale * float((drawn[:, 0] / drawn[:, 1]).std(ddof=1)), "majority", floors, rule, {"": typical})
+
+    def _ceiling(self) -> float | None:
+        if self.table.ceiling is None:
+            return None
+        return self._value(self.table.ceiling)
+
+    def _value(self, chosen: Chosen) -> float | None:
+        if self.form is not None:
+            value = forms.value_of(self.form, self.table.picked(chosen))
+            return value if math.isfinite(value) else None
+        return self.native.aggregate(list(chosen.items))
+
+    def _gold_below(self) -> int:
+        golds = self.table.ceiling
+        if golds is None or not len(golds.scores):
+            return 0
+        below = int((golds.scores < golds.scores.max() - 1e-9).sum())
+        if below:
+            self.warnings.append(f"the scorer does not give full marks to the gold answer of {below} of {len(golds.scores)} docs")
+        return below
+
+    # --- grids ------------------------------------------------------------------------------------
+
+    def _grid(self, n: int, judged: gate.Gate, scale: float) -> Grid:
+        full, best, why = self.cells[n]
+        used = self.used[n]
+        point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher)
+        reason = judged.reason if judged.valid is False else point.reason
+        warnings = [fragmentation(n)] if fragmentation(n) else []
+        if judged.valid is None:
+            warnings.append(f"the gate is {judged.reason}")
+        count = int(used.sum())
+        nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
+        value, gap, adj, adj_blind = nothing, nothing, None, None
+        if not reason and point.value is not None:
+            value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, count)
+            gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, count)
+            adj = self._luck(n, used, scale, None)
+            if self.blind is not None:
+                adj_blind = self._luck(n, used, scale, np.array([self.blind.get(r["doc_id"], math.nan) for r in self.table.records]))
+            elif adj is not None and adj.estimate.value is not None:
+                warnings.append("text priors not removed from the adjusted index: run the blind task too")
+        known = value.value
+        return Grid(
+            n,
+            sum(str(n) in record["excluded"] for record in self.table.records),
+            full,
+            self.draws.estimate(f"best{n}", best, count),
+            value,
+            gap,
+            adj,
+            adj_blind,
+            self._luck_ceiling(n),
+            None if known is None else band(known),
+            None if value.low is None or value.high is None else span(value.low, value.high),
+            self._shares(n, used),
+            tuple(warnings),
+            reason,
+        )
+
+    def _luck(self, n: int, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
+        form = self.form
+        if form is None or not (form.linear or form.whole):
+            return None
+        form = forms.MEAN if form.name == "sum" else form
+        if form.name == "mean" and self.form is forms.SUM:
+            scale = scale / max(1, len(self.table))
+        scores = self.table.luck_scores(n, form, used, blind)
+        if scores is None:
+            return None
+        clusters = None if self.table.clusters is None else self.table.clusters[used]
+        s = self.settings
+        return luck.adjusted(scores, form.value, clusters, scale=scale, draws=s.draws, level=s.level, seed=s.seed)
+
+    def _luck_ceiling(self, n: int) -> float | None:
+        options = np.array([doc.options for doc in self.table.asked if doc.options], float)
+        return luck.luck_ceiling(1 / options, n) if len(options) == len(self.table) and len(options) else None
+
+    def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
+        cells = self.table.cells(n)
+        keep = used & np.isfinite(cells).all(axis=1)
+        if not keep.any() or cells[keep].min() < 0 or not self.table.higher:
+            return None
+        clusters = None if self.table.clusters is None else self.table.clusters[keep]
+        return spatial.cell_shares(cells[keep], clusters, seed=self.settings.seed)
+
+
+def _masked(chosen: Chosen, used: NDArray[np.bool_]) -> Chosen:
+    """Items of the used docs; None and nan elsewhere, which counts for nothing."""
+    return Chosen([item if keep else None for item, keep in zip(chosen.items, used, strict=True)], np.where(used, chosen.scores, math.nan))

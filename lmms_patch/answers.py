@@ -1,0 +1,203 @@
+"""How the docs of a task are to be answered: format, options, golds. Pure text work.
+
+An uninformed answer, a donor's answer and a text-only model all need to know what an answer looks
+like. Nothing in lmms-eval says so; it is read off the golds and the prompts, by ``recognise``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+FORMATS = ("mc", "yesno", "number", "open", "caption")
+
+_LETTER = re.compile(r"^(\W*)([A-Z])(\W*)$")
+_MARK = re.compile(r"(?:(?<=^)|(?<=[\s,;]))\(?([A-Z])(?:\)|[.:])(?=\s|$)\s*")
+_BINARY = ({"yes", "no"}, {"true", "false"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is known of a doc before it is recognised.
+
+    Attributes:
+        prompt: the prompt as the base task builds it.
+        target: the gold as the base task (or the profile's field) gives it: a text, a list of texts, an index into the choices.
+        choices: the option texts, where a field or the task names them.
+        by_index: whether an answer is the index of a choice (log-likelihoods).
+    """
+
+    prompt: str
+    target: Any
+    choices: tuple[str, ...] = ()
+    by_index: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How one doc is to be answered.
+
+    Attributes:
+        format: one of ``FORMATS``.
+        golds: the gold answers, most frequent first; empty where there is none.
+        options: every answer that may be given, spelled as the gold is; empty for open formats.
+        texts: the option texts, where they are known.
+    """
+
+    format: str
+    golds: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    texts: tuple[str, ...] = field(default=())
+
+    @property
+    def gold(self) -> str | None:
+        """The (most frequent) gold answer."""
+        return self.golds[0] if self.golds else None
+
+    @property
+    def label(self) -> str:
+        """The answer class: format and number of options, as in ``mc4``."""
+        return f"{self.format}{len(self.options)}" if self.format == "mc" else self.format
+
+
+def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer]:
+    """The answer format of every doc of a task.
+
+    In this order, for each doc:
+
+    1. an index into its choices (log-likelihood tasks): ``mc``, answered by index;
+    2. a gold that is yes or no, true or false: ``yesno``;
+    3. a gold that is one letter, with the options in a field, or listed in the prompt ("A. ...", "(A) ...", "A: ..."): ``mc``, answered by letters;
+    4. a gold that is one of the option texts: ``mc``, answered by texts;
+    5. a gold that is one letter, where at least nine in ten golds of the task are letters from A on: ``mc``, with the letters of the golds;
+    6. a gold that is a number: ``number``;
+    7. several golds of five words or more: ``caption``;
+    8. anything else: ``open``.
+
+    Args:
+        docs: all docs of the task.
+        declared: the profile's format, which wins over what is recognised, but for the options.
+    """
+    golds = [_golds(doc) for doc in docs]
+    letters = _letters_of_task(golds)
+    out = []
+    for doc, own in zip(docs, golds, strict=True):
+        found = _recognise(doc, own, letters)
+        if declared is not None and found.format != declared:
+            found = _as_declared(declared, own, found)
+        out.append(found)
+    return out
+
+
+def _recognise(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
+    gold = golds[0] if golds else ""
+    if doc.by_index:
+        return Answer("mc", golds, tuple(str(i) for i in range(len(doc.choices))), doc.choices)
+    binary = _binary(gold)
+    if binary:
+        return Answer("yesno", golds, binary)
+    spelled = _LETTER.match(gold)
+    texts = doc.choices or options_in(doc.prompt)
+    if spelled and len(texts) > ord(spelled[2]) - ord("A"):
+        return Answer("mc", golds, _spelled(spelled, len(texts)), texts)
+    if len(texts) > 1 and gold in texts:
+        return Answer("mc", golds, texts, texts)
+    if spelled and letters:
+        return Answer("mc", golds, _spelled(spelled, len(letters)))
+    if gold and _number(gold) is not None:
+        return Answer("number", golds)
+    if len(golds) > 1 and min(len(g.split()) for g in golds) >= 5:
+        return Answer("caption", golds)
+    return Answer("open", golds)
+
+
+def _as_declared(declared: str, golds: tuple[str, ...], found: Answer) -> Answer:
+    options = ("Yes", "No") if declared == "yesno" else found.options if declared == "mc" else ()
+    return Answer(declared, golds, options, found.texts)
+
+
+def _golds(doc: Asked) -> tuple[str, ...]:
+    target = doc.target
+    if target is None:
+        return ()
+    if doc.by_index:
+        place = target if isinstance(target, int) else doc.choices.index(str(target)) if str(target) in doc.choices else None
+        return () if place is None else (str(int(place)),)
+    if isinstance(target, (list, tuple)):
+        counts = Counter(str(t).strip() for t in target if str(t).strip())
+        return tuple(text for text, _ in counts.most_common())
+    text = str(target).strip()
+    return (text,) if text else ()
+
+
+def _letters_of_task(golds: Sequence[tuple[str, ...]]) -> str:
+    """``ABCD`` where the golds of a task are letters; empty otherwise."""
+    found = [match[2] for own in golds if own and (match := _LETTER.match(own[0]))]
+    if len(found) < 2 or len(found) < 0.9 * len(golds) or len(set(found)) < 2:
+        return ""
+    last = max(found)
+    return "".join(chr(c) for c in range(ord("A"), ord(last) + 1)) if last <= "J" else ""
+
+
+def _spelled(gold: re.Match[str], count: int) -> tuple[str, ...]:
+    """Letters from A, with what stands around the gold's: ``(A)``, ``(B)``."""
+    return tuple(f"{gold[1]}{chr(ord('A') + i)}{gold[3]}" for i in range(count))
+
+
+def _binary(gold: str) -> tuple[str, ...]:
+    """Both answers of a yes/no (true/false) question, spelled as the gold is; empty for any other gold."""
+    word = gold.strip().rstrip(".").lower()
+    pair = next((pair for pair in _BINARY if word in pair), None)
+    if pair is None:
+        return ()
+    other = next(iter(pair - {word}))
+    shape = gold.strip().rstrip(".")
+    style = str.upper if shape.isupper() else str.capitalize if shape[0].isupper() else str.lower
+    return tuple(style(w) for w in (("yes", "no") if "yes" in pair else ("true", "false"))) if other else ()
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "").strip("%$ "))
+    except ValueError:
+        return None
+
+
+def options_in(prompt: str) -> tuple[str, ...]:
+    """The option texts that a prompt lists as A, B, C, ...; empty where it lists none.
+
+    The longest run of marks that starts at A and goes on without a gap; of equal ones the last.
+
+    >>> options_in("Which one?\\nA. a cat\\nB. a dog\\nAnswer with a letter.")
+    ('a cat', 'a dog')
+    >>> options_in("Choose: (A) red, (B) green")
+    ('red', 'green')
+    """
+    runs: list[list[re.Match[str]]] = [[]]
+    for mark in _MARK.finditer(prompt):
+        if mark[1] == "A":
+            runs.append([mark])
+        elif runs[-1] and ord(mark[1]) == ord(runs[-1][-1][1]) + 1:
+            runs[-1].append(mark)
+    run = max(reversed(runs), key=len)
+    if len(run) < 2:
+        return ()
+    ends = [mark.start() for mark in run[1:]] + [len(prompt)]
+    return tuple(_one_line(prompt[mark.end() : end]) for mark, end in zip(run, ends, strict=True))
+
+
+def _one_line(text: str) -> str:
+    return text.strip().split("\n")[0].strip(" \t,;")
+
+
+def first_words(question: str, count: int = 2) -> str:
+    """The question's skeleton: its first words in lower case, digits as #.
+
+    >>> first_words("How many 3s are there?")
+    'how many'
+    """
+    words = re.findall(r"[^\W_]+", question.lower())
+    return " ".join(re.sub(r"\d+", "#", word) for word in words[:count])

@@ -1,0 +1,139 @@
+"""CIDEr-D of single captions, for metrics that exist only for a whole corpus. Pure Python.
+
+Vedantam, Zitnick and Parikh, CIDEr: Consensus-based Image Description Evaluation, CVPR 2015
+(arXiv:1411.5726), §4. The numbers are those of the scorer of COCO captions (``pycocoevalcap``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MAX_N = 4
+SIGMA = 6.0
+SCALE = 10.0
+
+NGram = tuple[str, ...]
+
+_DROPPED = {"''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";", '"', "‘", "’", "“", "”", "–", "—", "…"}
+_BRACKETS = {"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"}
+_TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|\d+(?:[.,:/]\d+)+|\w+(?:[-'’/]\w+)*|\S")
+_CLITIC = re.compile(r"^(.+?)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
+
+
+def tokenize(text: str) -> list[str]:
+    """The words of a caption, nearly as the tokenizer of COCO captions gives them, without Java.
+
+    Lower case, punctuation dropped, clitics split off ("man's" is two words), hyphenated words whole.
+    Brackets stay as words (``-lrb-``), as they do there. Unlike there, abbreviations with a single
+    full stop lose it ("mr"), and colloquial contractions ("gonna") stay whole.
+
+    >>> tokenize("A man's black-and-white dog, asleep.")
+    ['a', 'man', "'s", 'black-and-white', 'dog', 'asleep']
+    """
+    words = []
+    for token in _TOKEN.findall(text.lower()):
+        clitic = _CLITIC.match(token)
+        parts = ["can", "not"] if token == "cannot" else list(clitic.groups()) if clitic else [token]
+        words += [_BRACKETS.get(part, part).replace("’", "'") for part in parts if part not in _DROPPED]
+    return words
+
+
+@dataclass(frozen=True)
+class _Vector:
+    """A caption in tf-idf weights.
+
+    Attributes:
+        weights: for each n, the weight of every n-gram in it.
+        norms: for each n, the length of that vector.
+        bigrams: number of bigrams, which the length penalty compares.
+    """
+
+    weights: tuple[dict[NGram, float], ...]
+    norms: tuple[float, ...]
+    bigrams: int
+
+
+class CiderD:
+    """CIDEr-D of a caption, with the document frequencies of a fixed corpus of references.
+
+    The weight of an n-gram k in a caption is g_k = (how often it is there) · log(N / df_k): N is the number of
+    images, df_k the number of images with k in any reference, at least 1. For a caption c with references s_1 ... s_m,
+
+        CIDEr-D_n = 10/m · Σ_j  exp(−(l(c) − l(s_j))² / 2σ²) · min(g(c), g(s_j)) · g(s_j) / (‖g(c)‖ ‖g(s_j)‖)
+
+    and CIDEr-D is the mean over n = 1 ... 4, with σ = 6: 0 (no n-gram shared) to 10. The length l counts bigrams,
+    as in ``pycocoevalcap``: words less one. A corpus of one image gives 0 everywhere, since all log(N / df) are 0.
+
+    Texts are split at blanks: tokenize them first, all in the same way.
+
+    >>> corpus = CiderD([["a red bus"], ["a cat"]])
+    >>> corpus.score("a red bus", ["a red bus"]) > corpus.score("a bus", ["a red bus"]) > corpus.score("a", ["a red bus"])
+    True
+    """
+
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        """Count document frequencies.
+
+        Args:
+            references: of each image, its reference captions.
+
+        Raises:
+            ValueError: there is no image.
+        """
+        if not references:
+            raise ValueError("CIDEr-D needs the references of at least one image; got none")
+        self.images = len(references)
+        counts: Counter[NGram] = Counter()
+        for captions in references:
+            counts.update({ngram for caption in captions for ngram in _ngrams(caption)})
+        top = math.log(self.images)
+        self._unseen = top
+        self._idf = {ngram: top - math.log(count) for ngram, count in counts.items()}
+
+    def score(self, caption: str, references: Sequence[str]) -> float:
+        """CIDEr-D of one caption.
+
+        Args:
+            caption: the tokens, separated by blanks; an empty caption scores 0.
+            references: of the same image, in the same form; at least one.
+
+        Returns:
+            The score, 0 to 10.
+
+        Raises:
+            ValueError: there is no reference.
+        """
+        if isinstance(references, str) or not references:
+            raise ValueError(f"CIDEr-D needs a list of at least one reference; got {references!r}")
+        candidate = self._vector(caption)
+        total = sum(_similarity(candidate, self._vector(reference)) for reference in references)
+        return SCALE * total / (MAX_N * len(references))
+
+    def _vector(self, caption: str) -> _Vector:
+        weights: tuple[dict[NGram, float], ...] = tuple({} for _ in range(MAX_N))
+        bigrams = 0
+        for ngram, count in _ngrams(caption).items():
+            weights[len(ngram) - 1][ngram] = count * self._idf.get(ngram, self._unseen)
+            bigrams += count if len(ngram) == 2 else 0
+        norms = tuple(math.sqrt(sum(weight * weight for weight in of_n.values())) for of_n in weights)
+        return _Vector(weights, norms, bigrams)
+
+
+def _ngrams(caption: str) -> Counter[NGram]:
+    """How often each n-gram of 1 to 4 words is in a caption."""
+    words = caption.split()
+    return Counter(tuple(words[i : i + n]) for n in range(1, MAX_N + 1) for i in range(len(words) - n + 1))
+
+
+def _similarity(candidate: _Vector, reference: _Vector) -> float:
+    """Sum over n of the clipped cosine, times the length penalty."""
+    total = 0.0
+    for mine, theirs, norm, other in zip(candidate.weights, reference.weights, candidate.norms, reference.norms, strict=True):
+        if norm and other:
+            total += sum(min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs) / (norm * other)
+    apart = candidate.bigrams - reference.bigrams
+    return total * math.exp(-apart * apart / (2 * SIGMA * SIGMA))

@@ -1,0 +1,213 @@
+"""Scores what no model said: uninformed answers, the gold, and each doc's answers under other docs' golds.
+
+The plan is made from the docs alone, so it is the same on every rank. A doc's record carries its own
+part: donors' scores are computed where the donor's answers are known, so nothing has to be
+exchanged between ranks, and a finished run's log holds all that the statistics need.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from loguru import logger
+from tqdm import tqdm
+
+from lmms_patch.answers import Asked
+from lmms_patch.captions import CiderD, tokenize
+from lmms_patch.harness.aggregate import one_line
+from lmms_patch.harness.scorer import Unanswered
+from lmms_patch.planning import Doc, Loan, Plan, plan, questions
+from lmms_patch.records import Baseline, Lent, ScoredView
+from lmms_patch.scoring import Scalar, best, plain
+from lmms_patch.spec import KINDS, Options, WrapSpec
+from lmms_patch.stats.forms import FORMS
+
+_MANY = 5_000
+_KEPT = 200_000
+"""Scores that are kept to be used again: the same answer comes from many donors."""
+
+Score = Callable[[Any, int, Sequence[Any], str], ScoredView]
+"""Scores answers on a row: (row, doc id, answers of one view, name of the random stream)."""
+
+
+class References:
+    """The references of one wrapped task.
+
+    Args:
+        spec: what was asked.
+        base: the native task.
+        rows: gives the docs as the host hands them to scorers, by doc id.
+        score: the scorer.
+        primary: the metric that donors' answers are scored for.
+        silent: the scorer calls a judge or the network: it is never asked for references.
+    """
+
+    def __init__(self, spec: WrapSpec, base: Any, rows: Callable[[], Any], score: Score, primary: str, silent: bool) -> None:
+        self._spec, self._base, self._rows, self._score, self._primary, self._silent = spec, base, rows, score, primary, silent
+        self._ids: Sequence[int] | None = None
+        self._plan: Plan | None = None
+        self._failed = False
+        self._lock = threading.RLock()
+        self._scores: OrderedDict[tuple[int, str], ScoredView] = OrderedDict()
+
+    def evaluate(self, doc_ids: Sequence[int]) -> None:
+        """Say which docs are evaluated, on all ranks together; before the first is scored."""
+        with self._lock:
+            self._ids, self._plan, self._failed = list(doc_ids), None, False
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None where the docs do not allow one (a line says why)."""
+        with self._lock:
+            if self._plan is None and not self._failed:
+                try:
+                    self._plan = self._make()
+                except Exception as error:
+                    self._failed = True
+                    logger.warning(f"{self._spec.name}: no chance floor, no ceiling, no luck: its docs cannot be read for them: {one_line(error)}")
+            return self._plan
+
+    def _make(self) -> Plan:
+        rows, options = self._rows(), self._spec.options
+        ids = list(range(len(rows))) if self._ids is None else self._ids
+        found = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
+        asked = [self._asked(row) for row in found]
+        texts = questions([one.prompt for one in asked], [row.get("question") for row in found])
+        docs = [
+            Doc(i, one, text, field(row, options.cluster), field(row, options.group or options.cluster), field(row, options.stratum))
+            for i, row, one, text in zip(ids, found, asked, texts, strict=True)
+        ]
+        form = FORMS.get((options.aggregation or {}).get(self._primary, ""))
+        return plan(
+            docs,
+            declared=options.format,
+            clusters_whole=form is not None and form.whole,
+            lend=KINDS[self._spec.kind].index is not None and not self._silent,
+            seed=options.seed,
+        )
+
+    def _asked(self, row: Any) -> Asked:
+        options, base = self._spec.options, self._base
+        by_index = (base.OUTPUT_TYPE or base.config.output_type) == "multiple_choice"
+        try:
+            prompt = base.doc_to_text(row)
+        except Exception:
+            prompt = ""  # a prompt that needs the image: its options are then those of the golds
+        target = row.get(options.gold) if options.gold else base.doc_to_target(row)
+        choices = base.doc_to_choice(row) if by_index else row.get(options.choices) if options.choices else None
+        texts = tuple(str(choice) for choice in choices) if isinstance(choices, (list, tuple)) else ()
+        return Asked(prompt if isinstance(prompt, str) else "", target, texts, by_index)
+
+    # --- what goes into a doc's record ------------------------------------------------------------
+
+    def of(self, doc_id: int, views: Sequence[Any], answers: Sequence[Sequence[Any]], used: Sequence[int]) -> dict[str, Any]:
+        """The reference fields of a ``SampleRecord``.
+
+        Args:
+            doc_id: the doc.
+            views: its views.
+            answers: the filtered answers of each view.
+            used: the grids that it is used for.
+        """
+        made = self.plan
+        if made is None or doc_id not in made.answers:
+            return {}
+        answer = made.answers[doc_id]
+        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+        out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
+        if self._silent:
+            return out
+        with self._lock:
+            out["baselines"] = tuple(self._baseline(doc_id, text, roles, len(answer.options)) for text, roles in made.baselines[doc_id].items())
+            cells = {n: [i for i, view in enumerate(views) if view.n == n and view.cell is not None] for n in used}
+            out["lent"] = tuple(self._lent(loan, answers, cells) for loan in made.loans.get(doc_id, ()))
+        return out
+
+    def _baseline(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> Baseline:
+        scored = self._on(doc_id, self._as_results(text, options))
+        return Baseline(text, tuple(roles), scored.items, scored.scores)
+
+    def _as_results(self, text: str, options: int) -> list[Any]:
+        """An answer in the form that the scorer gets: a text, or log-likelihoods of which one is the highest."""
+        if (self._base.OUTPUT_TYPE or self._base.config.output_type) != "multiple_choice":
+            return [text]
+        return [(0.0 if str(i) == text else -100.0, str(i) == text) for i in range(options)]
+
+    def _lent(self, loan: Loan, answers: Sequence[Sequence[Any]], cells: Mapping[int, Sequence[int]]) -> Lent:
+        def scalar(view: int) -> Scalar:
+            if any(isinstance(answer, Unanswered) for answer in answers[view]):
+                return None
+            return self._on(loan.to, list(answers[view])).scores.get(self._primary)
+
+        def best_of(places: Sequence[int]) -> Scalar:
+            scores = [scalar(place) for place in places]
+            place = best(scores)
+            return None if place is None else scores[place]
+
+        return Lent(loan.to, loan.p, scalar(0), {n: best_of(places) for n, places in cells.items() if places})
+
+    def _on(self, doc_id: int, answers: list[Any]) -> ScoredView:
+        key = doc_id, repr(answers)
+        if key not in self._scores:
+            self._scores[key] = self._score(self._row(doc_id), doc_id, answers, repr(answers))
+            if len(self._scores) > _KEPT:
+                self._scores.popitem(last=False)
+        return self._scores[key]
+
+    @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
+    def _row(self, doc_id: int) -> Any:
+        return self._rows()[doc_id]
+
+
+class CaptionScore:
+    """CIDEr-D of one caption item, with the document frequencies of all evaluated docs' references.
+
+    Tokens are our own (``captions.tokenize``); the corpus metrics use the official tokenizer.
+
+    Args:
+        references: those of the task.
+    """
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+
+    @functools.cached_property
+    def _corpus(self) -> CiderD:
+        made = self._references.plan
+        if made is None:
+            raise ValueError("the references of the captions cannot be read")
+        return CiderD([_tokenized(answer.golds) for answer in made.answers.values()])
+
+    def __call__(self, item: Any) -> Scalar:
+        golds = [item["answer"]] if isinstance(item["answer"], str) else item["answer"]
+        return self._corpus.score(_tokenized([item["pred"]])[0], _tokenized(golds))
+
+
+def _tokenized(texts: Sequence[str]) -> list[str]:
+    return [" ".join(tokenize(text)) for text in texts]
+
+
+def field(row: Any, names: str | list[str] | None) -> Any:
+    """The value of a doc's field, or the values of several as one key; None where none is named, or the doc lacks one.
+
+    Values that are no plain number or text count by their JSON.
+    """
+    if names is None:
+        return None
+    values = [row.get(name) for name in ([names] if isinstance(names, str) else names)]
+    if None in values:
+        return None
+    simple = [value if isinstance(value, (str, int)) else json.dumps(plain(value), sort_keys=True) for value in values]
+    return simple[0] if len(simple) == 1 else " / ".join(map(str, simple))
+
+
+def fields(row: Any, options: Options) -> dict[str, Any]:
+    """The values of the fields that the options name, by option."""
+    named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
+    out = {name: field(row, names) for name, names in named.items() if names}
+    return out | ({"choices": row.get(options.choices)} if options.choices else {})

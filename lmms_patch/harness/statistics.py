@@ -1,0 +1,84 @@
+"""The statistics of a run, where its native aggregations can still be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from loguru import logger
+
+from lmms_patch.analysis import analyse
+from lmms_patch.draws import Settings
+from lmms_patch.outcome import metrics, sentence, to_json
+from lmms_patch.planning import Plan
+from lmms_patch.spec import KINDS, Options, WrapSpec
+from lmms_patch.tables import Table
+
+
+class Details(dict):  # type: ignore[type-arg]
+    """All numbers of a task, as the value of its metric ``patch``: whole in the results file, no row in the printed table.
+
+    The host prints every metric but those that are empty; this says that it is.
+    """
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce__(self) -> Any:
+        return Details, (dict(self.items()),)
+
+
+class Native:
+    """The native aggregation of the primary metric (``draws.Native``).
+
+    Args:
+        whole: M on full images.
+        over_cells: FIP and MPP of a grid, and why they are missing.
+        aggregate: M of other items, without a trace.
+        no_calls: why it may not be called again and again.
+        network: it may not be called at all.
+    """
+
+    form = None
+
+    def __init__(
+        self,
+        whole: Callable[[], float | None],
+        over_cells: Callable[[int], tuple[float | None, float | None, str]],
+        aggregate: Callable[[list[Any]], float | None],
+        no_calls: str,
+        network: bool,
+    ) -> None:
+        self.whole, self.over_cells, self._aggregate, self.no_calls, self._network = whole, over_cells, aggregate, no_calls, network
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        return None if self._network else self._aggregate(items)
+
+
+def settings_of(options: Options, metric: str) -> Settings:
+    """The statistics' settings that a task's options give."""
+    return Settings(
+        seed=options.seed,
+        delta=options.delta,
+        scale=options.scale,
+        chance=options.chance,
+        seconds=options.seconds,
+        form=(options.aggregation or {}).get(metric),
+    )
+
+
+def details(spec: WrapSpec, records: Sequence[Mapping[str, Any]], metric: str, higher: bool, native: Native, plan: Plan | None) -> Details:
+    """The numbers of a finished run, and how they are written into its results file (docs/records.md)."""
+    table = Table(records, metric, higher=higher)
+    settings = settings_of(spec.options, metric)
+    name = KINDS[spec.kind].index
+    found = analyse(table, native, settings, spec.grids if name else ())
+    flat = metrics(found, name)
+    planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
+    out = Details({"records": len(records), **flat, "settings": to_json(settings), "donors": planned, "analysis": to_json(found)})
+    for line in sentence(spec.name, found, name):
+        logger.info(line)
+    return out

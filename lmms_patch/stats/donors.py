@@ -1,0 +1,126 @@
+"""Whose answers stand in for chance: strata of docs that are asked alike, and donors within them. NumPy only.
+
+Source: DESIGN §6 (luck). A stratum that is too wide reads +0.07 where the truth is 1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.stats.resample import Seed, generator
+
+LEAST_DOCS = 20
+DONORS = 10
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Docs that are asked alike.
+
+    Attributes:
+        labels: of each doc, the finest kind that has enough docs.
+        members: of each label, the places of *all* docs of that kind, also those with a finer stratum.
+        merged_docs: docs whose finest kind has too few docs.
+        merged: how many kinds were too small.
+    """
+
+    labels: list[tuple[Hashable, ...]]
+    members: dict[tuple[Hashable, ...], list[int]]
+    merged_docs: int
+    merged: int
+
+
+def strata(kinds: Sequence[Sequence[Hashable]], least: int = LEAST_DOCS) -> Strata:
+    """The finest kind of each doc that at least ``least`` docs share; else its parent, up to the coarsest.
+
+    Args:
+        kinds: of each doc, from coarse to fine (answer format, number of options, option set, question skeleton).
+
+    >>> kinds = [("open", "what")] * 20 + [("open", "why")]
+    >>> strata(kinds).labels[0], strata(kinds).labels[-1]
+    (('open', 'what'), ('open',))
+    """
+    members: dict[tuple[Hashable, ...], list[int]] = {}
+    for place, kind in enumerate(kinds):
+        for depth in range(1, len(kind) + 1):
+            members.setdefault(tuple(kind[:depth]), []).append(place)
+    labels = []
+    for kind in kinds:
+        depth = next((d for d in range(len(kind), 1, -1) if len(members[tuple(kind[:d])]) >= least), 1)
+        labels.append(tuple(kind[:depth]))
+    small = Counter(tuple(kind) for kind, label in zip(kinds, labels, strict=True) if len(label) < len(kind))
+    return Strata(labels, {label: members[label] for label in set(labels)}, sum(small.values()), len(small))
+
+
+def draw(
+    found: Strata,
+    units: Sequence[Hashable],
+    sources: Sequence[Hashable] | None = None,
+    *,
+    donors: int = DONORS,
+    seed: Seed = 0,
+) -> NDArray[np.intp]:
+    """Donors of each doc, from its stratum, never the same doc, cluster or image; drawn without replacement.
+
+    Args:
+        found: strata of the docs.
+        units: cluster of each doc (its own place where docs are independent).
+        sources: image of each doc, where it is known.
+        donors: P.
+        seed: see ``resample.generator``.
+
+    Returns:
+        Shape (docs, P), places of docs; −1 where there are fewer than P.
+    """
+    stream = generator(seed)
+    out = np.full((len(units), donors), -1, np.intp)
+
+    def allowed(i: int, d: int) -> bool:
+        return d != i and units[d] != units[i] and (sources is None or sources[i] is None or sources[d] != sources[i])
+
+    for i in range(len(units)):
+        pool = found.members[found.labels[i]]
+        picked: list[int] = []
+        for place in stream.integers(0, len(pool), 3 * donors):
+            d = pool[place]
+            if len(picked) < donors and d not in picked and allowed(i, d):
+                picked.append(d)
+        if len(picked) < donors:
+            rest = [d for d in pool if d not in picked and allowed(i, d)]
+            picked += [rest[k] for k in stream.permutation(len(rest))[: donors - len(picked)]]
+        out[i, : len(picked)] = picked
+    return out
+
+
+def draw_clusters(
+    found: Strata,
+    units: Sequence[Hashable],
+    sources: Sequence[Hashable] | None = None,
+    *,
+    donors: int = DONORS,
+    seed: Seed = 0,
+) -> NDArray[np.intp]:
+    """Donors where the metric works on clusters (MME's pairs): whole clusters of the same size, matched by position.
+
+    Args and returns as ``draw``; the stratum of a cluster is that of its first doc.
+    """
+    members: dict[Hashable, list[int]] = {}
+    for place, unit in enumerate(units):
+        members.setdefault(unit, []).append(place)
+    names = list(members)
+    kinds = [(len(members[name]), *found.labels[members[name][0]]) for name in names]
+    by_kind = strata(kinds)
+    firsts = None if sources is None else [sources[members[name][0]] for name in names]
+    exact = {k: [p for p in v if kinds[p][0] == k[0]] for k, v in by_kind.members.items()}
+    chosen = draw(Strata(by_kind.labels, exact, 0, 0), names, firsts, donors=donors, seed=seed)
+    out = np.full((len(units), donors), -1, np.intp)
+    for row, name in enumerate(names):
+        for p, donor in enumerate(chosen[row]):
+            if donor >= 0:
+                out[members[name], p] = members[names[donor]]
+    return out

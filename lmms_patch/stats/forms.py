@@ -1,0 +1,155 @@
+"""Aggregations that are a function of sums over docs, so that they can be resampled fast. NumPy only.
+
+A native aggregation M is code that we did not write. Where M is a mean, a sum, a ratio of counts
+(F1) or MME's score, the same number is a function of a few column sums; then a bootstrap draw needs
+only those sums. Which form M has is never believed: ``fits`` compares with what M itself returned.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.stats.resample import Array
+
+
+@dataclass(frozen=True)
+class Picked:
+    """One item of each doc: what M is called with, as arrays.
+
+    Attributes:
+        scores: shape (docs,), the scalars, on the metric's own scale.
+        said: shape (docs,), whether the answer was the positive label; only for the forms of counts.
+        gold: shape (docs,), whether the gold is the positive label; only for the forms of counts.
+        clusters: shape (docs,), cluster numbers from 0; only for ``mme``.
+        categories: shape (docs,), category numbers from 0; only for ``mme``.
+    """
+
+    scores: Array
+    said: NDArray[np.bool_] | None = None
+    gold: NDArray[np.bool_] | None = None
+    clusters: NDArray[np.intp] | None = None
+    categories: NDArray[np.intp] | None = None
+
+    def where(self, mask: NDArray[np.bool_]) -> Picked:
+        """Those of some docs."""
+        parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return Picked(**{name: None if part is None else part[mask] for name, part in parts.items()})
+
+
+@dataclass(frozen=True)
+class Form:
+    """M as a function of sums.
+
+    Attributes:
+        name: as a profile's ``aggregation`` writes it.
+        rows: from the picked items to shape (docs, d): what is summed. A row counts for its whole cluster where ``whole``.
+        value: from sums of shape (..., d) to shape (...); nan where not defined.
+        whole: the rows of a cluster mean something only together (they stand on the cluster's first doc).
+        linear: the value is a mean (or a multiple of one) of the scores.
+    """
+
+    name: str
+    rows: Callable[[Picked], Array]
+    value: Callable[[Array], Array]
+    whole: bool = False
+    linear: bool = True
+
+
+def _divided(a: Array, b: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(a / b, float)
+
+
+def _with_ones(picked: Picked) -> Array:
+    return np.column_stack([picked.scores, np.ones(len(picked.scores))])
+
+
+MEAN = Form("mean", _with_ones, lambda sums: _divided(sums[..., 0], sums[..., 1]))
+PERCENT = Form("percent", _with_ones, lambda sums: 100 * _divided(sums[..., 0], sums[..., 1]))
+SUM = Form("sum", _with_ones, lambda sums: np.asarray(sums[..., 0], float))
+
+
+def _counts(picked: Picked) -> Array:
+    """True positives, false positives, false negatives of each doc."""
+    if picked.said is None or picked.gold is None:
+        return np.full((len(picked.scores), 3), math.nan)
+    return np.column_stack([picked.said & picked.gold, picked.said & ~picked.gold, ~picked.said & picked.gold]).astype(float)
+
+
+F1 = Form("f1", _counts, lambda s: _divided(2 * s[..., 0], 2 * s[..., 0] + s[..., 1] + s[..., 2]), linear=False)
+PRECISION = Form("precision", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 1]), linear=False)
+RECALL = Form("recall", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 2]), linear=False)
+
+
+def _pairs(picked: Picked) -> Array:
+    """MME (Fu et al. 2023, §2.2): 100 · (accuracy + all right) of each question pair, in the column of its category.
+
+    Shape (docs, 2K): sums of K categories, then numbers of pairs; on the first doc of a pair.
+    """
+    if picked.clusters is None or picked.categories is None or not len(picked.scores):
+        return np.full((len(picked.scores), 2), math.nan)
+    _, first, place, size = np.unique(picked.clusters, return_index=True, return_inverse=True, return_counts=True)
+    right = np.bincount(place, picked.scores)
+    kinds = int(picked.categories.max()) + 1
+    out = np.zeros((len(picked.scores), 2 * kinds))
+    out[first, picked.categories[first]] = 100 * (right / size + (right == size))
+    out[first, kinds + picked.categories[first]] = 1
+    return out
+
+
+def _sum_of_means(sums: Array) -> Array:
+    kinds = sums.shape[-1] // 2
+    means = _divided(sums[..., :kinds], sums[..., kinds:])
+    return np.asarray(np.where(np.isnan(means).all(axis=-1), math.nan, np.nansum(means, axis=-1)), float)
+
+
+MME = Form("mme", _pairs, _sum_of_means, whole=True, linear=False)
+
+FORMS = {form.name: form for form in (MEAN, PERCENT, SUM, F1, PRECISION, RECALL, MME)}
+
+
+def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
+    """Whether a form gives what M gave, on every set of items that M was called with.
+
+    Args:
+        form: the form.
+        checks: sets of items, each with M's own number; None (M gave none) fits nothing.
+    """
+    return bool(checks) and all(native is not None and same(value_of(form, picked), native) for picked, native in checks)
+
+
+def value_of(form: Form, picked: Picked) -> float:
+    """M of these items by the form; nan where it is not defined."""
+    return float(form.value(form.rows(picked).sum(axis=0)))
+
+
+def same(value: float, native: float) -> bool:
+    """Equal but for float error, or but for the decimals to which M rounds (at least 2)."""
+    decimals = len(repr(float(native)).partition(".")[2])
+    rounded = 2 <= decimals <= 6 and math.isfinite(value) and abs(value - native) <= 0.51 * 10.0**-decimals
+    return math.isclose(value, native, rel_tol=1e-9, abs_tol=1e-9) or rounded
+
+
+def recognise(checks: Sequence[tuple[Picked, float | None]], declared: str | None = None) -> tuple[Form | None, str]:
+    """The form of M: the declared one if it fits, else a mean, a percentage or a sum if that fits.
+
+    Returns:
+        The form, or None; and a warning where a declared form does not fit.
+
+    >>> form, _ = recognise([(Picked(np.array([0.0, 1.0, 1.0])), 2 / 3)])
+    >>> form.name
+    'mean'
+    """
+    wanted: Any = FORMS.get(declared or "")
+    if wanted is not None and fits(wanted, checks):
+        return wanted, ""
+    found = next((form for form in (MEAN, PERCENT, SUM) if fits(form, checks)), None)
+    warning = f"the aggregation is declared as {declared}, but does not give the same numbers" if wanted is not None else ""
+    return found, warning

@@ -1,0 +1,87 @@
+"""Is the full image better than an uninformed answer? Without that, an index means nothing. Pure.
+
+Source: RCI paper, §3.2 and §A.2, eq. 2; PCRI paper, §A.2. Ours is stricter: the floor is the best
+uninformed answer, and the floor's own standard error counts too (DESIGN §6).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+DELTA = 0.01
+"""The margin δ as a share of the metric's scale: one percentage point."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """FIP ≥ chance + max(δ, 2 · max(SE_FIP, SE_chance)), with every term.
+
+    Attributes:
+        valid: True, False (near chance), or None (unknown).
+        fip, chance: on the metric's own scale.
+        delta: δ on the metric's own scale.
+        se_fip, se_chance: standard errors, clustered; None where there is none.
+        threshold: the right-hand side; None where unknown.
+        reason: why it is unknown or near chance, or a warning; empty otherwise.
+    """
+
+    valid: bool | None
+    fip: float | None
+    chance: float | None
+    delta: float | None
+    se_fip: float | None
+    se_chance: float | None
+    threshold: float | None
+    reason: str = ""
+
+    @property
+    def number(self) -> int | None:
+        """1 valid, 0 near chance, None unknown: as in the results file."""
+        return None if self.valid is None else int(self.valid)
+
+
+def gate(
+    fip: float | None,
+    chance: float | None,
+    *,
+    se_fip: float | None,
+    se_chance: float | None = 0.0,
+    delta: float | None = DELTA,
+    se_uniform: float | None = None,
+    uniform: float | None = None,
+) -> Gate:
+    """Whether an index may be read.
+
+    Args:
+        fip: the native metric on full images.
+        chance: the floor, same scale.
+        se_fip: standard error of FIP; None: unknown, and so is the gate.
+        se_chance: standard error of the floor; 0 for a documented floor; None: unknown.
+        delta: δ on the metric's own scale (1 % of it).
+        uniform: what a uniform guess scores, same scale: a warning says where only that is beaten.
+        se_uniform: its standard error.
+
+    >>> gate(0.80, 0.50, se_fip=0.02).valid
+    True
+    >>> gate(0.53, 0.50, se_fip=0.02).valid
+    False
+    """
+    missing = [
+        name
+        for name, term in (("FIP", fip), ("chance", chance), ("SE of FIP", se_fip), ("SE of chance", se_chance), ("scale", delta))
+        if not _known(term)
+    ]
+    if missing or fip is None or chance is None or se_fip is None or se_chance is None or delta is None:
+        return Gate(None, fip, chance, delta, se_fip, se_chance, None, f"unknown: no {', no '.join(missing)}")
+    threshold = chance + max(delta, 2 * max(se_fip, se_chance))
+    if fip >= threshold:
+        return Gate(True, fip, chance, delta, se_fip, se_chance, threshold)
+    reason = f"near chance: FIP {fip:.4g} is below {threshold:.4g}, the floor {chance:.4g} and its margin"
+    if uniform is not None and se_uniform is not None and fip >= uniform + max(delta, 2 * max(se_fip, se_uniform)):
+        reason += f"; it passes only against a uniform guess ({uniform:.4g})"
+    return Gate(False, fip, chance, delta, se_fip, se_chance, threshold, reason)
+
+
+def _known(term: float | None) -> bool:
+    return term is not None and math.isfinite(term)

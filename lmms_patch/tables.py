@@ -1,0 +1,234 @@
+"""The records of a task as arrays: what the statistics are computed from. NumPy at most."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.errors import RecordError
+from lmms_patch.scoring import best
+from lmms_patch.stats.chance import Asked, Uninformed
+from lmms_patch.stats.forms import Form, Picked
+from lmms_patch.stats.luck import Ints, Scores
+from lmms_patch.stats.resample import Array, cluster_numbers
+
+Record = Mapping[str, Any]
+LEAST_CLASS = 20
+"""Docs that an answer class of its own needs."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One native item of each doc, with its scalar.
+
+    Attributes:
+        items: native items.
+        scores: shape (docs,), their scalars; nan where there is none.
+    """
+
+    items: list[Any]
+    scores: Array
+
+
+class Table:
+    """The docs of one task that have one metric.
+
+    Args:
+        records: ``patch`` objects, one per doc.
+        metric: the metric; docs without it are left out.
+        higher: whether higher is better.
+        cluster: a key of ``fields`` in the records, or None: docs are independent.
+    """
+
+    def __init__(self, records: Sequence[Record], metric: str, *, higher: bool = True, cluster: str | None = "cluster") -> None:
+        self.metric, self.higher, self.cluster = metric, higher, cluster
+        self.records = [record for record in records if any(metric in view["items"] for view in record["views"])]
+        self.place = {record["doc_id"]: i for i, record in enumerate(self.records)}
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def field(self, name: str) -> list[Hashable] | None:
+        """The values of one of the named fields, as text; None where a doc has none."""
+        values = [record.get("fields", {}).get(name) for record in self.records]
+        return None if not values or None in values else [repr(value) for value in values]
+
+    @cached_property
+    def clusters(self) -> Ints | None:
+        """Cluster numbers of the docs; None where docs are independent."""
+        return None if self.cluster is None else cluster_numbers(self.field(self.cluster))
+
+    @cached_property
+    def categories(self) -> list[Hashable] | None:
+        """Category of each doc, as text."""
+        return self.field("category")
+
+    @cached_property
+    def answer_classes(self) -> tuple[Ints, tuple[str, ...]]:
+        """Number of each doc's answer class, and the classes' names; rare ones go by their format alone."""
+        labels = [record.get("answer", {}).get("label", "") for record in self.records]
+        formats = [record.get("answer", {}).get("format", "") for record in self.records]
+        often = {label for label, count in Counter(labels).items() if count >= LEAST_CLASS}
+        final = [label if label in often else name for label, name in zip(labels, formats, strict=True)]
+        names, numbers = np.unique(np.asarray(final, object).astype(str), return_inverse=True) if final else (np.zeros(0, str), np.zeros(0, np.intp))
+        return numbers, tuple(names.tolist())
+
+    # --- items ------------------------------------------------------------------------------------
+
+    def at(self, places: Sequence[int | None]) -> Chosen:
+        """The item of each doc at a view; nan and None where the view is None or has no item."""
+        views = [None if place is None else record["views"][place] for record, place in zip(self.records, places, strict=True)]
+        scores = [_nan(view["scores"].get(self.metric)) if view else math.nan for view in views]
+        return Chosen([view["items"].get(self.metric) if view else None for view in views], np.asarray(scores, float))
+
+    @cached_property
+    def full(self) -> Chosen:
+        """On the full image (the first view)."""
+        return self.at([0] * len(self))
+
+    def cells(self, n: int) -> Array:
+        """Scalars of the cells, shape (docs, n²); nan where there is none."""
+        rows = []
+        for record in self.records:
+            row = [_nan(view["scores"].get(self.metric)) for view in record["views"] if view.get("n") == n and "cell" in view]
+            rows.append(row if len(row) == n * n else [math.nan] * (n * n))
+        return np.asarray(rows, float).reshape(len(self), n * n)
+
+    def best_places(self, n: int) -> list[int | None]:
+        """The view that each doc keeps at grid n: the best cell by this metric's scalar, else the record's; None where it is not used."""
+        out: list[int | None] = []
+        for record in self.records:
+            if str(n) in record["excluded"]:
+                out.append(None)
+                continue
+            cells = [i for i, view in enumerate(record["views"]) if view.get("n") == n and "cell" in view]
+            own = best([record["views"][i]["scores"].get(self.metric) for i in cells], self.higher)
+            place = record["best"].get(str(n)) if own is None else cells[own]
+            out.append(place if place is not None and self.metric in record["views"][place]["items"] else None)
+        return out
+
+    def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
+        """What a form sums of some items."""
+        categories = cluster_numbers(self.categories)
+        said, gold = _labels(chosen.items, "prediction"), _labels(chosen.items, "ground_truth")
+        return Picked(chosen.scores if scores is None else scores, said, gold, self.clusters, categories)
+
+    # --- references -------------------------------------------------------------------------------
+
+    @cached_property
+    def asked(self) -> list[Asked]:
+        """The uninformed answers of each doc."""
+        return [self._asked(record) for record in self.records]
+
+    def _asked(self, record: Record) -> Asked:
+        answer = record.get("answer", {})
+        scored = tuple(
+            Uninformed(
+                one["answer"],
+                frozenset(one["roles"]),
+                one["scores"].get(self.metric),
+                one.get("items", {}).get(self.metric, one["scores"].get(self.metric)),
+            )
+            for one in record.get("baselines", ())
+        )
+        return Asked(answer.get("format", "open"), answer.get("options", 0), answer.get("gold"), scored)
+
+    @cached_property
+    def ceiling(self) -> Chosen | None:
+        """Each doc's gold under the scorer (the best of several golds); None where some doc has none."""
+        golds = [max(found, key=lambda one: one.score or 0.0) if (found := doc.of("gold")) else None for doc in self.asked]
+        if not golds or None in golds:
+            return None
+        return Chosen([one.item for one in golds if one], np.asarray([one.score for one in golds if one], float))
+
+    def luck_scores(self, n: int, form: Form, used: NDArray[np.bool_], blind: Array | None = None) -> Scores | None:
+        """Rows of the used docs and of their donors' answers under their own golds; None where there are none.
+
+        Args:
+            n: grid.
+            form: the aggregation, linear or over whole clusters.
+            used: shape (docs,), the docs that the grid uses.
+            blind: shape (docs,), scores of a blind run; nan where it has none.
+        """
+        if self.ceiling is None or not any(record.get("lent") for record in self.records):
+            return None
+        best = self.at(self.best_places(n))
+        donors, full, cells = self._donated(n)
+        keep = np.flatnonzero(used)
+        new = np.full(len(self) + 1, -1)
+        new[keep] = np.arange(len(keep))
+        full[donors < 0], cells[donors < 0] = math.nan, math.nan
+        donors = np.where(np.isfinite(cells), new[donors], -1)[keep]
+
+        def rows(scores: Array) -> Array:
+            found = form.rows(self.picked(Chosen([None] * len(self), scores)))[keep]
+            found[~np.isfinite(found).all(axis=1)] = 0
+            return found
+
+        classes, labels = self.answer_classes
+        return Scores(
+            rows(self.full.scores),
+            rows(best.scores),
+            rows(self.ceiling.scores),
+            np.stack([rows(full[:, p]) for p in range(full.shape[1])]),
+            np.stack([rows(cells[:, p]) for p in range(full.shape[1])]),
+            donors,
+            classes[keep],
+            labels,
+            None if blind is None else rows(blind),
+        )
+
+    def _donated(self, n: int) -> tuple[Ints, Array, Array]:
+        """Of each doc and donor number: the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
+        loans = [
+            (self.place[to], p, d, full, cell) for d, record in enumerate(self.records) for to, p, full, cell in _loans(record, n) if to in self.place
+        ]
+        most = max((p for _, p, *_ in loans), default=-1) + 1
+        donors = np.full((len(self), most), -1, np.intp)
+        full, cells = np.full((len(self), most), math.nan), np.full((len(self), most), math.nan)
+        for i, p, d, whole, cell in loans:
+            donors[i, p], full[i, p], cells[i, p] = d, whole, cell
+        return donors, full, cells
+
+
+def _loans(record: Record, n: int) -> list[tuple[int, int, float, float]]:
+    lent = record.get("lent")
+    if not lent or str(n) not in lent["best"]:
+        return []
+    full, cells = ([_nan(score) for score in lent[key]] for key in ("full",)), lent["best"][str(n)]
+    return list(zip(lent["to"], lent["p"], *full, map(_nan, cells), strict=True))
+
+
+def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
+    """Whether the label under a key of each item is the positive one, "yes" (not, where there is no item); None where an item has no such key."""
+    known = [item for item in items if item is not None]
+    if not known or not all(isinstance(item, Mapping) and key in item for item in known):
+        return None
+    return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
+
+
+def _nan(score: float | None) -> float:
+    return math.nan if score is None else score
+
+
+def only(records: Sequence[Record], category: str) -> list[Record]:
+    """The records of one category.
+
+    Raises:
+        RecordError: no record has it; says which there are.
+    """
+    values = [record.get("fields", {}).get("category") for record in records]
+    kept = [record for record, value in zip(records, values, strict=True) if str(value) == category]
+    if not kept:
+        known = sorted({str(value) for value in values if value is not None})
+        raise RecordError(f"no doc of category {category!r}; allowed: {', '.join(known) or 'none (the run named no category)'}")
+    return kept
