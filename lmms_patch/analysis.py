@@ -71,7 +71,9 @@ class _Task:
             uniform=uniform.value if uniform else None,
             se_uniform=uniform.se if uniform else None,
         )
-        if judged.valid is None and chance.reason:
+        if not self.table.higher:
+            judged = dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
+        elif judged.valid is None and chance.reason:
             judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
         below = self._gold_below()
         found = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
@@ -143,6 +145,8 @@ class _Task:
 
     def _floor(self, name: str) -> list[Chosen]:
         asked = self.table.asked
+        if name == "uniform" and not any(doc.of("option") for doc in asked):
+            return []
         picks = [pick(doc, name, self.constants) for doc in asked]
         if not picks or not all(picks):
             return []
@@ -217,7 +221,7 @@ class _Task:
         full, best, why = self.cells[n]
         used = self.used[n]
         point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher)
-        reason = judged.reason if judged.valid is False else point.reason
+        reason = point.reason or (judged.reason if judged.valid is False else "")
         warnings = [fragmentation(n)] if fragmentation(n) else []
         if judged.valid is None:
             warnings.append(f"the gate is {judged.reason}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from lmms_patch import __version__, records, show
+from lmms_patch import __version__, outcome, pooling, recompute, records, show
 from lmms_patch.errors import PatchError, RecordError
 
 
@@ -42,7 +43,23 @@ def _parser() -> argparse.ArgumentParser:
     shown = commands.add_parser("show", help="the table of a finished run")
     shown.add_argument("folder", type=Path, help="the --output_path of the run, or one *_results.json")
     shown.add_argument("--cells", action="store_true", help="also where in the image the score comes from")
+    shown.add_argument("--chance", action="store_true", help="also every chance floor, and what the gate asked for")
     shown.set_defaults(run=_show)
+
+    analyze = commands.add_parser("analyze", help="recompute a finished run's numbers with other settings; average several runs")
+    analyze.add_argument("folders", type=Path, nargs="+", metavar="OUT", help="the --output_path of a run, or one *_results.json; several: averaged")
+    analyze.add_argument("--draws", type=_at_least(200), metavar="B", help="bootstrap draws (default: as the run, 1000)")
+    analyze.add_argument("--level", type=_fraction, help="coverage of the intervals, between 0.5 and 1 (default: 0.95)")
+    analyze.add_argument("--delta", type=float, help="the gate's margin on the metric's own scale (default: 1 %% of the scale)")
+    analyze.add_argument("--seed", type=_at_least(0), help="of the bootstrap (default: as the run)")
+    analyze.add_argument("--chance", type=_chance, metavar="FLOOR", help="a documented chance floor on the metric's own scale, or 'majority'")
+    analyze.add_argument("--metric", help="build the index on another metric of the task")
+    analyze.add_argument("--cluster", metavar="FIELD", help="the field that names clusters, or 'none' for independent docs")
+    analyze.add_argument("--category", help="only docs of this category")
+    analyze.add_argument("--by-category", action="store_true", help="also each category by itself")
+    analyze.add_argument("--cells", action="store_true", help="also where in the image the score comes from")
+    analyze.add_argument("--json", type=Path, metavar="FILE", help="write all numbers as JSON")
+    analyze.set_defaults(run=_analyze)
     return parser
 
 
@@ -84,12 +101,70 @@ def _show(args: argparse.Namespace) -> None:
     shown = show.load(path)
     if not shown:
         raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
-    print(show.table(shown))
-    print()
-    if args.cells:
-        print(show.cell_tables(shown))
+    blocks = [show.table(shown), *([show.chances(shown)] if args.chance else []), *([show.cell_tables(shown)] if args.cells else [])]
+    print("\n\n".join([*blocks, *(["\n".join(lines)] if (lines := show.warnings(shown)) else []), show.meaning(shown)]))
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
+        return int(text)
+
+    return number
+
+
+def _fraction(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.5 <= value < 1:
+        raise argparse.ArgumentTypeError(f"must be a fraction from 0.5 to below 1, such as 0.95, not {text!r}")
+    return value
+
+
+def _chance(text: str) -> float | str:
+    try:
+        return "majority" if text == "majority" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number on the metric's own scale, or 'majority', not {text!r}") from None
+
+
+def _analyze(args: argparse.Namespace) -> None:
+    names = ("draws", "level", "delta", "seed", "chance", "metric", "cluster", "category")
+    changes = recompute.Changes(**{name: getattr(args, name) for name in names})
+    runs = [[recompute.recompute(run, changes, args.by_category) for run in recompute.load(folder)] for folder in args.folders]
+    pooled = [pooling.groups(folder, run, changes) for folder, run in zip(args.folders, runs, strict=True)]
+    averaged = pooling.average(runs, changes) if len(runs) > 1 else []
+    if args.json:
+        recompute.write(args.json, analysis_json(runs, pooled, averaged))
+    for run, groups in zip(runs, pooled, strict=True):
+        print("\n\n".join(_blocks(run, groups, args.cells)))
         print()
-    print(show.meaning(shown))
+    if averaged:
+        print(show.averaged_table(averaged))
+    if args.json:
+        print(f"written: {args.json}")
+
+
+def _blocks(run: Sequence[recompute.Analyzed], groups: Sequence[pooling.Pooled], cells: bool) -> list[str]:
+    shown = show.recomputed(run)
+    blocks = [show.table(shown), show.chances(shown), *([show.cell_tables(shown)] if cells else [])]
+    blocks += [show.pooled_table(groups)] if groups else []
+    for one in run:
+        if one.categories:
+            blocks.append(show.category_table(one))
+    lines = [*(one.note for one in run if one.note), *show.warnings(shown)]
+    return [*blocks, *(["\n".join(lines)] if lines else []), show.meaning(shown)]
+
+
+def analysis_json(
+    runs: Sequence[Sequence[recompute.Analyzed]], pooled: Sequence[Sequence[pooling.Pooled]], averaged: Sequence[pooling.Averaged]
+) -> dict[str, Any]:
+    """What ``analyze --json`` writes (docs/records.md)."""
+    found = [{"tasks": [a.to_json() for a in run], "groups": outcome.to_json(groups)} for run, groups in zip(runs, pooled, strict=True)]
+    return {"schema": records.SCHEMA, "runs": found, **({"average": outcome.to_json(averaged)} if averaged else {})}
 
 
 if __name__ == "__main__":

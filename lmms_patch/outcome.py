@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,26 +108,36 @@ def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | Non
     return out
 
 
+def flat_names(name: str | None, grids: Sequence[int]) -> list[str]:
+    """The names of ``metrics``, in their order; without those of a blind run."""
+    names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs"]
+    for n in grids if name else ():
+        names += [f"{stem}{end}" for stem in (f"{name}{n}", f"{name}{n}_adj", f"gap{n}") for end in ("", "_low", "_high")]
+        names.append(f"n_excluded{n}")
+    return names
+
+
 def _with_ends(name: str, estimate: Estimate | None) -> dict[str, float | int | None]:
     if estimate is None:
         return {name: None, f"{name}_low": None, f"{name}_high": None}
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def sentence(task: str, analysis: Analysis, name: str | None) -> list[str]:
-    """What to say of a task while it runs: one line for its gate, one for each grid, one for each warning."""
+def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str]]:
+    """What to say of a task while it runs: its numbers, and what to mind (an index that is null among it)."""
     fip, chance = number(analysis.fip.value), number(analysis.chance.value)
-    lines = [f"{task}: {analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
+    told = [f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
+    mind: list[str] = list(analysis.warnings)
     for n, grid in analysis.grids.items():
         if grid.index.value is None:
-            lines.append(f"{task}: {name}{n} is null: {grid.reason}")
-        else:
-            ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
-            adj = grid.adj.estimate if grid.adj else None
-            luck_free = "" if adj is None else f"; luck removed: {number(adj.value) if adj.value is not None else adj.reason}"
-            lines.append(f"{task}: {name}{n} {number(grid.index.value)}{ends}, {grid.span or grid.band}{luck_free}")
-        lines += [f"{task}: {warning}" for warning in grid.warnings]
-    return lines + [f"{task}: {warning}" for warning in analysis.warnings]
+            mind.append(f"{name}{n} is null: {grid.reason}")
+            continue
+        ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
+        adj = grid.adj.estimate if grid.adj else None
+        luck_free = "" if adj is None else f"; luck removed: {number(adj.value) if adj.value is not None else adj.reason}"
+        told.append(f"{name}{n} {number(grid.index.value)}{ends}, {grid.span or grid.band}{luck_free}")
+        mind += grid.warnings
+    return told, list(dict.fromkeys(mind))
 
 
 def number(value: float | None) -> str:

@@ -7,8 +7,9 @@ reads it back from a finished run's files; it needs neither the model, the datas
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -181,19 +182,23 @@ class TaskResult:
     Attributes:
         task: its name.
         described: what was wrapped and how (``WrapSpec.described``, plus the primary metric).
-        metrics: aggregated metrics by name (filter left out), null where not defined.
+        metrics: aggregated metrics by name (filter left out), those of the metric ``patch`` among them; null where not defined.
         filter: the name of the harness's filter pipeline.
+        details: the whole value of the metric ``patch`` (docs/records.md); empty where nothing was scored.
+        place: the place of the filter pipeline among those of the task.
     """
 
     task: str
     described: Mapping[str, Any]
     metrics: Mapping[str, float | None]
     filter: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    place: int = 0
 
     @property
     def docs(self) -> int:
         """How many docs have a record."""
-        return int(self.metrics.get("patch") or 0)
+        return int(self.metrics.get("records") or 0)
 
 
 def results_files(folder: Path) -> list[Path]:
@@ -225,18 +230,30 @@ def read_results(path: Path) -> list[TaskResult]:
         if not isinstance(described, dict) or task not in results:
             continue
         _check_schema(described.get("schema"), path)
-        for name, metrics in _by_filter(results[task]).items():
-            out.append(TaskResult(task, described, metrics, name))
+        for place, (name, values) in enumerate(_by_filter(results[task]).items()):
+            found = values.pop("patch", None)
+            details = found if isinstance(found, dict) else {}
+            flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
+            out.append(TaskResult(task, described, {key: _finite(value) for key, value in flat.items()}, name, details, place))
     return out
 
 
-def _by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
-    out: dict[str, dict[str, float | None]] = {}
+def groups_of(path: Path) -> dict[str, list[str]]:
+    """The groups of a results file with their members; empty where there is none."""
+    data = json.loads(Path(path).read_text(encoding="utf-8"))
+    return {group: list(members) for group, members in (data.get("group_subtasks") or {}).items() if members}
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    out: dict[str, dict[str, Any]] = {}
     for key, value in results.items():
         metric, comma, name = key.partition(",")
         if comma and "_stderr" not in metric:
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            out.setdefault(name, {})[metric] = float(value) if is_number else None
+            out.setdefault(name, {})[metric] = value
     return out
 
 
@@ -246,97 +263,37 @@ def samples_file(results: Path, task: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def majority_gold(path: Path) -> float | None:
-    """The share of the most frequent gold answer in a sample log, in 0..1: what a constant answer scores under exact match.
-
-    Returns:
-        None where all golds are the same (hidden golds, captions without one): it would say nothing.
-
-    Raises:
-        RecordError: a line that is cut.
-    """
-    golds: dict[int, str] = {}
-    for number, sample in _lines(path):
-        if "doc_id" not in sample or "target" not in sample:
-            raise RecordError(f"{path}, line {number}: no doc_id or target; this is not a sample log of lmms-eval")
-        golds[sample["doc_id"]] = str(sample["target"])
-    counts = Counter(golds.values())
-    return max(counts.values()) / len(golds) if len(counts) > 1 else None
-
-
-@dataclass(frozen=True)
-class PairedScores:
-    """Scalars of the docs that one grid uses, for one metric; one entry per doc.
-
-    Attributes:
-        full: on the full image.
-        best: on the doc's best cell.
-        clusters: cluster labels, where the option ``cluster`` named a field; else None.
-    """
-
-    full: list[float]
-    best: list[float]
-    clusters: list[Any] | None
-
-
-def excluded_docs(records: Iterable[Mapping[str, Any]]) -> int:
-    """How many docs are left out at one grid at least."""
-    return sum(bool(record["excluded"]) for record in records)
-
-
-def paired_scores(records: Iterable[Mapping[str, Any]], n: int, metric: str) -> PairedScores | None:
-    """Full and best-cell scalars of a task's records; None where a doc that is used has no score."""
-    out = PairedScores([], [], [])
-    for record in records:
-        if str(n) in record["excluded"]:
-            continue
-        place = record["best"].get(str(n))
-        full = record["views"][0]["scores"].get(metric)
-        best = record["views"][place]["scores"].get(metric) if place is not None else None
-        if full is None or best is None:
-            return None
-        out.full.append(full)
-        out.best.append(best)
-        if out.clusters is not None:
-            out.clusters.append(record.get("fields", {}).get("cluster"))
-    known = out.clusters and None not in out.clusters
-    return out if known else PairedScores(out.full, out.best, None)
-
-
-def cell_scores(records: Iterable[Mapping[str, Any]], n: int, metric: str) -> tuple[list[list[float]], list[str] | None]:
-    """Scalars of the n² cells of each doc that grid n uses, in cell order; docs with an unscored cell are left out.
-
-    Returns:
-        One row per doc; and the docs' cluster labels, None where the option ``cluster`` named no field.
-    """
-    rows, clusters = [], []
-    for record in records:
-        if str(n) not in record["excluded"]:
-            row = [view["scores"].get(metric) for view in record["views"] if view.get("n") == n and "cell" in view]
-            if row and None not in row:
-                rows.append(row)
-                clusters.append(record.get("fields", {}).get("cluster"))
-    return rows, None if None in clusters else [repr(label) for label in clusters]
-
-
 def _check_schema(schema: Any, where: object) -> None:
     if schema != SCHEMA:
         raise RecordError(f"{where}: records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
 
 
-def read_samples(path: Path) -> Iterator[dict[str, Any]]:
+def read_samples(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any]]:
     """The ``patch`` objects of a sample log, in file order.
 
+    Args:
+        path: the log.
+        filter_place: only those of this filter pipeline: the host writes a line per doc and filter, in the order of the filters.
+
     Raises:
-        RecordError: a line that is cut or has no ``patch``, or records of an unknown schema.
+        RecordError: a line that is cut or has no ``patch``, a score that is no number, or records of an unknown schema.
     """
+    seen: Counter[int] = Counter()
     for number, sample in _lines(path):
         where = f"{path}, line {number}"
         record = sample.get("patch")
         if not isinstance(record, dict):
             raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
         _check_schema(record.get("schema"), where)
-        yield record
+        try:
+            doc_id, scores = record["doc_id"], [score for view in record["views"] for score in view["scores"].values()]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise RecordError(f"{where}: a record without its {error}; the file was changed or written by another program") from None
+        if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
+            raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
+        seen[doc_id] += 1
+        if filter_place is None or seen[doc_id] == filter_place + 1:
+            yield record
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -1,144 +1,136 @@
-"""The table of a finished run, from its results file and its sample logs."""
+"""The table of a finished run, in plain text."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from lmms_patch.records import (
-    PairedScores,
-    TaskResult,
-    cell_scores,
-    excluded_docs,
-    majority_gold,
-    paired_scores,
-    read_results,
-    read_samples,
-    samples_file,
-)
+from lmms_patch.outcome import metrics, to_json
+from lmms_patch.pooling import Averaged, Pooled
+from lmms_patch.recompute import Analyzed
+from lmms_patch.records import TaskResult, read_results
 from lmms_patch.spec import KINDS
-from lmms_patch.stats.index import interval
-from lmms_patch.stats.resample import Estimate
-from lmms_patch.stats.spatial import CellShares, cell_shares
 
 Row = list[str]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One wrapped task of a finished run, as the table shows it.
+    """One wrapped task, as the table shows it.
 
     Attributes:
-        result: its metrics.
         name: its name, with the filter where the task has several.
-        majority: the share of its most frequent gold answer (0..1); None where it was not logged or says nothing.
-        excluded: how many docs are left out at one grid at least; None where there is no log.
-        intervals: by grid, the index with its interval; only where the sample log gives one.
-        cells: by grid, where in the image the score comes from; only where there is a log.
+        described: what was wrapped and how.
+        metrics: its numbers by name.
+        analysis: what they are made of (``outcome.Analysis`` in plain JSON types); empty where there is none.
     """
 
-    result: TaskResult
     name: str
-    majority: float | None = None
-    excluded: int | None = None
-    intervals: Mapping[int, Estimate] = field(default_factory=dict)
-    cells: Mapping[int, CellShares] = field(default_factory=dict)
+    described: Mapping[str, Any]
+    metrics: Mapping[str, float | None]
+    analysis: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def index(self) -> str | None:
+        """``rci`` or ``pcri``; None for a kind without an index."""
+        return KINDS[self.described["kind"]].index
+
+    @property
+    def grids(self) -> list[int]:
+        """The grids with an index."""
+        return list(self.described["grids"]) if self.index else []
 
 
 def load(path: Path) -> list[Shown]:
-    """The wrapped tasks of a results file, with what their sample logs beside it add.
+    """The wrapped tasks of a results file, with the numbers of the run.
 
     Raises:
-        RecordError: the file or a log cannot be read.
+        RecordError: the file cannot be read.
     """
     results = read_results(path)
     filters = Counter(r.task for r in results)
-    return [_load(r, path) if filters[r.task] == 1 else Shown(r, f"{r.task}, {r.filter}") for r in results]
+    return [_of(r, r.task if filters[r.task] == 1 else f"{r.task}, {r.filter}") for r in results]
 
 
-def _load(result: TaskResult, path: Path) -> Shown:
-    log = samples_file(path, result.task)
-    if log is None:
-        return Shown(result, result.task)
-    grids = result.described["grids"] if KINDS[result.described["kind"]].index else []
-    found = {n: estimate for n in grids if (estimate := _interval(result, log, n)) is not None}
-    scores = {n: cell_scores(read_samples(log), n, result.described["metric"]) for n in grids}
-    cells = {n: cell_shares(rows, clusters) for n, (rows, clusters) in scores.items() if rows and min(map(min, rows)) >= 0}
-    return Shown(result, result.task, majority_gold(log), excluded_docs(read_samples(log)), found, cells)
+def _of(result: TaskResult, name: str) -> Shown:
+    return Shown(name, result.described, result.metrics, result.details.get("analysis") or {})
 
 
-def _interval(result: TaskResult, log: Path, n: int) -> Estimate | None:
-    """The interval of the index, where the reported index is that of a mean: recomputed from the log, they must agree."""
-    reported = result.metrics.get(f"{KINDS[result.described['kind']].index}{n}")
-    scores = paired_scores(read_samples(log), n, result.described["metric"])
-    if scores is None or reported is None:
-        return None
-    estimate = interval(scores.full, scores.best, scores.clusters)
-    agrees = estimate.value is not None and math.isclose(estimate.value, reported, rel_tol=1e-9, abs_tol=1e-9)
-    return estimate if agrees and estimate.low is not None and _is_of_means(result, scores, n) else None
-
-
-def _is_of_means(result: TaskResult, scores: PairedScores, n: int) -> bool:
-    """Whether FIP and MPP are the means of the docs' scalars: as they are, in percent, or summed."""
-    mpp, gap = result.metrics.get(f"{result.described['metric']}_mpp{n}"), result.metrics.get(f"gap{n}")
-    docs = len(scores.full)
-    if mpp is None or gap is None or not docs:
-        return False
-    means = sum(scores.full) / docs, sum(scores.best) / docs
-    return any(
-        all(math.isclose(factor * mean, value, rel_tol=1e-9, abs_tol=1e-9) for mean, value in zip(means, (gap + mpp, mpp), strict=True))
-        for factor in (1, 100, docs)
-    )
+def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
+    """The same rows, with recomputed numbers."""
+    out = []
+    for a in analyzed:
+        stored = _of(a.run.result, a.run.name)
+        analysis = stored.analysis if a.analysis is None else to_json(a.analysis)
+        metric = analysis.get("metric", stored.described["metric"])
+        numbers: dict[str, Any] = {**stored.metrics, **a.metrics}
+        if a.analysis is not None:
+            numbers |= {metric: a.analysis.fip.value, **{f"{metric}_mpp{n}": grid.mpp.value for n, grid in a.analysis.grids.items()}}
+        out.append(Shown(stored.name, {**stored.described, "metric": metric}, numbers, analysis))
+    return out
 
 
 def table(shown: Sequence[Shown]) -> str:
-    """One row per wrapped task: FIP, MPP_n and the index with its 95 % interval for each grid, as plain text.
+    """One row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
 
-    Scores are on the metric's own scale; ``n/a`` where a number is not defined. FIP is over all
-    docs; MPP and the index leave out the docs that the second column counts.
+    Scores are on the metric's own scale; ``n/a`` where a number is not defined, ``near chance`` where
+    the gate says that the index means nothing. FIP is over all docs; MPP and the index leave out the
+    docs that the third column counts.
     """
-    grids = sorted({n for s in shown for n in s.result.described["grids"] if KINDS[s.result.described["kind"]].index})
-    index = [KINDS[s.result.described["kind"]].index for s in shown if KINDS[s.result.described["kind"]].index]
-    name = (index[0] or "rci").upper() if index else "RCI"
-    hidden = sorted({n for s in shown for n in s.result.described["grids"] if s.result.described["kind"] == "occlude"})
-    header = [
-        "task",
-        "metric",
-        "docs",
-        "majority gold",
-        "full (FIP)",
-        *(f"best of {n * n} (MPP_{n})" for n in grids),
-        *(f"{name}_{n} [95 %]" for n in grids),
-    ]
+    grids = sorted({n for s in shown for n in s.grids})
+    name = next((s.index for s in shown if s.index), None) or "rci"
+    hidden = sorted({n for s in shown for n in s.described["grids"] if s.described["kind"] == "occlude"})
+    level = next((s.analysis["fip"]["level"] for s in shown if s.analysis), 0.95)
+    header = ["task", "metric", "docs", "chance", "full (FIP)"]
+    header += [f"best of {n * n} (MPP_{n})" for n in grids]
+    header += [text for n in grids for text in (f"{name.upper()}_{n} [{100 * level:.3g} %]", "luck removed")]
     header += [f"drop_{n}" for n in hidden]
-    rows = [[s.name, s.result.described["metric"], _docs(s), _number(s.majority), _number(_fip(s.result)), *_cells(s, grids, hidden)] for s in shown]
+    rows = [[s.name, s.described["metric"], _docs(s), _number(s.metrics.get("chance")), _number(_fip(s)), *_cells(s, grids, hidden)] for s in shown]
     return _aligned([header, *rows])
 
 
-def _fip(result: TaskResult) -> float | None:
-    metric = result.described["metric"]
-    return None if metric == "bypass" else result.metrics.get(metric)  # the host's mark of --predict_only
+def _fip(shown: Shown) -> float | None:
+    metric = shown.described["metric"]
+    return None if metric == "bypass" else shown.metrics.get(metric)  # the host's mark of --predict_only
 
 
 def _docs(shown: Shown) -> str:
-    return f"{shown.result.docs} ({shown.excluded} left out)" if shown.excluded else str(shown.result.docs)
+    docs = int(shown.metrics.get("n_docs") or shown.metrics.get("records") or 0)
+    out = max([int(shown.metrics.get(f"n_excluded{n}") or 0) for n in shown.grids], default=0)
+    return f"{docs} ({out} left out)" if out else str(docs)
 
 
 def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> Row:
-    result = shown.result
-    m, index = result.described["metric"], KINDS[result.described["kind"]].index
-    best = [_number(result.metrics[f"{m}_mpp{n}"]) if f"{m}_mpp{n}" in result.metrics else "" for n in grids]
-    values = [_with_interval(result.metrics[f"{index}{n}"], shown.intervals.get(n)) if f"{index}{n}" in result.metrics else "" for n in grids]
-    drops = [_number(result.metrics[f"{m}_drop{n}"]) if f"{m}_drop{n}" in result.metrics else "" for n in hidden]
+    numbers, m, index = shown.metrics, shown.described["metric"], shown.index
+    best = [_number(numbers[f"{m}_mpp{n}"]) if f"{m}_mpp{n}" in numbers else "" for n in grids]
+    values = [text for n in grids for text in (_index(shown, f"{index}{n}"), _adjusted(shown, f"{index}{n}", n))]
+    drops = [_number(numbers[f"{m}_drop{n}"]) if f"{m}_drop{n}" in numbers else "" for n in hidden]
     return best + values + drops
 
 
-def _with_interval(value: float | None, estimate: Estimate | None) -> str:
-    span = f" [{_number(estimate.low, signed=True)}, {_number(estimate.high, signed=True)}]" if estimate else ""
-    return _number(value, signed=True) + span
+def _index(shown: Shown, name: str) -> str:
+    if name not in shown.metrics:
+        return ""
+    value = shown.metrics[name]
+    if value is None:
+        return "near chance" if shown.metrics.get("gate") == 0 else "n/a"
+    return _number(value, signed=True) + _span(shown.metrics.get(f"{name}_low"), shown.metrics.get(f"{name}_high"))
+
+
+def _adjusted(shown: Shown, name: str, n: int) -> str:
+    if name not in shown.metrics or shown.metrics[name] is None:
+        return ""
+    value = shown.metrics.get(f"{name}_adj")
+    luck = (shown.analysis.get("grids", {}).get(str(n)) or {}).get("adj") or {}
+    why = luck.get("estimate", {}).get("reason", "").partition(":")[0]
+    return _number(value, signed=True) if value is not None else why or "n/a"
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{_number(low, signed=True)}, {_number(high, signed=True)}]"
 
 
 def _number(value: float | None, signed: bool = False) -> str:
@@ -153,40 +145,99 @@ def _aligned(rows: Sequence[Row]) -> str:
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
+def warnings(shown: Sequence[Shown]) -> list[str]:
+    """What to mind, one line each, with the tasks that it is true of."""
+    found: dict[str, list[str]] = {}
+    for s in shown:
+        lines = [*s.analysis.get("warnings", ()), *(w for grid in s.analysis.get("grids", {}).values() for w in grid["warnings"])]
+        gate = s.analysis.get("gate", {})
+        if "passes only against a uniform guess" in gate.get("reason", ""):
+            lines.append(gate["reason"])
+        for line in dict.fromkeys(lines):
+            found.setdefault(line, []).append(s.name)
+    return [f"{', '.join(names)}: {line}" for line, names in found.items()]
+
+
+def chances(shown: Sequence[Shown]) -> str:
+    """Every chance floor of every task, and the gate: what the full image had to beat."""
+    header = ["task", "metric", "full (FIP)", "needs", "gate", "uniform", "constant", "by stratum", "other gold", "published rule", "ceiling"]
+    rows = []
+    for s in shown:
+        chance, gate = s.analysis.get("chance", {}), s.analysis.get("gate", {})
+        floors = [_number((chance.get("floors", {}).get(name) or {}).get("value")) for name in ("uniform", "constant", "stratum", "other")]
+        verdict = {True: "valid", False: "near chance"}.get(gate.get("valid"), "unknown")
+        ends = [_number(chance.get("published")), _number(s.metrics.get("ceiling"))]
+        rows.append([s.name, s.described["metric"], _number(_fip(s)), _number(gate.get("threshold")), verdict, *floors, *ends])
+    return _aligned([header, *rows])
+
+
 def cell_tables(shown: Sequence[Shown]) -> str:
     """For each task and grid: the share of the score that each cell earns, in percent, and whether it could be even."""
-    return "\n\n".join(_cell_table(s, n, shares) for s in shown for n, shares in s.cells.items())
+    return "\n\n".join(_cell_table(s, n, s.analysis["grids"][str(n)].get("shares")) for s in shown if s.analysis for n in s.grids)
 
 
-def _cell_table(shown: Shown, n: int, shares: CellShares) -> str:
+def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
     title = f"{shown.name}, {n}x{n}: share of the cells' score"
-    if shares.score is None or shares.p is None or shares.p_cells is None:
+    if not shares or shares["score"] is None:
         return f"{title}: no cell scores"
-    marked = [f"{100 * s:.0f}{'*' if p < 0.05 else ' '}" for s, p in zip(shares.score, shares.p_cells, strict=True)]
+    marked = [f"{100 * s:.0f}{'*' if p < 0.05 else ' '}" for s, p in zip(shares["score"], shares["p_cells"], strict=True)]
     rows = ["  ".join(cell.rjust(4) for cell in marked[row * n : (row + 1) * n]) for row in range(n)]
-    middle = "" if shares.centre is None else f"; the middle earns {shares.centre:.1f} times its share of the area"
-    return "\n".join([f"{title}, in % (even: p = {shares.p:.3f}; * a cell that is not even, Holm-corrected{middle})", *rows])
+    middle = "" if shares["centre"] is None else f"; the middle earns {shares['centre']:.1f} times its share of the area"
+    return "\n".join([f"{title}, in % (even: p = {shares['p']:.3f}; * a cell that is not even, Holm-corrected{middle})", *rows])
+
+
+def category_table(analyzed: Analyzed) -> str:
+    """One row per category of a task."""
+    described = {**analyzed.run.result.described, "metric": analyzed.analysis.metric if analyzed.analysis else ""}
+    rows = []
+    for name, found in analyzed.categories.items():
+        flat: dict[str, Any] = metrics(found, KINDS[described["kind"]].index)
+        flat |= {found.metric: found.fip.value, **{f"{found.metric}_mpp{n}": grid.mpp.value for n, grid in found.grids.items()}}
+        rows.append(Shown(name, described, flat, to_json(found)))
+    return f"{analyzed.run.name}, by category\n{table(rows)}"
+
+
+def pooled_table(pooled: Sequence[Pooled]) -> str:
+    """One row per group and grid: the index of the pooled FIP and MPP."""
+    header = ["group", "grid", "docs", "full (FIP)", "best cell (MPP)", "RCI [interval]"]
+    rows = []
+    for p in pooled:
+        value = p.index.reason if p.index.value is None else _number(p.index.value, signed=True) + _span(p.index.low, p.index.high)
+        rows.append([p.group, f"{p.n}x{p.n}", str(p.index.n), _number(p.fip), _number(p.mpp), value])
+    return _aligned([header, *rows])
+
+
+def averaged_table(averaged: Sequence[Averaged]) -> str:
+    """One row per task and number: mean over runs, standard deviation between runs, and the interval over docs."""
+    header = ["task", "number", "runs", "mean", "SD between runs", "interval over docs"]
+    rows = []
+    for a in averaged:
+        for name, value in a.metrics.items():
+            if name.endswith(("_low", "_high")):
+                continue
+            estimate = a.intervals.get(name)
+            span = _span(estimate.low, estimate.high).strip() if estimate else ""
+            rows.append([a.task, name, str(a.runs), _number(value), _number(a.spread[name]), span])
+    return _aligned([header, *rows])
 
 
 def meaning(shown: Sequence[Shown]) -> str:
     """One sentence: which tasks one cell answers as well as the whole image, and which need the whole image.
 
     "As well" is RCI ≤ 0 at every grid, "need" is RCI ≥ 0.30 at every grid (the papers' band for
-    strong global reasoning). A task whose full score is not above a constant answer's by two
-    standard errors is said to show nothing.
+    strong global reasoning). A task whose gate fails is said to show nothing.
     """
     local: list[str] = []
     whole: list[str] = []
     nothing: list[str] = []
     for s in shown:
-        described = s.result.described
-        values = [s.result.metrics.get(f"{KINDS[described['kind']].index}{n}") for n in described["grids"]]
+        values = [s.metrics.get(f"{s.index}{n}") for n in s.grids]
         known = [v for v in values if v is not None]
-        if not known or len(known) < len(values):
-            continue
-        name = described["base"] if s.name == s.result.task else s.name
-        if _like_a_constant(s):
+        name = s.name if "," in s.name else s.described["base"]
+        if s.grids and s.metrics.get("gate") == 0:
             nothing.append(name)
+        elif not known or len(known) < len(values):
+            continue
         elif max(known) <= 0:
             local.append(name)
         elif min(known) >= 0.30:
@@ -197,19 +248,8 @@ def meaning(shown: Sequence[Shown]) -> str:
     if whole:
         parts.append(f"only the whole image answers {_listed(whole)} (RCI of 0.30 or more)")
     if nothing:
-        parts.append(f"the index of {_listed(nothing)} means nothing, since the full image does not beat a constant answer")
+        parts.append(f"{_listed(nothing)} cannot be read: the full image does not beat an uninformed answer")
     return f"In words: {'; '.join(parts)}." if parts else "In words: no task is clearly answered by one cell, and none clearly needs the whole image."
-
-
-def _like_a_constant(shown: Shown) -> bool:
-    """Whether FIP is within two standard errors (of a share, over docs) of the most frequent gold's share.
-
-    Only for a metric in 0..1; one on another scale is not a share.
-    """
-    fip, majority, docs = _fip(shown.result), shown.majority, shown.result.docs
-    if fip is None or majority is None or not docs or not 0 <= fip <= 1:
-        return False
-    return fip <= majority + 2 * math.sqrt(majority * (1 - majority) / docs)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -159,10 +159,12 @@ class Table:
             used: shape (docs,), the docs that the grid uses.
             blind: shape (docs,), scores of a blind run; nan where it has none.
         """
-        if self.ceiling is None or not any(record.get("lent") for record in self.records):
+        if self.ceiling is None:
             return None
         best = self.at(self.best_places(n))
         donors, full, cells = self._donated(n)
+        if not donors.shape[1]:
+            return None
         keep = np.flatnonzero(used)
         new = np.full(len(self) + 1, -1)
         new[keep] = np.arange(len(keep))

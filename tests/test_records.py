@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lmms_patch.errors import RecordError
-from lmms_patch.records import SampleRecord, ScoredView, best_cell, cells_of, majority_gold, read_results, read_samples, results_files
+from lmms_patch.records import SampleRecord, ScoredView, best_cell, cells_of, groups_of, read_results, read_samples, results_files
 from lmms_patch.spec import parse
 from lmms_patch.views import View, views_of
 
@@ -19,7 +19,7 @@ def test_the_object_of_the_schema():
     patch = record().to_json()
     assert json.loads(json.dumps(patch, allow_nan=False)) == patch
     assert set(patch) == {"schema", "task", "base", "kind", "grids", "doc_id", "image_sizes", "views", "best", "excluded", "fields"}
-    assert patch["schema"] == 1
+    assert patch["schema"] == 2
     assert patch["image_sizes"] == [[5, 7]]
     assert patch["best"] == {"2": 2}
     assert patch["views"][0] == {"kind": "full", "scores": {"acc": 1.0}, "items": {"acc": 1.0}}
@@ -68,7 +68,10 @@ def test_reading_back(tmp_path):
     [
         ('{"doc_id": 1, "pat', "cut or not JSON"),
         ('{"doc_id": 1}', "no 'patch'"),
-        ('{"patch": {"schema": 2}}', "schema 2"),
+        ('{"patch": {"schema": 1}}', "schema 1"),
+        ('{"patch": {"schema": 2, "views": []}}', "without its 'doc_id'"),
+        ('{"patch": {"schema": 2, "doc_id": 1, "views": [{"scores": {"acc": NaN}}]}}', "not a finite number"),
+        ('{"patch": {"schema": 2, "doc_id": 1, "views": [{"scores": {"acc": "1"}}]}}', "not a finite number"),
         ('{"patch": 3}', "no 'patch'"),
         ("[1]", "cut or not JSON"),
     ],
@@ -82,8 +85,14 @@ def test_wrong_logs_are_one_clear_line(tmp_path, line, says):
 
 
 def results(**changes):
-    described = {"schema": 1, **parse("gqa_rci2").described(), "metric": "acc"}
-    values = {"alias": "gqa", "acc,none": 0.5, "acc_stderr,none": 0.1, "rci2,none": None, "patch,none": 3}
+    described = {"schema": 2, **parse("gqa_rci2").described(), "metric": "acc"}
+    values = {
+        "alias": "gqa",
+        "acc,none": 0.5,
+        "acc_stderr,none": 0.1,
+        "rci2,none": None,
+        "patch,none": {"records": 3, "chance": 0.25, "analysis": {}},
+    }
     return {"configs": {"gqa_rci2": {"lmms_patch": described}, "gqa": {}}, "results": {"gqa_rci2": values, "gqa": {"acc,none": 0.5}}, **changes}
 
 
@@ -92,7 +101,8 @@ def test_reading_results(tmp_path):
     (found,) = read_results(path)
     assert found.task == "gqa_rci2"
     assert found.filter == "none"
-    assert found.metrics == {"acc": 0.5, "rci2": None, "patch": 3.0}
+    assert found.metrics == {"acc": 0.5, "rci2": None, "records": 3.0, "chance": 0.25}
+    assert found.docs == 3
     assert results_files(tmp_path) == [path]
 
 
@@ -107,8 +117,16 @@ def test_no_results(tmp_path):
         results_files(tmp_path)
 
 
-def test_majority_gold_counts_docs_once(tmp_path):
-    lines = [json.dumps({"doc_id": i, "target": t}) for i, t in [(0, "a"), (1, "b"), (2, "a"), (0, "a"), (3, "c")]]
-    assert majority_gold(write(tmp_path / "log.jsonl", *lines)) == 0.5
-    with pytest.raises(RecordError, match="line 1"):
-        majority_gold(write(tmp_path / "log.jsonl", "{}"))
+def test_each_filter_has_its_lines(tmp_path):
+    """The host writes one line per doc and filter: all docs of the first, then all of the second (per rank)."""
+    docs = [{**record().to_json(), "doc_id": i, "stratum": stratum} for stratum in ("first", "second") for i in (0, 1)]
+    mixed = [docs[0], docs[2], docs[1], docs[3]]  # two ranks
+    log = write(tmp_path / "log.jsonl", *(json.dumps({"patch": doc}) for doc in mixed))
+    assert [r["stratum"] for r in read_samples(log, 0)] == ["first", "first"]
+    assert [r["doc_id"] for r in read_samples(log, 1)] == [0, 1]
+    assert len(list(read_samples(log))) == 4
+
+
+def test_groups(tmp_path):
+    path = write(tmp_path / "2026_results.json", json.dumps(results(group_subtasks={"g": ["a", "b"], "alone": []})))
+    assert groups_of(path) == {"g": ["a", "b"]}

@@ -144,7 +144,7 @@ class Aggregations:
         self._report_errors()
         self._report_excluded()
         try:
-            self._run.details = details(self.spec, items, self.primary, self.higher.get(self.primary, True), self._native(), self._plan())
+            self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), self._plan())
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
             self._run.details = Details(records=len(items))

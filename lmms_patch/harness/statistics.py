@@ -9,7 +9,7 @@ from loguru import logger
 
 from lmms_patch.analysis import analyse
 from lmms_patch.draws import Settings
-from lmms_patch.outcome import metrics, sentence, to_json
+from lmms_patch.outcome import metrics, sentences, to_json
 from lmms_patch.planning import Plan
 from lmms_patch.spec import KINDS, Options, WrapSpec
 from lmms_patch.tables import Table
@@ -70,15 +70,21 @@ def settings_of(options: Options, metric: str) -> Settings:
     )
 
 
-def details(spec: WrapSpec, records: Sequence[Mapping[str, Any]], metric: str, higher: bool, native: Native, plan: Plan | None) -> Details:
+def details(
+    spec: WrapSpec, records: Sequence[Mapping[str, Any]], metric: str, higher: Mapping[str, bool], native: Native, plan: Plan | None
+) -> Details:
     """The numbers of a finished run, and how they are written into its results file (docs/records.md)."""
-    table = Table(records, metric, higher=higher)
+    table = Table(records, metric, higher=higher.get(metric, True))
     settings = settings_of(spec.options, metric)
     name = KINDS[spec.kind].index
     found = analyse(table, native, settings, spec.grids if name else ())
     flat = metrics(found, name)
     planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
-    out = Details({"records": len(records), **flat, "settings": to_json(settings), "donors": planned, "analysis": to_json(found)})
-    for line in sentence(spec.name, found, name):
-        logger.info(line)
+    about = {"settings": to_json(settings), "higher_is_better": dict(higher), "donors": planned, "analysis": to_json(found)}
+    out = Details({"records": len(records), **flat, **about})
+    told, mind = sentences(found, name)
+    for line in told:
+        logger.info(f"{spec.name}: {line}")
+    for line in mind:
+        logger.warning(f"{spec.name}: {line}")
     return out

@@ -40,7 +40,8 @@ class Picked:
     def where(self, mask: NDArray[np.bool_]) -> Picked:
         """Those of some docs."""
         parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return Picked(**{name: None if part is None else part[mask] for name, part in parts.items()})
+        kept: dict[str, Any] = {name: None if part is None else part[mask] for name, part in parts.items()}
+        return Picked(**kept)
 
 
 @dataclass(frozen=True)

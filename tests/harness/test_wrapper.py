@@ -121,7 +121,8 @@ def test_one_scored_doc_many_requests(folder):
     assert len(model.seen) == 5 * 14
     assert [s["doc_id"] for s in result["samples"]["toy_rci"]] == list(range(5))
     assert all(len(s["filtered_resps"]) == 14 for s in result["samples"]["toy_rci"])
-    assert metrics(result, "toy_rci").keys() == {"patch", "exact_match", "exact_match_mpp2", "exact_match_mpp3", "rci2", "rci3", "gap2", "gap3"}
+    of_grids = {f"{name}{n}{end}" for n in (2, 3) for name, end in (("exact_match_mpp", ""), ("rci", ""), ("rci", "_adj"), ("gap", ""))}
+    assert metrics(result, "toy_rci").keys() == {"patch", "exact_match", "chance", "gate", *of_grids}
 
 
 def test_limit_and_offset_count_docs(folder):

@@ -1,0 +1,306 @@
+"""Recompute the numbers of finished runs from their two files, with other settings.
+
+Needs neither the model, the data nor lmms_eval. With the settings of the run it gives the numbers
+of the run. Where the native aggregation has no known form, only the run itself could compute it: its
+own numbers are then shown, and nothing is recomputed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lmms_patch import outcome
+from lmms_patch.analysis import analyse
+from lmms_patch.draws import Settings
+from lmms_patch.errors import RecordError
+from lmms_patch.outcome import Analysis
+from lmms_patch.records import TaskResult, read_results, read_samples, results_files, samples_file
+from lmms_patch.spec import KINDS, Options
+from lmms_patch.stats import forms
+from lmms_patch.tables import Table, only
+
+MOST_CATEGORIES = 50
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What to compute otherwise than the run did; None: as the run did.
+
+    Attributes:
+        draws, level, delta, seed, chance: see ``draws.Settings``.
+        metric: another metric of the task.
+        cluster: the field that names clusters: ``cluster``, ``group``, ``category`` or ``stratum`` as the run recorded
+            them, the name of the doc field, or ``none`` for independent docs.
+        category: only docs of this category.
+    """
+
+    draws: int | None = None
+    level: float | None = None
+    delta: float | None = None
+    seed: int | None = None
+    chance: float | str | None = None
+    metric: str | None = None
+    cluster: str | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """One wrapped task of one finished run.
+
+    Attributes:
+        result: its line of the results file.
+        records: its ``patch`` objects, one per doc.
+        blind: by doc id, the scores of the base task's blind run, where the same run has one.
+    """
+
+    result: TaskResult
+    records: list[dict[str, Any]]
+    blind: Mapping[int, float] | None = None
+
+    @property
+    def name(self) -> str:
+        """The task's name, with the filter where it is not the only one."""
+        return self.result.task if self.result.filter == "none" and not self.result.place else f"{self.result.task}, {self.result.filter}"
+
+
+@dataclass(frozen=True)
+class Analyzed:
+    """The recomputed numbers of one task.
+
+    Attributes:
+        run: what they are of.
+        analysis: the numbers; None where only the run's own can be shown.
+        metrics: the flat numbers by name (docs/metrics.md).
+        categories: the same for each category; only where asked.
+        note: why nothing was recomputed; empty otherwise.
+    """
+
+    run: TaskRun
+    analysis: Analysis | None
+    metrics: Mapping[str, float | int | None]
+    categories: Mapping[str, Analysis] = field(default_factory=dict)
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON types."""
+        stored = self.run.result.details.get("analysis")
+        return {
+            "task": self.run.result.task,
+            "filter": self.run.result.filter,
+            "base": self.run.result.described["base"],
+            "metrics": dict(self.metrics),
+            "analysis": stored if self.analysis is None else outcome.to_json(self.analysis),
+            **({"categories": outcome.to_json(self.categories)} if self.categories else {}),
+            **({"note": self.note} if self.note else {}),
+        }
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def one_run(path: Path) -> Path:
+    """The results file of a run: the file itself, or the only one under a folder.
+
+    Raises:
+        RecordError: there is none, or there are several.
+    """
+    if path.is_file():
+        return path
+    found = results_files(path)
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found[:4])
+        raise RecordError(f"{path}: {len(found)} runs in this folder; give one of its files: {names}")
+    return found[0]
+
+
+def load(path: Path) -> list[TaskRun]:
+    """The wrapped tasks of a run that have an index, with their records.
+
+    Raises:
+        RecordError: a file is missing, cut, of another schema, or holds fewer docs than were scored.
+    """
+    file = one_run(path)
+    results = read_results(file)
+    wanted = [r for r in results if KINDS[r.described["kind"]].index]
+    if not wanted:
+        raise RecordError(f"{file}: no task with an index in this run; ask for one, such as --tasks gqa_rci3")
+    blind = {
+        r.described["base"]: _scores(_records(file, r), r.described["metric"]) for r in results if r.described["kind"] == "blind" and not r.place
+    }
+    return [TaskRun(r, _records(file, r), blind.get(r.described["base"])) for r in wanted]
+
+
+def _records(file: Path, result: TaskResult) -> list[dict[str, Any]]:
+    log = samples_file(file, result.task)
+    if log is None:
+        raise RecordError(f"{file}: no sample log of {result.task} beside it; run with --log_samples")
+    records = list(read_samples(log, result.place))
+    if len(records) != result.docs:
+        raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
+    return records
+
+
+def _scores(records: Sequence[Mapping[str, Any]], metric: str) -> dict[int, float]:
+    found = {record["doc_id"]: record["views"][0]["scores"].get(metric) for record in records}
+    return {doc_id: score for doc_id, score in found.items() if score is not None}
+
+
+# --- computing ----------------------------------------------------------------------------------
+
+
+class _Logged:
+    """The native aggregation of a finished run (``draws.Native``): its numbers where nothing was changed, else its form's."""
+
+    no_calls = "the native aggregation can only be called in the run"
+
+    def __init__(self, run: TaskRun, table: Table, form: forms.Form | None, whole: bool) -> None:
+        self._run, self._table, self._form, self._whole = run, table, form, whole
+
+    @property
+    def form(self) -> str | None:
+        return None if self._form is None else self._form.name
+
+    def whole(self) -> float | None:
+        if self._whole:
+            return self._run.result.metrics.get(self._table.metric)
+        return None if self._form is None else forms.value_of(self._form, self._table.picked(self._table.full))
+
+    def over_cells(self, n: int) -> tuple[float | None, float | None, str]:
+        stored = self._stored(n)
+        if stored is not None:
+            return stored
+        best = self._table.at(self._table.best_places(n))
+        used = np.array([item is not None for item in best.items], bool)
+        if not used.any():
+            return None, None, "no doc can be used at this grid"
+        if any("error" in view for record in self._table.records for view in record["views"]):
+            return None, None, "some docs could not be scored"
+        if self._form is None:
+            return None, self._run.result.metrics.get(f"{self._table.metric}_mpp{n}"), ""
+        full, cells = (forms.value_of(self._form, self._table.picked(chosen).where(used)) for chosen in (self._table.full, best))
+        return full, cells, ""
+
+    def _stored(self, n: int) -> tuple[float | None, float | None, str] | None:
+        """What the run computed, where it is of the same docs and metric."""
+        analysis = self._run.result.details.get("analysis") or {}
+        if not self._whole or analysis.get("metric") != self._table.metric or str(n) not in analysis.get("grids", {}):
+            return None
+        grid = analysis["grids"][str(n)]
+        why = "" if grid["mpp"]["value"] is not None else grid["reason"]
+        return grid["fip"], grid["mpp"]["value"], why
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        return None
+
+
+def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
+    """The numbers of one task with other settings.
+
+    Raises:
+        RecordError: a metric, cluster field or category that the log does not have.
+    """
+    changes = changes or Changes()
+    settings, metric, table = table_of(run, changes)
+    grids = run.result.described["grids"]
+    name = KINDS[run.result.described["kind"]].index
+    form = _form(run, table, settings, grids)
+    if form is None and table.records:
+        return _as_run(run, changes, metric)
+    part = table if changes.category is None else _part(table, changes.category)
+    found = analyse(part, _Logged(run, part, form, part is table), settings, grids, run.blind)
+    categories = _categories(run, part, form, settings, grids) if by_category else {}
+    return Analyzed(run, found, outcome.metrics(found, name), categories)
+
+
+def _part(table: Table, category: str) -> Table:
+    return Table(only(table.records, category), table.metric, higher=table.higher, cluster=table.cluster)
+
+
+def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, grids: Sequence[int]) -> dict[str, Analysis]:
+    names = sorted({str(record.get("fields", {}).get("category")) for record in table.records} - {"None"})
+    if not names:
+        raise RecordError(f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)")
+    if len(names) > MOST_CATEGORIES:
+        raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; its field says too much to split by")
+    parts = {name: _part(table, name) for name in names}
+    return {name: analyse(part, _Logged(run, part, form, False), settings, grids, run.blind) for name, part in parts.items()}
+
+
+def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
+    """Settings, metric and records of a task with the changes applied."""
+    described = run.result.described
+    options = Options.from_mapping({k: v for k, v in described["options"].items() if k in Options.names()}, run.name)
+    metric = changes.metric or described["metric"]
+    known = {m for record in run.records for view in record["views"] for m in view["items"]}
+    if run.records and metric not in known:
+        raise RecordError(f"{run.name}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
+    higher = bool(run.result.details.get("higher_is_better", {}).get(metric, True))
+    stored = run.result.details.get("settings") or {}
+    base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
+    if changes.metric is not None and changes.metric != described["metric"]:
+        base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric))
+    given = {name: value for name in ("draws", "level", "delta", "seed", "chance") if (value := getattr(changes, name)) is not None}
+    return dataclasses.replace(base, **given), metric, Table(run.records, metric, higher=higher, cluster=_cluster(run, options, changes.cluster))
+
+
+def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
+    """The recorded field that names clusters; None: docs are independent."""
+    named = {kind: getattr(options, kind) for kind in ("cluster", "group", "category", "stratum") if getattr(options, kind)}
+    if wanted is None:
+        return "cluster" if "cluster" in named else None
+    if wanted == "none":
+        return None
+    found = next((kind for kind, fields in named.items() if wanted in (kind, fields)), None)
+    if found is None or not _recorded(run, found):
+        allowed = [name for kind, fields in named.items() for name in (kind, fields) if isinstance(name, str)]
+        raise RecordError(f"{run.name}: no cluster field {wanted!r} in the log; allowed: {', '.join(dict.fromkeys([*allowed, 'none']))}")
+    return found
+
+
+def _recorded(run: TaskRun, name: str) -> bool:
+    return bool(run.records) and all(record.get("fields", {}).get(name) is not None for record in run.records)
+
+
+def _form(run: TaskRun, table: Table, settings: Settings, grids: Sequence[int]) -> forms.Form | None:
+    """The form of the aggregation: as the run found it, else what fits the run's numbers."""
+    analysis = run.result.details.get("analysis") or {}
+    if analysis.get("metric") == table.metric:
+        return forms.FORMS.get(analysis.get("form") or "")
+    checks = [(table.picked(table.full), run.result.metrics.get(table.metric))]
+    for n in grids:
+        best = table.at(table.best_places(n))
+        used = np.array([item is not None for item in best.items], bool)
+        checks.append((table.picked(best).where(used), run.result.metrics.get(f"{table.metric}_mpp{n}")))
+    return forms.recognise([check for check in checks if check[1] is not None], settings.form)[0]
+
+
+def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
+    note = f"{run.name}: the aggregation of {metric} is not a mean, so it can only be computed in the run"
+    if changes.metric not in (None, run.result.described["metric"]) or changes.category is not None:
+        return Analyzed(run, None, {}, note=f"{note}: nothing to show for another metric or a category")
+    note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
+    names = outcome.flat_names(KINDS[run.result.described["kind"]].index, run.result.described["grids"])
+    return Analyzed(run, None, {name: run.result.metrics.get(name) for name in names}, note=note)
+
+
+def write(path: Path, data: Any) -> None:
+    """Write JSON whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise RecordError(f"{path}: cannot be written: {error.strerror}") from None

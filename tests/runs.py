@@ -1,0 +1,68 @@
+"""Writes the two files of a finished run, without a harness: for tests of what reads them."""
+
+import json
+
+import numpy as np
+
+from lmms_patch.answers import Asked
+from lmms_patch.harness.statistics import Native, details
+from lmms_patch.planning import Doc, plan
+from lmms_patch.records import Baseline, Lent, SampleRecord, ScoredView
+from lmms_patch.spec import Options, WrapSpec
+from lmms_patch.views import views_of
+
+LETTERS = "ABCD"
+
+
+def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b")):
+    """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses."""
+    spec = WrapSpec("toy", "rci", (grid,), Options(cluster="image", category="kind", given=frozenset({"cluster", "category"})))
+    stream = np.random.default_rng(seed)
+    golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
+    docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
+    made = plan(docs)
+
+    def said(chance, gold):
+        return gold if stream.random() < chance else LETTERS[stream.integers(0, 4)]
+
+    answers = [[said(know_full, gold), said(know_cell, gold), *(said(0, gold) for _ in range(grid * grid - 1))] for gold in golds]
+    return spec, [_record(spec, i, golds, answers, made, categories, per_cluster) for i in range(n)], made
+
+
+def _record(spec, i, golds, answers, made, categories, per_cluster):
+    scores = [float(answer == golds[i]) for answer in answers[i]]
+    views = tuple(ScoredView(v, {"acc": s}, {"acc": s}) for v, s in zip(views_of(spec), scores, strict=True))
+    best = 1 + int(np.argmax(scores[1:]))
+    base = tuple(Baseline(a, tuple(roles), {"acc": float(a == golds[i])}, {"acc": float(a == golds[i])}) for a, roles in made.baselines[i].items())
+    lent = tuple(
+        Lent(loan.to, loan.p, float(answers[i][0] == golds[loan.to]), {spec.grids[0]: float(golds[loan.to] in answers[i][1:])})
+        for loan in made.loans.get(i, ())
+    )
+    answer = made.answers[i]
+    about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+    fields = {"cluster": i // per_cluster, "category": categories[i % len(categories)]}
+    return SampleRecord(spec.name, spec, i, ((9, 9),), views, {spec.grids[0]: best}, {}, fields, about, made.strata[i], base, lent).to_json()
+
+
+def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-00.000000"):
+    """The results file and sample logs of some tasks: ``{name: (spec, records, plan)}``; the aggregation is the mean."""
+    aggregate = aggregate or (lambda items: float(np.mean(items)))
+    folder.mkdir(parents=True, exist_ok=True)
+    results, configs = {}, {}
+    for name, (spec, records, made) in runs.items():
+        places = {n: [r["best"][str(n)] for r in records] for n in spec.grids}
+        full = [r["views"][0]["items"]["acc"] for r in records]
+        best = {n: [r["views"][p]["items"]["acc"] for r, p in zip(records, places[n], strict=True)] for n in spec.grids}
+        native = Native(
+            lambda full=full: aggregate(full), lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""), aggregate, "", False
+        )
+        found = details(spec, records, "acc", {"acc": True}, native, made)
+        flat = {key: found[key] for key in found if key.startswith(("rci", "gap", "chance", "gate"))}
+        values = {"acc": aggregate(full), **{f"acc_mpp{n}": aggregate(best[n]) for n in spec.grids}, **flat, "patch": dict(found.items())}
+        results[name] = {f"{key},none": value for key, value in values.items()}
+        configs[name] = {"lmms_patch": {"schema": 2, **spec.described(), "metric": "acc"}}
+        lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": r}) for r in records]
+        (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
+    path = folder / f"{date}_results.json"
+    path.write_text(json.dumps({"results": results, "configs": configs, "group_subtasks": groups or {}}))
+    return path
