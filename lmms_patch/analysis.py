@@ -228,9 +228,10 @@ class _Task:
         count = int(used.sum())
         nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
         value, gap, adj, adj_blind = nothing, nothing, None, None
+        if judged.valid is not False and point.gap is not None:
+            gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, count)
         if not reason and point.value is not None:
             value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, count)
-            gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, count)
             adj = self._luck(n, used, scale, None)
             if self.blind is not None:
                 adj_blind = self._luck(n, used, scale, np.array([self.blind.get(r["doc_id"], math.nan) for r in self.table.records]))

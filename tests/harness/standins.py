@@ -95,6 +95,12 @@ def one(task: str, path: str, name: str | None, split: str, features: Mapping[st
     return StandIn(task, {(path, name): {split: rows}}, {(path, name): features}, **options)
 
 
+GQA_TYPES = {
+    "verify": {"structural": "verify", "semantic": "obj", "detailed": "exist"},
+    "query": {"structural": "query", "semantic": "attr", "detailed": "categoryThis"},
+}
+
+
 def gqa() -> StandIn:
     path, questions, pictures = "lmms-lab-encoder/GQA", "testdev_balanced_instructions", "testdev_balanced_images"
     golds = ["yes", "no", "left", "yes", "dog", "no", "left", "dog", "yes", "no"]
@@ -106,10 +112,12 @@ def gqa() -> StandIn:
             "answer": gold,
             "fullAnswer": f"It is {gold}.",
             "isBalanced": True,
+            "types": GQA_TYPES["verify" if gold in ("yes", "no") else "query"],
         }
         for i, gold in enumerate(golds)
     ]
     columns = {"id": TEXT, "imageId": TEXT, "question": TEXT, "answer": TEXT, "fullAnswer": TEXT, "isBalanced": Value("bool")}
+    columns["types"] = {"structural": TEXT, "semantic": TEXT, "detailed": TEXT}
     return StandIn(
         "gqa",
         {(path, questions): {"testdev": docs}, (path, pictures): {"testdev": [{"id": f"n{i}", "image": noise(i)} for i in range(5)]}},
