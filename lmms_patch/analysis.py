@@ -240,7 +240,7 @@ class _Task:
         known = value.value
         return Grid(
             n,
-            sum(str(n) in record["excluded"] for record in self.table.records),
+            int((~used).sum()),
             full,
             self.draws.estimate(f"best{n}", best, count),
             value,

@@ -223,7 +223,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
 
 
 def _part(table: Table, category: str) -> Table:
-    return Table(only(table.records, category), table.metric, higher=table.higher, cluster=table.cluster)
+    return Table(only(table.records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
 
 
 def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, grids: Sequence[int]) -> dict[str, Analysis]:
@@ -250,7 +250,9 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     if changes.metric is not None and changes.metric != described["metric"]:
         base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric))
     given = {name: value for name in ("draws", "level", "delta", "seed", "chance") if (value := getattr(changes, name)) is not None}
-    return dataclasses.replace(base, **given), metric, Table(run.records, metric, higher=higher, cluster=_cluster(run, options, changes.cluster))
+    settings = dataclasses.replace(base, **given)
+    cluster = _cluster(run, options, changes.cluster)
+    return settings, metric, Table(run.records, metric, higher=higher, cluster=cluster, whole=forms.is_whole(settings.form))
 
 
 def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:

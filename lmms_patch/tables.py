@@ -45,10 +45,11 @@ class Table:
         metric: the metric; docs without it are left out.
         higher: whether higher is better.
         cluster: a key of ``fields`` in the records, or None: docs are independent.
+        whole: the aggregation works on whole clusters (MME's pairs): a grid uses all docs of a cluster or none.
     """
 
-    def __init__(self, records: Sequence[Record], metric: str, *, higher: bool = True, cluster: str | None = "cluster") -> None:
-        self.metric, self.higher, self.cluster = metric, higher, cluster
+    def __init__(self, records: Sequence[Record], metric: str, *, higher: bool = True, cluster: str | None = "cluster", whole: bool = False) -> None:
+        self.metric, self.higher, self.cluster, self.whole = metric, higher, cluster, whole
         self.records = [record for record in records if any(metric in view["items"] for view in record["views"])]
         self.place = {record["doc_id"]: i for i, record in enumerate(self.records)}
 
@@ -114,6 +115,9 @@ class Table:
             own = best([record["views"][i]["scores"].get(self.metric) for i in cells], self.higher)
             place = record["best"].get(str(n)) if own is None else cells[own]
             out.append(place if place is not None and self.metric in record["views"][place]["items"] else None)
+        if self.whole and self.clusters is not None:
+            halved = {cluster for cluster, place in zip(self.clusters.tolist(), out, strict=True) if place is None}
+            out = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), out, strict=True)]
         return out
 
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:

@@ -30,6 +30,7 @@ from lmms_patch.harness.statistics import Details, Native, details
 from lmms_patch.planning import Plan
 from lmms_patch.scoring import scalar
 from lmms_patch.spec import KINDS, WrapSpec
+from lmms_patch.stats.forms import is_whole
 
 Aggregation = Callable[[list[Any]], Any]
 
@@ -246,7 +247,7 @@ class Aggregations:
         """M over full images and M over chosen cells, both over the docs that have a chosen cell at grid n."""
         run, name = self._run, self.over_cells(metric, n)
         if (metric, n) not in run.cells:
-            used = [item for item in run.items if name in item.chosen and metric in item.full]
+            used = self._used(metric, name)
             everyone = len(used) == sum(metric in item.full for item in run.items)
             if self._why_none(metric, n):
                 run.cells[metric, n] = None, None
@@ -254,6 +255,15 @@ class Aggregations:
                 full = scalar(self._native_value(metric)) if everyone else self._aside(metric, [item.full[metric] for item in used])
                 run.cells[metric, n] = full, self._aside(metric, [item.chosen[name] for item in used])
         return run.cells[metric, n]
+
+    def _used(self, metric: str, name: str) -> list[PatchItem]:
+        """The docs that have a chosen cell; where the metric works on whole clusters, of clusters in which all have one."""
+        items = [item for item in self._run.items if metric in item.full]
+        used = [item for item in items if name in item.chosen]
+        if len(used) == len(items) or not is_whole((self.spec.options.aggregation or {}).get(metric)):
+            return used
+        halved = {repr(item.get("fields", {}).get("cluster")) for item in items if name not in item.chosen}
+        return [item for item in used if repr(item.get("fields", {}).get("cluster")) not in halved]
 
     def _why_none(self, metric: str, n: int) -> str:
         """Why there is no number over cells; empty where there is one."""

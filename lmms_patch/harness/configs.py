@@ -6,6 +6,7 @@ Configs are read in the host's "simple" mode, in which a ``!function`` stays an 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -144,18 +145,20 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
 def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
     """The spec's options over the inline profile of a base (``metadata: {lmms_patch: {...}}``), over its profile.
 
+    ``given`` names those of the first two: what somebody wrote for this task.
+
     Raises:
         OptionError: one of the profiles is wrong.
     """
-    profile = profiles.of(name)
-    options = spec.options if profile is None else spec.options.over(profile)
+    options = spec.options
     inline = metadata.get("lmms_patch") if isinstance(metadata, Mapping) else None
-    if inline is None:
-        return options
-    where = f"metadata.lmms_patch of {name}"
-    if not isinstance(inline, Mapping):
-        raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
-    return spec.options.over(Options.from_mapping(inline, where)).over(profile or Options())
+    if inline is not None:
+        where = f"metadata.lmms_patch of {name}"
+        if not isinstance(inline, Mapping):
+            raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
+        options = options.over(Options.from_mapping(inline, where))
+    profile = profiles.of(name)
+    return options if profile is None else dataclasses.replace(options.over(profile), given=options.given)
 
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:

@@ -19,13 +19,14 @@ from tqdm import tqdm
 
 from lmms_patch.answers import Asked
 from lmms_patch.captions import CiderD, tokenize
+from lmms_patch.errors import OptionError
 from lmms_patch.harness.aggregate import one_line
 from lmms_patch.harness.scorer import Unanswered
 from lmms_patch.planning import Doc, Loan, Plan, plan, questions
 from lmms_patch.records import Baseline, Lent, ScoredView
 from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import KINDS, Options, WrapSpec
-from lmms_patch.stats.forms import FORMS
+from lmms_patch.stats.forms import is_whole
 
 _MANY = 5_000
 _KEPT = 200_000
@@ -82,11 +83,10 @@ class References:
             Doc(i, one, text, field(row, options.cluster), field(row, options.group or options.cluster), field(row, options.stratum))
             for i, row, one, text in zip(ids, found, asked, texts, strict=True)
         ]
-        form = FORMS.get((options.aggregation or {}).get(self._primary, ""))
         return plan(
             docs,
             declared=options.format,
-            clusters_whole=form is not None and form.whole,
+            clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
             lend=KINDS[self._spec.kind].index is not None and not self._silent,
             seed=options.seed,
         )
@@ -204,6 +204,23 @@ def field(row: Any, names: str | list[str] | None) -> Any:
         return None
     simple = [value if isinstance(value, (str, int)) else json.dumps(plain(value), sort_keys=True) for value in values]
     return simple[0] if len(simple) == 1 else " / ".join(map(str, simple))
+
+
+def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
+    """Whether a doc has the fields that the options name.
+
+    Raises:
+        OptionError: one is missing that a task file names; for one of a profile, a line says that it is not used.
+    """
+    for option in ("cluster", "group", "category", "stratum", "choices", "gold"):
+        named = getattr(spec.options, option)
+        for name in [named] if isinstance(named, str) else named or []:
+            if name in row:
+                continue
+            problem = f"option {option} names the field {name!r}, which its docs do not have"
+            if option in spec.options.given:
+                raise OptionError(f"{problem}; allowed: {', '.join(map(str, row))}")
+            logger.warning(f"{spec.name}: {problem}; it is not used")
 
 
 def fields(row: Any, options: Options) -> dict[str, Any]:

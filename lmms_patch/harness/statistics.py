@@ -12,6 +12,7 @@ from lmms_patch.draws import Settings
 from lmms_patch.outcome import metrics, sentences, to_json
 from lmms_patch.planning import Plan
 from lmms_patch.spec import KINDS, Options, WrapSpec
+from lmms_patch.stats.forms import is_whole
 from lmms_patch.tables import Table
 
 
@@ -74,8 +75,8 @@ def details(
     spec: WrapSpec, records: Sequence[Mapping[str, Any]], metric: str, higher: Mapping[str, bool], native: Native, plan: Plan | None
 ) -> Details:
     """The numbers of a finished run, and how they are written into its results file (docs/records.md)."""
-    table = Table(records, metric, higher=higher.get(metric, True))
     settings = settings_of(spec.options, metric)
+    table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
     name = KINDS[spec.kind].index
     found = analyse(table, native, settings, spec.grids if name else ())
     flat = metrics(found, name)

@@ -20,7 +20,7 @@ from lmms_patch.harness.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.filters import apply_filters
 from lmms_patch.harness.judge import calls_judge
 from lmms_patch.harness.media import without_placeholders
-from lmms_patch.harness.references import CaptionScore, References, fields
+from lmms_patch.harness.references import CaptionScore, References, check_fields, fields
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.scorer import Scorer
 from lmms_patch.records import SCHEMA, SampleRecord, ScoredView
@@ -240,7 +240,7 @@ class WrappedTask(Task):
             try:
                 if not isinstance(row := self._table.row(doc_id), Mapping):
                     raise CannotWrapError(f"its docs are {type(row).__name__}, not rows with named fields")
-                self._check_fields(row)
+                check_fields(row, self.spec)
             except PatchError as error:
                 raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {error}") from None
             sizes, problem = self._table.sizes(doc_id), self._table.problem(doc_id)
@@ -248,14 +248,6 @@ class WrappedTask(Task):
                 raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {problem}")
             if sizes:
                 return
-
-    def _check_fields(self, row: Mapping[str, Any]) -> None:
-        options = self.spec.options
-        for option in ("cluster", "group", "category", "stratum", "choices", "gold"):
-            named = getattr(options, option)
-            for name in [named] if isinstance(named, str) else named or []:
-                if name not in row:
-                    raise OptionError(f"option {option} names the field {name!r}, which its docs do not have; allowed: {', '.join(map(str, row))}")
 
     def _clones(self, native: Sequence[Instance]) -> list[Instance]:
         """The requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
@@ -372,9 +364,11 @@ class WrappedTask(Task):
         if not native:
             raise CannotWrapError(f"{self.spec.name}: {self.spec.base} reports no metric")
         if wanted is not None and not self._predict_only:
-            if wanted not in native:
+            if wanted not in native and "metric" in self.spec.options.given:
                 raise OptionError(f"{self.spec.name}: {self.spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
-            return wanted
+            if wanted in native:
+                return wanted
+            logger.warning(f"{self.spec.name}: its profile's metric {wanted!r} is not there")
         if len(native) > 1 and KINDS[self.spec.kind].per_cell:
             logger.warning(
                 f"{self.spec.name}: {len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"

@@ -116,6 +116,12 @@ MME = Form("mme", _pairs, _sum_of_means, whole=True, linear=False)
 FORMS = {form.name: form for form in (MEAN, PERCENT, SUM, F1, PRECISION, RECALL, MME)}
 
 
+def is_whole(name: str | None) -> bool:
+    """Whether the form of this name works on whole clusters."""
+    form = FORMS.get(name or "")
+    return form is not None and form.whole
+
+
 def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
     """Whether a form gives what M gave, on every set of items that M was called with.
 
