@@ -11,7 +11,6 @@ whether it is met; the script fails where one is missed. docs/statistics.md says
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
 import itertools
 import math
@@ -44,7 +43,7 @@ from lmms_patch.views import views_of
 SEED = 20
 RUNS = 4000
 WITHIN, ICC, SHARED = 0.6, 0.3, 0.5
-"""Correlation of the latent normals of two readers of one doc, and of two docs of one cluster; share of a cluster's docs with its own gold or answer."""
+"""Correlation of the latent normals of two readers of one doc, and of two docs of one cluster; share of docs that take their cluster's gold or guess."""
 DRAWS = 500
 """Draws for the index with luck removed; rows of that study with 1000 show that it makes no difference."""
 GRADES = (1.0, 0.9, 0.6, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -438,10 +437,11 @@ def mpp_of(fip: float, kind: str) -> float:
 
 
 def rci_settings() -> list[Setting]:
+    """Sizes, clusters, FIP and RCI; then graded scores and uneven clusters."""
     out = []
     for docs, size in itertools.product((200, 1000, 5000), (1, 2, 5, 18)):
         groups = -(-docs // size)
-        for fip, kind in itertools.product((0.3, 0.6, 0.9), ("local", "global")):
+        for fip, kind in itertools.product((0.3, 0.6, 0.9), ("local", "global") if docs < 5000 else ("local",)):
             mpp = mpp_of(fip, kind)
             once = functools.partial(rci_once, docs=docs, fip=fip, mpp=mpp, size=size)
             target = Target(HOLDS, 0.93, 0.97) if groups >= 50 else Target(HOLDS, 0.91, 1)
@@ -456,8 +456,9 @@ def rci_settings() -> list[Setting]:
 
 
 def few_settings() -> list[Setting]:
+    """From 10 to 49 clusters."""
     out = []
-    for groups, size, kind in itertools.product((10, 15, 25, 40, 49), (5, 18), ("local", "global")):
+    for groups, size, kind in itertools.product((10, 20, 35, 49), (5, 18), ("local", "global")):
         mpp = mpp_of(0.6, kind)
         once = functools.partial(rci_once, docs=groups * size, fip=0.6, mpp=mpp, size=size)
         out.append(Setting({"clusters": groups, "clusters of": size, "FIP": 0.6, "RCI": f"{1 - mpp / 0.6:+.2f}"}, once, Target(HOLDS, 0.91, 1)))
@@ -465,6 +466,7 @@ def few_settings() -> list[Setting]:
 
 
 def ignored_settings() -> list[Setting]:
+    """The same draws with and without their clusters."""
     return [
         Setting(
             {"docs": 1000, "clusters of": size, "intervals": "docs as independent" if ignore else "clusters together"},
@@ -476,6 +478,7 @@ def ignored_settings() -> list[Setting]:
 
 
 def hard_settings() -> list[Setting]:
+    """Near chance, near 0 and near 1; no targets."""
     rows = [
         ("FIP just above chance (0.25), intervals that the gate lets through", {"docs": 200, "fip": 0.3, "mpp": 0.3, "chance_floor": 0.25}),
         ("the same, more docs", {"docs": 1000, "fip": 0.3, "mpp": 0.3, "chance_floor": 0.25}),
@@ -504,6 +507,7 @@ WORLDS: tuple[tuple[str, float, dict[str, Any]], ...] = (
 
 
 def adj_settings() -> list[Setting]:
+    """What the cells do, docs, options and clusters; saturation."""
     out = []
 
     def add(docs: int, name: str, truth: float | None, target: Target | None, draws: int = DRAWS, **args: Any) -> None:
@@ -515,12 +519,13 @@ def adj_settings() -> list[Setting]:
     good = Target(HOLDS, 0.93, 0.97)
     for docs, (name, truth, args) in itertools.product((300, 1000), WORLDS):
         add(docs, name, truth, good, **args)
-        add(docs, name, truth, good, options=5, n=2, **args)
+        if docs == 300:
+            add(docs, name, truth, good, options=5, n=2, **args)
     name, truth, args = WORLDS[1]
     for docs in (300, 1000):
         add(docs, name, truth, good, size=5, **args)
         add(docs, name, truth, good, options=2, n=2, **args)
-        add(docs, name, truth, good, graded=True, n=2, **args)
+    add(300, name, truth, good, graded=True, n=2, **args)
     add(300, name, truth, good, draws=1000, **args)
     add(300, name, truth, good, draws=1000, options=5, n=2, **args)
     for docs in (300, 1000):
@@ -593,6 +598,7 @@ MODELS = {
 
 
 def gate_settings() -> list[Setting]:
+    """Golds and models that do not look, with floors from the same golds or a documented one."""
     out = []
 
     def add(name: str, prior: list[list[float]], model: str, docs: int, size: int) -> None:
@@ -631,6 +637,7 @@ def by_guessing(options: int, n: int) -> float:
 
 
 def guess_settings() -> list[Setting]:
+    """Options and grids."""
     return [
         Setting(
             {"options, n": f"{options}, {n}", "1 − (1 − (1 − p)^(n²)) / p": f"{by_guessing(options, n):+.3f}"},
@@ -653,6 +660,7 @@ def whole_once(stream: Stream, *, make: Callable[[Stream], World], truth: float 
 
 
 def whole_settings() -> list[Setting]:
+    """The gate, then RCI_adj."""
     part = 0.1
     out = []
     for name, prior in (GOLDS[2], GOLDS[5], GOLDS[6]):
@@ -694,13 +702,14 @@ def forms_once(stream: Stream, **args: Any) -> Numbers:
 
 
 def table_settings() -> list[Setting]:
+    """What the cells do, options (0: graded scores) and grids."""
     out = []
     for (name, args), (options, n) in itertools.product(BEHAVIOURS, [*itertools.product((4, 5, 2), (3, 2)), (0, 3), (0, 2)]):
         truth = 1 - args.get("cell", 0) / 0.8
         of = {"graded": True} if not options else {"options": options}
         shown = {"what the cells do": name, "options, n": f"{options or 'graded'}, {n}", "truth": f"{truth:+.2f}"}
         saturates = options == 2 and n == 3 and args.get("rest", "guess") == "guess"
-        target = None if saturates else Target("RCI_adj", truth - 0.06, truth + 0.06)
+        target = None if saturates else Target("RCI_adj", truth - 0.1, truth + 0.1)
         out.append(Setting(shown, functools.partial(forms_once, n=n, **args, **of), target, 0))
     return out
 
@@ -712,11 +721,12 @@ def strata_once(stream: Stream, *, typed: bool, blind: bool = False, docs: int =
 
 
 def strata_settings() -> list[Setting]:
-    guess = {"types": 8, "options": 4, "n": 3}
+    """Donors of the same type or not; with a blind run or not."""
+    guess = {"types": 4, "options": 6, "n": 3}
     text = {"options": 12, "n": 3, "rest": "blind"}
     both = {"options": 12, "n": 2, "rest": "blind, else guess"}
     rows: list[tuple[str, str, dict[str, Any], Target | None]] = [
-        ("8 types of question with 4 answers each; cells guess", "all docs", {"typed": False, **guess}, Target("RCI_adj", 0.0, 0.2)),
+        ("4 types of question with 6 answers each; cells guess", "all docs", {"typed": False, **guess}, Target("RCI_adj", 0.0, 0.2)),
         ("", "the same type", {"typed": True, **guess}, Target("RCI_adj", 0.9, 1.1)),
         ("cells repeat a blind answer that is right in 40 %; 12 options", "the same type", {"typed": True, **text}, Target("RCI_adj", 0.45, 0.65)),
         ("", "and a blind run", {"typed": True, "blind": True, **text}, Target("RCI_adj", 0.97, 1.03)),
@@ -739,6 +749,7 @@ def spatial_once(stream: Stream, *, docs: int, size: int, favour: float = 0.0) -
 
 
 def spatial_settings() -> list[Setting]:
+    """An even spread, then one that favours the middle."""
     return [
         Setting(
             {"spread": "even" if not favour else f"the middle also right in {favour:.0%}", "docs": docs, "clusters of": size},

@@ -56,7 +56,7 @@ class _Task:
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
 
     def analysis(self) -> Analysis:
-        fip = self.draws.estimate("fip", self.fip)
+        fip = self._estimate("fip", self.fip, None)
         chance = self._chance()
         ceiling = self._ceiling()
         scale = self.settings.scale or ceiling
@@ -94,6 +94,11 @@ class _Task:
             tuple(self.warnings),
         )
 
+    def _estimate(self, name: str, value: float | None, n: int | None) -> Estimate:
+        """M of one set with its interval; nothing where M itself gave nothing (a doc could not be scored)."""
+        found = self.draws.estimate(name, value, n)
+        return found if value is not None else dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0)
+
     # --- the aggregation --------------------------------------------------------------------------
 
     def _form(self) -> tuple[Form | None, list[str]]:
@@ -122,7 +127,7 @@ class _Task:
                 out.append(
                     (
                         self._picked(self.table.full, half),
-                        self.native.aggregate([item for item, keep in zip(self.table.full.items, half, strict=True) if keep]),
+                        self.native.aggregate([item for item, keep in zip(self.table.full.items, half, strict=True) if keep and item is not None]),
                     )
                 )
         return [(picked, value) for picked, value in out if value is not None]
@@ -164,8 +169,7 @@ class _Task:
         asked = self.table.asked
         every = {name: self.draws.estimate(name) for name in FLOORS}
         floors = {name: estimate for name, estimate in every.items() if estimate.value is not None}
-        full_marks = self.settings.scale or self._ceiling() or 1.0
-        rule = published(asked, full_marks) if asked and self.form is not None and self.form.linear else None
+        rule = self._rule()
         if isinstance(given, str):
             return self._majority(floors, rule)
         if given is not None:
@@ -180,12 +184,22 @@ class _Task:
             return Chance(None, None, None, floors, rule, self.constants, why)
         return Chance(floor.value, floor.se, name, floors, rule, self.constants)
 
+    def _rule(self) -> float | None:
+        """The published rule on the metric's own scale; None where the metric is no mean."""
+        asked = self.table.asked
+        if not asked or self.form is None or not self.form.linear:
+            return None
+        factor = {"percent": 100.0, "sum": float(len(asked))}.get(self.form.name, 1.0)  # from the mean of scalars to the metric
+        full = self.settings.scale or self._ceiling()
+        rule = published(asked, full / factor if full else 1.0)
+        return None if rule is None else factor * rule
+
     def _majority(self, floors: Mapping[str, Estimate], rule: float | None) -> Chance:
         """The share of the most frequent gold, read off the golds; at least 1/2 for yes/no."""
         golds = [doc.gold for doc in self.table.asked if doc.gold is not None]
         if not golds:
             return Chance(None, None, None, floors, rule, self.constants, "no doc has a gold answer")
-        scale = self.settings.scale or 1.0
+        scale = self.settings.scale or self._ceiling() or 1.0
         typical = max(sorted(set(golds)), key=golds.count)
         rows = np.column_stack([[gold == typical for gold in golds], np.ones(len(golds))]).astype(float)
         clusters = self.table.clusters if len(golds) == len(self.table) else None
@@ -242,7 +256,7 @@ class _Task:
             n,
             int((~used).sum()),
             full,
-            self.draws.estimate(f"best{n}", best, count),
+            self._estimate(f"best{n}", best, count),
             value,
             gap,
             adj,

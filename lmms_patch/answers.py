@@ -6,6 +6,7 @@ like. Nothing in lmms-eval says so; it is read off the golds and the prompts, by
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -156,14 +157,16 @@ def _binary(gold: str) -> tuple[str, ...]:
     other = next(iter(pair - {word}))
     shape = gold.strip().rstrip(".")
     style = str.upper if shape.isupper() else str.capitalize if shape[0].isupper() else str.lower
-    return tuple(style(w) for w in (("yes", "no") if "yes" in pair else ("true", "false"))) if other else ()
+    end = gold.strip()[len(shape) :]
+    return tuple(style(w) + end for w in (("yes", "no") if "yes" in pair else ("true", "false"))) if other else ()
 
 
 def _number(text: str) -> float | None:
     try:
-        return float(text.replace(",", "").strip("%$ "))
+        value = float(text.replace(",", "").strip("%$ "))
     except ValueError:
         return None
+    return value if math.isfinite(value) else None
 
 
 def options_in(prompt: str) -> tuple[str, ...]:
@@ -176,17 +179,24 @@ def options_in(prompt: str) -> tuple[str, ...]:
     >>> options_in("Choose: (A) red, (B) green")
     ('red', 'green')
     """
-    runs: list[list[re.Match[str]]] = [[]]
-    for mark in _MARK.finditer(prompt):
-        if mark[1] == "A":
-            runs.append([mark])
-        elif runs[-1] and ord(mark[1]) == ord(runs[-1][-1][1]) + 1:
-            runs[-1].append(mark)
-    run = max(reversed(runs), key=len)
+    marks = list(_MARK.finditer(prompt))
+    at_lines = [mark for mark in marks if not prompt[: mark.start()].rpartition("\n")[2].strip()]
+    run = _longest_run(at_lines)
+    run = run if len(run) > 1 else _longest_run(marks)
     if len(run) < 2:
         return ()
     ends = [mark.start() for mark in run[1:]] + [len(prompt)]
     return tuple(_one_line(prompt[mark.end() : end]) for mark, end in zip(run, ends, strict=True))
+
+
+def _longest_run(marks: Sequence[re.Match[str]]) -> list[re.Match[str]]:
+    runs: list[list[re.Match[str]]] = [[]]
+    for mark in marks:
+        if mark[1] == "A":
+            runs.append([mark])
+        elif runs[-1] and ord(mark[1]) == ord(runs[-1][-1][1]) + 1:
+            runs[-1].append(mark)
+    return max(reversed(runs), key=len)
 
 
 def _one_line(text: str) -> str:

@@ -33,7 +33,6 @@ class Settings:
         chance: a documented floor, ``majority``, or None: asked of the scorer.
         seconds: time budget where the native aggregation is called for each draw.
         form: the aggregation's declared form, by a profile.
-        uncertain: why the statistics may not call the scorer or the aggregation; empty where they may.
     """
 
     draws: int = DRAWS

@@ -65,8 +65,12 @@ class Table:
 
     @cached_property
     def clusters(self) -> Ints | None:
-        """Cluster numbers of the docs; None where docs are independent."""
-        return None if self.cluster is None else cluster_numbers(self.field(self.cluster))
+        """Cluster numbers of the docs; None where docs are independent. A doc without a label is a cluster of its own."""
+        if self.cluster is None:
+            return None
+        labels = [record.get("fields", {}).get(self.cluster) for record in self.records]
+        known = any(label is not None for label in labels)
+        return cluster_numbers([f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]) if known else None
 
     @cached_property
     def categories(self) -> list[Hashable] | None:

@@ -114,7 +114,7 @@ def test_the_floor_that_decides_is_the_largest():
 
 
 def test_luck_of_a_plain_task():
-    """kappa_FIP = (0.7 - 1/4) / (3/4) = 0.6, kappa_MPP = (0.85 - 1/2) / (1/2) = 0.7; nine letters of ten are not guessed: 1 - (3/4)^4."""
+    """kappa_FIP = (0.7 - 1/4) / (3/4) = 0.6, kappa_MPP = (0.85 - 1/2) / (1/2) = 0.7; four guesses: 1 - (3/4)^4."""
     grid = numbers(standard()).grids[2]
     luck = grid.adj
     assert (luck.fip0, luck.mpp0, luck.kappa_full, luck.kappa_best) == pytest.approx((0.25, 0.5, 0.6, 0.7))
@@ -191,7 +191,10 @@ def test_excluded_docs_count_for_the_metric_but_not_for_the_index():
     assert (grid.fip, grid.mpp.value) == pytest.approx((140 / 180, 150 / 180))
     assert grid.index.value == pytest.approx(1 - 150 / 140)
     assert (grid.index.n, grid.mpp.n, found.fip.n) == (180, 180, 200)
-    assert grid.index.se == pytest.approx(resampled(pairs_of(records), rci)[0], rel=0.15)
+    for estimate, statistic in ((grid.index, rci), (grid.gap, gap)):
+        se, low, high = resampled(pairs_of(records), statistic)
+        assert estimate.se == pytest.approx(se, rel=0.15)
+        assert (estimate.low, estimate.high) == pytest.approx((low, high), abs=0.3 * se)
     assert grid.shares.docs == 180
     assert sum(one.docs for one in grid.adj.classes) == 180
 
@@ -235,7 +238,6 @@ def test_a_doc_that_could_not_be_scored_leaves_no_index():
     assert grid.reason == "some docs could not be scored"
 
 
-@pytest.mark.xfail(strict=True, reason="where M gave no number, FIP and MPP are computed over the docs that were scored, against the native null")
 def test_a_doc_that_could_not_be_scored_leaves_no_metric():
     records, native = broken()
     found = numbers(records, native)
@@ -244,7 +246,6 @@ def test_a_doc_that_could_not_be_scored_leaves_no_metric():
     assert found.grids[2].mpp.value is None
 
 
-@pytest.mark.xfail(strict=True, reason="_random_checks hands M the None of docs that were not scored; the harness logs each as a failed aggregation")
 def test_m_is_only_called_with_items():
     records, native = broken()
     numbers(records, native)
@@ -315,7 +316,7 @@ def test_a_metric_that_should_be_low():
     grid = found.grids[2]
     assert (grid.index.value, grid.adj, grid.shares, found.gate.valid) == (None, None, None, None)
     assert "better when lower" in grid.reason
-    assert grid.mpp.value == pytest.approx(0.0)
+    assert (grid.mpp.value, grid.mpp.low, grid.mpp.high) == (0.0, 0.0, 0.0)
 
 
 def test_golds_that_do_not_get_full_marks_are_counted():
@@ -370,7 +371,6 @@ def test_no_majority_without_golds():
     assert "no doc has a gold" in numbers(standard(answer=None, baselines=[]), chance="majority").chance.reason
 
 
-@pytest.mark.xfail(strict=True, reason="'majority' takes a scale of 1 where none is given, though the golds were scored and tell the scale")
 def test_the_share_of_the_most_frequent_gold_is_on_the_scale_of_the_metric():
     """A metric in percent whose golds get 100."""
     records = standard()
@@ -379,7 +379,6 @@ def test_the_share_of_the_most_frequent_gold_is_on_the_scale_of_the_metric():
     assert found.chance.value == pytest.approx(25)
 
 
-@pytest.mark.xfail(strict=True, reason="published() adds scalars of items (0 to 1) to terms on the metric's scale (0 to 100)")
 def test_the_papers_rule_is_on_the_scale_of_the_metric():
     """Open golds, 120 of 200 "cat": the majority answer gets 60 percent."""
     records = []
@@ -544,7 +543,7 @@ def test_f1_against_pope_and_plain_loops():
 # --- MME: pairs of questions ----------------------------------------------------------------------------------------
 
 
-def mme_records(pairs=60):
+def mme_records(pairs=60, too_small=()):
     """30 pairs each of OCR and count, a yes and a no question; what is right of ten pairs, first and second question:
 
     full image both in 20 of 30, else the first; best cell both in 27 of 30, else the first. Two donor pairs: the first is right in
@@ -563,6 +562,7 @@ def mme_records(pairs=60):
         own = [(one, roles, score, items(score)) for one, roles, score in guesses(gold, ["yes", "no"], stratum="yes")]
         lent = [((doc - 4 * (p + 1)) % (2 * pairs), p, float(not second), {2: float(not second or p == 0)}) for p in range(2)]
         about = {"answer": ("yesno", 2, gold), "baselines": own, "lent": lent, "cluster": f"{category} / {pair}", "category": category}
+        about["excluded"] = (2,) if k in too_small else ()
         out.append(record(doc, full, {2: [0.0, cell, 0.0, 0.0]}, items=items, **about))
     return out
 
@@ -610,18 +610,28 @@ def test_the_interval_of_mme_takes_pairs():
     assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.35 * found.se)
 
 
-def test_half_a_pair_is_left_out_as_a_pair():
-    """One question of ten pairs is too small for the grid: the sums leave out the pair (lmms-eval would stop)."""
+def test_pairs_that_the_grid_does_not_use():
+    """Five pairs of each category, wrong in one question on the full image and right with the best cell, are left out: FIP over the
+    others (20 * 200 + 5 * 50) / 25 = 170, MPP (22 * 200 + 3 * 50) / 25 = 182 per category; FIP of all docs is 300 as before.
+    """
+    records = mme_records(too_small=range(20, 25))
+    found = numbers(records, FakeNative(records, mme.mme_aggregate_results), form="mme")
+    grid = found.grids[2]
+    assert (found.fip.value, grid.fip, grid.mpp.value, grid.excluded) == (pytest.approx(300), pytest.approx(340), pytest.approx(364), 20)
+    assert grid.index.value == pytest.approx(1 - 364 / 340)
+    assert grid.adj.classes[0].fip == pytest.approx(340)
+    assert grid.adj.estimate.clusters == 50
+
+
+def test_half_a_pair_leaves_no_index():
+    """One question of ten pairs is too small for the grid: lmms-eval's aggregation stops, and the reason is kept."""
     records = mme_records()
     for doc in range(0, 40, 4):
         records[doc]["excluded"]["2"] = "too small"
         del records[doc]["best"]["2"]
-    found = numbers(
-        records, FakeNative(records, mme.mme_aggregate_results, form="mme", why="mme cannot be aggregated without the 10 docs that are left out")
-    )
-    grid = found.grids[2]
-    assert (grid.excluded, grid.index.value) == (10, None)
-    assert "left out" in grid.reason
+    why = "mme cannot be aggregated without the 10 docs that are left out"
+    grid = numbers(records, FakeNative(records, mme.mme_aggregate_results, form="mme", why=why)).grids[2]
+    assert (grid.excluded, grid.index.value, grid.gap.value, grid.reason) == (10, None, None, why)
 
 
 # --- clusters and categories ------------------------------------------------------------------------------------------
@@ -713,6 +723,26 @@ def test_donors_that_the_grid_does_not_use_are_no_donors():
     pairs = [(d, to, p) for d in range(200) for p in range(4) for to in [(d - 1 - p) % 200] if d % 20 and to % 20]
     assert grid.adj.fip0 == pytest.approx(sum(p == 0 for *_, p in pairs) / len(pairs))
     assert grid.adj.mpp0 == pytest.approx(sum(p < 2 for *_, p in pairs) / len(pairs))
+
+
+def test_a_pair_of_which_one_side_was_not_scored_counts_for_neither():
+    """The scorer took no cell of the donors of number 1: FIP0 and MPP0 are those of the other three, 1/3 each."""
+    records = standard()
+    for one in records:
+        one["lent"]["best"]["2"] = [None if p == 1 else score for p, score in zip(one["lent"]["p"], one["lent"]["best"]["2"], strict=True)]
+    luck = numbers(records).grids[2].adj
+    assert (luck.fip0, luck.mpp0) == pytest.approx((1 / 3, 1 / 3))
+    for one in records:  # and none of the full answers of number 0, the only right ones
+        one["lent"]["full"] = [None if p == 0 else score for p, score in zip(one["lent"]["p"], one["lent"]["full"], strict=True)]
+    luck = numbers(records).grids[2].adj
+    assert luck.fip0 == pytest.approx(0)
+
+
+def test_luck_takes_the_clusters_of_the_docs_that_are_used():
+    """Two of four docs of the first 25 images are too small: 150 docs of 50 images."""
+    records = standard(cluster=lambda i: i // 4, excluded=lambda i: (2,) if i < 100 and i % 4 < 2 else ())
+    found = numbers(records).grids[2]
+    assert (found.adj.estimate.clusters, found.adj.estimate.n, found.index.clusters, found.index.n) == (50, 150, 50, 150)
 
 
 def test_without_loans_or_golds_there_is_no_luck():

@@ -129,7 +129,8 @@ def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
         form: the form.
         checks: sets of items, each with M's own number; None (M gave none) fits nothing.
     """
-    return bool(checks) and all(native is not None and same(value_of(form, picked), native) for picked, native in checks)
+    decimals = max((_decimals(native) for _, native in checks if native is not None), default=0)
+    return bool(checks) and all(native is not None and same(value_of(form, picked), native, decimals) for picked, native in checks)
 
 
 def value_of(form: Form, picked: Picked) -> float:
@@ -137,9 +138,13 @@ def value_of(form: Form, picked: Picked) -> float:
     return float(form.value(form.rows(picked).sum(axis=0)))
 
 
-def same(value: float, native: float) -> bool:
+def _decimals(native: float) -> int:
+    return len(repr(float(native)).partition(".")[2])
+
+
+def same(value: float, native: float, decimals: int | None = None) -> bool:
     """Equal but for float error, or but for the decimals to which M rounds (at least 2)."""
-    decimals = len(repr(float(native)).partition(".")[2])
+    decimals = _decimals(native) if decimals is None else decimals
     rounded = 2 <= decimals <= 6 and math.isfinite(value) and abs(value - native) <= 0.51 * 10.0**-decimals
     return math.isclose(value, native, rel_tol=1e-9, abs_tol=1e-9) or rounded
 

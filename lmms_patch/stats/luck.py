@@ -208,15 +208,17 @@ class _Numbers:
 
     def of_used(self, used: NDArray[np.bool_]) -> Iterator[Array]:
         """κ_FIP, κ_MPP and FIP − FIP⁰ over the used classes, docs as weights; shape (b,) each."""
-        share = self.docs[:, used] / self.docs[:, used].sum(axis=1, keepdims=True)
+        known = np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used  # a class of which a draw has no pair leaves that draw
+        docs = np.where(known, self.docs, 0)
+        share = docs / docs.sum(axis=1, keepdims=True)
         for x, null in ((self.fip, self.fip0), (self.mpp, self.mpp0)):
-            yield (share * (x - null)[:, used] / (self.ceiling - null)[:, used]).sum(axis=1)
-        yield (share * (self.fip - self.fip0)[:, used]).sum(axis=1)
+            yield np.where(known, share * (x - null) / (self.ceiling - null), 0).sum(axis=1)
+        yield np.where(known, share * (self.fip - self.fip0), 0).sum(axis=1)
 
 
 def _judge(scores: Scores, point: _Numbers, drawn: _Numbers, n: int, groups: int, scale: float, level: float, without: int) -> Luck:
     """Apply the null rules, class by class and then over all."""
-    se = np.nanstd(drawn.mpp - drawn.mpp0, axis=0, ddof=1) if len(drawn.fip) else np.full(len(scores.labels), math.nan)
+    se = np.array([np.std(known, ddof=1) if len(known := gap[np.isfinite(gap)]) > 1 else math.nan for gap in (drawn.mpp - drawn.mpp0).T])
     states = [_state(point, c, float(se[c]), scale) for c in range(len(scores.labels))]
     used = np.array([state == "used" for state in states])
     docs = point.docs[0]
@@ -234,7 +236,7 @@ def _judge(scores: Scores, point: _Numbers, drawn: _Numbers, n: int, groups: int
     def null(reason: str, full: float | None = None, best: float | None = None) -> Luck:
         return result(Estimate(None, None, None, None, n, groups, 0, level, reason), full, best)
 
-    if 2 * docs[used].sum() <= docs.sum():
+    if not docs[used].sum() or 2 * docs[used].sum() < docs.sum():
         lost = max(("saturated", "no variety", "no donors"), key=lambda s: sum(docs[c] for c, state in enumerate(states) if state == s))
         return null(f"{_WHY[lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs")
     with np.errstate(divide="ignore", invalid="ignore"):

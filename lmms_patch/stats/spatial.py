@@ -66,7 +66,7 @@ def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permuta
     even = total / array.shape[1]
     tolerance = 1e-9 * total
     spread = ((sums - even) ** 2).sum()
-    more = (((drawn - even) ** 2).sum(axis=1) >= spread - tolerance * tolerance).sum()
+    more = (((drawn - even) ** 2).sum(axis=1) >= spread - 1e-12 * total * total).sum()
     further = (np.abs(drawn - even) >= np.abs(sums - even) - tolerance).sum(axis=0)
     share = sums / total
     p = (np.append(further, more) + 1) / (permutations + 1)  # the data are one permutation too (Phipson & Smyth 2010)

@@ -113,7 +113,9 @@ class Outcome:
         return {doc: [donor for _, donor in sorted(found)] for doc, found in out.items()}
 
 
-def run_told(standin: StandIn | None, task: str, rows: Sequence[dict[str, Any]], says: Says, folder: Path, manager: TaskManager | None = None) -> Outcome:
+def run_told(
+    standin: StandIn | None, task: str, rows: Sequence[dict[str, Any]], says: Says, folder: Path, manager: TaskManager | None = None
+) -> Outcome:
     """Run a wrapped task; ``standin`` None: the task reads its data itself."""
     with pytest.MonkeyPatch.context() as patch:
         if standin is not None:

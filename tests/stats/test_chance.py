@@ -89,6 +89,11 @@ def test_skewed_golds(golds, constant, rule):
     assert published(docs, 1.0) == pytest.approx(rule)
 
 
+def test_the_rule_for_yes_and_no_is_at_least_one_half():
+    """Three spellings: the most frequent gold has a share of 1/3."""
+    assert published([binary(gold) for gold in ("yes", "no", "No")], 1.0) == pytest.approx(1 / 2)
+
+
 def test_a_scorer_that_takes_no_answer_gives_a_floor_of_0_and_the_rule_stays():
     """RCI paper, Table 3, knows nothing of the scorer: max(0.5, majority); ours asks it."""
     docs = [binary(gold, score=lambda answer, gold: 0.0) for gold in ("yes", "no", "no")]
@@ -201,6 +206,8 @@ def test_several_answers_of_one_role_count_once():
     assert [one.answer for one in pick(doc, "stratum", best)] == ["B"]
     assert [one.answer for one in pick(doc, "other", best)] == ["C"]
     assert [one.answer for one in pick(doc, "uniform", best)] == list("ABCD")
+    both = Asked("open", 0, "x", tuple(Uninformed(answer, frozenset({"other"}), 0.0, None) for answer in ("y", "z")))
+    assert [one.answer for one in pick(both, "other", best)] == ["y"]
 
 
 # --- the largest -----------------------------------------------------------------------------------------

@@ -271,7 +271,6 @@ def test_the_scale_of_the_metric_changes_nothing(scores, scale):
         assert (two.p, two.p_cells.tolist()) == (one.p, one.p_cells.tolist())
 
 
-@pytest.mark.xfail(strict=True, reason="cell_shares: the tolerance for ties of the spread is below the float error of the spread")
 @pytest.mark.parametrize("rows", [[[0.003] + [0] * 8], [[0.3] + [0] * 8] * 7, [[0.003, 0, 0, 0]] * 7, [[0, 0.3, 0.6, 0.6, 0.6, 0, 0, 0, 0]]])
 def test_turns_of_one_image_are_all_as_uneven(rows):
     """One cluster: every turn has the same spread, so p is 1 whatever the scores."""
