@@ -113,6 +113,8 @@ class _Task:
         if not self.native.no_calls:
             known += self._random_checks()
         found, warning = forms.recognise(known, self.settings.form)
+        if found is None and all(doc.format == "caption" for doc in self.table.asked) and forms.fits_nearly(forms.MEAN, known):
+            return forms.MEAN, ["intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"]
         return found, [warning] if warning else []
 
     def _random_checks(self) -> list[tuple[Picked, float | None]]:
@@ -146,6 +148,8 @@ class _Task:
         sets |= {name: found for name in FLOORS if (found := self._floor(name))}
         for n, used in self.used.items():
             sets[f"full{n}"], sets[f"best{n}"] = [_masked(self.table.full, used)], [_masked(self.best[n], used)]
+            if not used.all():  # then the gate is asked of these docs too
+                sets |= {f"{name}{n}": [_masked(chosen, used) for chosen in sets[name]] for name in FLOORS if name in sets}
         return sets
 
     def _floor(self, name: str) -> list[Chosen]:
@@ -187,7 +191,7 @@ class _Task:
     def _rule(self) -> float | None:
         """The published rule on the metric's own scale; None where the metric is no mean."""
         asked = self.table.asked
-        if not asked or self.form is None or not self.form.linear:
+        if not asked or self.form is None or not self.form.plain:
             return None
         factor = {"percent": 100.0, "sum": float(len(asked))}.get(self.form.name, 1.0)  # from the mean of scalars to the metric
         full = self.settings.scale or self._ceiling()
@@ -222,7 +226,7 @@ class _Task:
 
     def _gold_below(self) -> int:
         golds = self.table.ceiling
-        if golds is None or not len(golds.scores):
+        if golds is None or not len(golds.scores) or all(doc.format == "caption" for doc in self.table.asked):
             return 0
         below = int((golds.scores < golds.scores.max() - 1e-9).sum())
         if below:
@@ -234,6 +238,7 @@ class _Task:
     def _grid(self, n: int, judged: gate.Gate, scale: float) -> Grid:
         full, best, why = self.cells[n]
         used = self.used[n]
+        judged = self._gate_of(n, judged)
         point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher)
         reason = point.reason or (judged.reason if judged.valid is False else "")
         warnings = [fragmentation(n)] if fragmentation(n) else []
@@ -269,9 +274,26 @@ class _Task:
             reason,
         )
 
+    def _gate_of(self, n: int, judged: gate.Gate) -> gate.Gate:
+        """The gate of the docs that grid n uses, where it leaves some out: those may be the easy ones."""
+        used = self.used[n]
+        if judged.valid is not True or used.all() or not used.any():
+            return judged
+        fip = self.draws.estimate(f"full{n}", self.cells[n][0], int(used.sum()))
+        value, se = judged.chance, judged.se_chance
+        if self.settings.chance is None:
+            asked = [doc for doc, keep in zip(self.table.asked, used, strict=True) if keep]
+            floors = {name: self.draws.estimate(f"{name}{n}") for name in FLOORS}
+            _, floor = decide(floors, floors_for(asked))
+            value, se = (floor.value, floor.se) if floor is not None else (None, None)
+        found = gate.gate(fip.value, value, se_fip=fip.se, se_chance=se, delta=judged.delta)
+        return (
+            found if found.valid is True else dataclasses.replace(found, reason=f"of the {int(used.sum())} docs that grid {n} uses: {found.reason}")
+        )
+
     def _luck(self, n: int, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
         form = self.form
-        if form is None or not (form.linear or form.whole):
+        if form is None or not form.of_scores:
             return None
         form = forms.MEAN if form.name == "sum" else form
         if form.name == "mean" and self.form is forms.SUM:

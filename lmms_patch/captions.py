@@ -42,6 +42,10 @@ def tokenize(text: str) -> list[str]:
     return words
 
 
+_KEPT = 50_000
+"""Captions whose vectors are kept: references are met again and again."""
+
+
 @dataclass(frozen=True)
 class _Vector:
     """A caption in tf-idf weights.
@@ -87,6 +91,7 @@ class CiderD:
         if not references:
             raise ValueError("CIDEr-D needs the references of at least one image; got none")
         self.images = len(references)
+        self._vectors: dict[str, _Vector] = {}
         counts: Counter[NGram] = Counter()
         for captions in references:
             counts.update({ngram for caption in captions for ngram in _ngrams(caption)})
@@ -114,6 +119,13 @@ class CiderD:
         return SCALE * total / (MAX_N * len(references))
 
     def _vector(self, caption: str) -> _Vector:
+        if caption not in self._vectors:
+            if len(self._vectors) >= _KEPT:
+                self._vectors.clear()
+            self._vectors[caption] = self._weigh(caption)
+        return self._vectors[caption]
+
+    def _weigh(self, caption: str) -> _Vector:
         weights: tuple[dict[NGram, float], ...] = tuple({} for _ in range(MAX_N))
         bigrams = 0
         for ngram, count in _ngrams(caption).items():

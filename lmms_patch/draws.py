@@ -19,6 +19,9 @@ from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import DRAWS, LEVEL, TOO_FEW_CLUSTERS, Array, Estimate, bootstrap_by_calls, resampled_sums, summarise, totals
 from lmms_patch.tables import Chosen, Table
 
+_GUESSES = 3
+"""Draws of a random guess that are averaged where M must be called for each."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -113,14 +116,14 @@ class Draws:
     def _by_calls(self) -> None:
         native, names = self.native, list(self.sets)
         for name in names:
-            self.point[name] = _mean_of([native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:5]])
+            self.point[name] = _mean_of([native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:_GUESSES]])
         self.reason = native.no_calls
         if self.reason or self.groups < TOO_FEW_CLUSTERS:
             self.drawn = {name: np.empty(0) for name in names}
             return
 
         def values(docs: NDArray[np.intp]) -> list[float]:
-            return [_mean_of([native.aggregate(_known([chosen.items[i] for i in docs])) for chosen in self.sets[name][:1]]) for name in names]
+            return [_mean_of([native.aggregate(_known([chosen.items[i] for i in docs])) for chosen in self.sets[name][:_GUESSES]]) for name in names]
 
         s = self.settings
         drawn = bootstrap_by_calls(values, self.n, self.table.clusters, draws=s.draws, seconds=s.seconds, seed=s.seed)

@@ -85,7 +85,7 @@ def plan(
     Args:
         docs: all docs that are evaluated, on all ranks.
         declared: the profile's answer format.
-        clusters_whole: donors are whole clusters, matched by position (MME's pairs).
+        clusters_whole: donors are whole clusters (MME's pairs).
         lend: whether donors are needed.
         donors: P.
         seed: of the donors.

@@ -53,10 +53,10 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     for member in members:
         found = member.analysis
         form = forms.FORMS.get(found.form or "") if found else None
-        if found is None or form is None or not form.linear or found.chance.value is None:
+        if found is None or form is None or not form.plain or found.chance.value is None:
             why = (
                 f"{member.run.name}: its aggregation is no mean of its docs"
-                if found is None or form is None or not form.linear
+                if found is None or form is None or not form.plain
                 else f"{member.run.name}: its chance is unknown"
             )
             nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)

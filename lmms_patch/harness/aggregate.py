@@ -9,21 +9,15 @@ called once, for both the host and us.
 
 from __future__ import annotations
 
-import contextlib
-import copy
-import inspect
-import io
 import math
-import os
-import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from loguru import logger
 
 from lmms_patch.harness import compat
+from lmms_patch.harness.calls import Aggregation, aside, call_native, copied, one_line, with_signature_of
 from lmms_patch.harness.judge import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.statistics import Details, Native, details
@@ -31,8 +25,6 @@ from lmms_patch.planning import Plan
 from lmms_patch.scoring import scalar
 from lmms_patch.spec import KINDS, WrapSpec
 from lmms_patch.stats.forms import is_whole
-
-Aggregation = Callable[[list[Any]], Any]
 
 
 class PatchItem(dict):  # type: ignore[type-arg]
@@ -63,6 +55,8 @@ class _Run:
     items: list[PatchItem] = field(default_factory=list)
     native: dict[str, Any] = field(default_factory=dict)
     cells: dict[tuple[str, int], tuple[float | None, float | None]] = field(default_factory=dict)
+    over_cells: dict[tuple[str, int], float | None] = field(default_factory=dict)
+    reasons: dict[tuple[str, int], str] = field(default_factory=dict)
     details: Details = field(default_factory=Details)
 
 
@@ -166,7 +160,9 @@ class Aggregations:
         full, best = self._full_and_cells(self.primary, n)
         reason = self._why_none(self.primary, n)
         excluded = sum(str(n) in item["excluded"] for item in self._run.items)
-        if not reason and excluded and full is None:
+        if not reason and full is None and self._native_value(self.primary) is None:
+            reason = f"the aggregation of {self.primary} failed, or gave no number"
+        elif not reason and excluded and full is None:
             reason = f"{self.primary} cannot be aggregated without the {excluded} docs that are left out"
         return full, best, reason
 
@@ -194,10 +190,10 @@ class Aggregations:
     def _native_function(self, metric: str) -> Aggregation:
         function = self.native[metric]
         if self._unscored():
-            return _with_signature_of(function, lambda items: None)
+            return with_signature_of(function, lambda items: None)
         if compat.has_stderr(function):
             return function
-        return _with_signature_of(function, lambda items: self._for_host(metric, items))
+        return with_signature_of(function, lambda items: self._for_host(metric, items))
 
     def _unscored(self) -> bool:
         """Whether the first view of some doc could not be scored: the native metric would be that of the other docs."""
@@ -225,7 +221,7 @@ class Aggregations:
         if not items:
             return None
         try:
-            return call_native(self.native[metric], _copied(items), self._args())
+            return call_native(self.native[metric], copied(items), self._args())
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the aggregation of {metric} failed: {one_line(error)}")
             return None
@@ -235,8 +231,8 @@ class Aggregations:
         if not items:
             return None
         try:
-            with aside(self._args()) as args:
-                return scalar(call_native(self.native[metric], _copied(items), args))
+            with aside(self._args(), self.native[metric]) as args:
+                return scalar(call_native(self.native[metric], copied(items), args))
         except Exception as error:
             logger.warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
             return None
@@ -253,8 +249,15 @@ class Aggregations:
                 run.cells[metric, n] = None, None
             else:
                 full = scalar(self._native_value(metric)) if everyone else self._aside(metric, [item.full[metric] for item in used])
-                run.cells[metric, n] = full, self._aside(metric, [item.chosen[name] for item in used])
+                run.cells[metric, n] = full, self._best(metric, n)
         return run.cells[metric, n]
+
+    def _best(self, metric: str, n: int) -> float | None:
+        """M over chosen cells, called once: some aggregations cost money."""
+        run, name = self._run, self.over_cells(metric, n)
+        if (metric, n) not in run.over_cells:
+            run.over_cells[metric, n] = self._aside(metric, [item.chosen[name] for item in self._used(metric, name)])
+        return run.over_cells[metric, n]
 
     def _used(self, metric: str, name: str) -> list[PatchItem]:
         """The docs that have a chosen cell; where the metric works on whole clusters, of clusters in which all have one."""
@@ -273,13 +276,15 @@ class Aggregations:
         if not any(name in item.chosen for item in items):
             excluded = sum(str(n) in item["excluded"] for item in items)
             return "no doc can be used at this grid" if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"
-        return self._why_not_by_item(metric, n)
+        if (metric, n) not in self._run.reasons:
+            self._run.reasons[metric, n] = self._why_not_by_item(metric, n)
+        return self._run.reasons[metric, n]
 
     def _why_not_by_item(self, metric: str, n: int) -> str:
         """Whether best cells were chosen by M on single items although M is not made up of single items (F1, CIDEr)."""
         items = [item for item in self._run.items if metric in item.full]
         full = [score for item in items if (score := item["views"][0]["scores"].get(metric)) is not None]
-        if metric != self.primary and len(full) < len(items) and (reason := self._why_not_by_item(self.primary, n)):
+        if metric != self.primary and len(full) < len(items) and (reason := self._why_none(self.primary, n)):
             return reason  # some of its docs went along with the primary metric's choice
         if not any(item.from_m == metric for item in items):
             return ""
@@ -287,7 +292,7 @@ class Aggregations:
         chosen = [item for item in items if name in item.chosen]
         best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
         tells_apart = len({*full, *(score for item in items for view in item["views"] if (score := view["scores"].get(metric)) is not None)}) > 1
-        over_cells = self._aside(metric, [item.chosen[name] for item in chosen])
+        over_cells = self._best(metric, n)
         if tells_apart and _is_mean(scalar(self._native_value(metric)), full) and _is_mean(over_cells, best):
             return ""
         return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
@@ -319,79 +324,3 @@ def _is_mean(whole: float | None, scores: list[float]) -> bool:
 
 
 _SET_SCORE = "set 'score' to the key of the item that holds its scalar (metadata: {lmms_patch: {score: KEY}} in the task file)"
-
-
-def one_line(error: BaseException) -> str:
-    """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
-    attempt = getattr(error, "last_attempt", None)
-    error = (attempt.exception() if attempt is not None else None) or error
-    return " ".join(f"{type(error).__name__}: {error}".split())
-
-
-def _with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation:
-    """``function`` as the host sees ``native``: with ``args`` if it takes them."""
-    if not takes_args(native):
-        return function
-
-    def aggregation_with_args(items: list[Any], args: Any) -> Any:
-        return function(items)
-
-    return aggregation_with_args  # type: ignore[return-value]
-
-
-def _copied(items: list[Any]) -> list[Any]:
-    """The items for one call: some aggregations work on them in place."""
-    try:
-        return copy.deepcopy(items)
-    except Exception:
-        return list(items)
-
-
-def takes_args(native: Aggregation) -> bool:
-    """Whether the host hands this aggregation its command-line arguments."""
-    return "args" in inspect.signature(native).parameters
-
-
-def call_native(native: Aggregation, items: list[Any], args: Any) -> Any:
-    """Call a native aggregation the way the host does."""
-    return native(items, args=args) if takes_args(native) else native(items)  # type: ignore[call-arg]
-
-
-_one_aside = threading.RLock()
-"""The working directory and the standard streams are the whole process's: one at a time."""
-
-
-@contextlib.contextmanager
-def aside(args: Any) -> Iterator[Any]:
-    """Run a native aggregation again without overwriting what it wrote the first time.
-
-    Submission files go to ``args.output_path``, or to the working directory: both are a temporary
-    folder here, and what is printed is swallowed.
-
-    Yields:
-        The arguments to hand to the aggregation.
-    """
-    with _one_aside, tempfile.TemporaryDirectory(prefix="lmms_patch_") as folder:
-        here = os.getcwd()
-        elsewhere = copy.copy(args)
-        if elsewhere is not None and hasattr(elsewhere, "output_path"):
-            elsewhere.output_path = folder
-        os.chdir(folder)
-        try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                yield elsewhere
-        finally:
-            os.chdir(here)
-
-
-def single_item(native: Aggregation, args: Callable[[], Any]) -> Callable[[Any], Any]:
-    """M on one item, aside: the last way to a scalar. None where M fails on it."""
-
-    def of(item: Any) -> Any:
-        try:
-            with aside(args()) as elsewhere:
-                return call_native(native, _copied([item]), elsewhere)
-        except Exception:
-            return None
-
-    return of

@@ -11,7 +11,7 @@ from typing import Any
 from lmms_eval.api.instance import Instance
 
 from lmms_patch.harness import compat
-from lmms_patch.harness.aggregate import one_line
+from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.scorer import Unanswered
 
 

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from lmms_patch.answers import Asked
 from lmms_patch.captions import CiderD, tokenize
 from lmms_patch.errors import OptionError
-from lmms_patch.harness.aggregate import one_line
+from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.scorer import Unanswered
 from lmms_patch.planning import Doc, Loan, Plan, plan, questions
 from lmms_patch.records import Baseline, Lent, ScoredView
@@ -32,8 +32,8 @@ _MANY = 5_000
 _KEPT = 200_000
 """Scores that are kept to be used again: the same answer comes from many donors."""
 
-Score = Callable[[Any, int, Sequence[Any], str], ScoredView]
-"""Scores answers on a row: (row, doc id, answers of one view, name of the random stream)."""
+Score = Callable[[Any, int, Sequence[Any], str], tuple[ScoredView, bool]]
+"""Scores answers on a row, (row, doc id, answers of one view, name of the random stream); and whether it drew a random number."""
 
 
 class References:
@@ -125,7 +125,7 @@ class References:
         with self._lock:
             out["baselines"] = tuple(self._baseline(doc_id, text, roles, len(answer.options)) for text, roles in made.baselines[doc_id].items())
             cells = {n: [i for i, view in enumerate(views) if view.n == n and view.cell is not None] for n in used}
-            out["lent"] = tuple(self._lent(loan, answers, cells) for loan in made.loans.get(doc_id, ()))
+            out["lent"] = tuple(self._lent(doc_id, loan, answers, cells) for loan in made.loans.get(doc_id, ()))
         return out
 
     def _baseline(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> Baseline:
@@ -138,11 +138,11 @@ class References:
             return [text]
         return [(0.0 if str(i) == text else -100.0, str(i) == text) for i in range(options)]
 
-    def _lent(self, loan: Loan, answers: Sequence[Sequence[Any]], cells: Mapping[int, Sequence[int]]) -> Lent:
+    def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], cells: Mapping[int, Sequence[int]]) -> Lent:
         def scalar(view: int) -> Scalar:
             if any(isinstance(answer, Unanswered) for answer in answers[view]):
                 return None
-            return self._on(loan.to, list(answers[view])).scores.get(self._primary)
+            return self._on(loan.to, list(answers[view]), f"{donor}/{view}").scores.get(self._primary)
 
         def best_of(places: Sequence[int]) -> Scalar:
             scores = [scalar(place) for place in places]
@@ -151,13 +151,17 @@ class References:
 
         return Lent(loan.to, loan.p, scalar(0), {n: best_of(places) for n, places in cells.items() if places})
 
-    def _on(self, doc_id: int, answers: list[Any]) -> ScoredView:
+    def _on(self, doc_id: int, answers: list[Any], who: str = "") -> ScoredView:
+        """Answers scored on a doc; kept to be used again, unless the scorer guesses: then each view guesses for itself."""
         key = doc_id, repr(answers)
-        if key not in self._scores:
-            self._scores[key] = self._score(self._row(doc_id), doc_id, answers, repr(answers))
+        if key in self._scores:
+            return self._scores[key]
+        scored, drew = self._score(self._row(doc_id), doc_id, answers, f"{who}/{key[1]}")
+        if not drew:
+            self._scores[key] = scored
             if len(self._scores) > _KEPT:
                 self._scores.popitem(last=False)
-        return self._scores[key]
+        return scored
 
     @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
     def _row(self, doc_id: int) -> Any:
@@ -189,7 +193,12 @@ class CaptionScore:
 
 
 def _tokenized(texts: Sequence[str]) -> list[str]:
-    return [" ".join(tokenize(text)) for text in texts]
+    return [_tokens(text) for text in texts]
+
+
+@functools.lru_cache(maxsize=200_000)
+def _tokens(text: str) -> str:
+    return " ".join(tokenize(text))
 
 
 def field(row: Any, names: str | list[str] | None) -> Any:

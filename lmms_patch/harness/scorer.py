@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.harness import compat
-from lmms_patch.harness.aggregate import Aggregations, one_line, single_item
+from lmms_patch.harness.aggregate import Aggregations
+from lmms_patch.harness.calls import one_line, single_item
 from lmms_patch.records import SampleRecord, ScoredView, best_cell
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS, WrapSpec
@@ -56,8 +57,8 @@ class Scorer:
                     out.append(self._score_view(_fresh(doc), view, list(got), kwargs))
             return out
 
-    def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> ScoredView:
-        """Score answers that no model gave to this doc.
+    def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
+        """Score answers that no model gave to this doc; and whether the scorer drew a random number for it.
 
         Args:
             doc: the row.
@@ -66,7 +67,9 @@ class Scorer:
             stream: names the random stream, for scorers that draw.
         """
         with _one_doc, _own_stream(f"{doc_id}/{stream}"):
-            return self._score_view(_fresh(doc), View("full"), list(answers), {})
+            before = _state()
+            scored = self._score_view(_fresh(doc), View("full"), list(answers), {})
+            return scored, _state() != before
 
     def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> ScoredView:
         try:
@@ -165,6 +168,12 @@ def _fresh(value: Any) -> Any:
 
 _one_doc = threading.Lock()
 """Scorers share the process's random generators: one doc at a time, so that draws can be told apart."""
+
+
+def _state() -> tuple[Any, ...]:
+    """Where the process's random generators are."""
+    legacy: Any = np.random.get_state()
+    return random.getstate(), legacy[1].tobytes(), legacy[2:]
 
 
 @contextlib.contextmanager

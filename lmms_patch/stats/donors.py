@@ -105,10 +105,14 @@ def draw_clusters(
     donors: int = DONORS,
     seed: Seed = 0,
 ) -> NDArray[np.intp]:
-    """Donors where the metric works on clusters (MME's pairs): whole clusters of the same size, matched by position.
+    """Donors where the metric works on clusters (MME's pairs): whole clusters of the same size, their docs in a random order.
+
+    Not matched by position: MME asks every pair for a yes first and a no second, so that the right
+    answers to any pair would be right for every other.
 
     Args and returns as ``draw``; the stratum of a cluster is that of its first doc.
     """
+    stream = generator(seed)
     members: dict[Hashable, list[int]] = {}
     for place, unit in enumerate(units):
         members.setdefault(unit, []).append(place)
@@ -117,10 +121,10 @@ def draw_clusters(
     by_kind = strata(kinds)
     firsts = None if sources is None else [sources[members[name][0]] for name in names]
     exact = {k: [p for p in v if kinds[p][0] == k[0]] for k, v in by_kind.members.items()}
-    chosen = draw(Strata(by_kind.labels, exact, 0, 0), names, firsts, donors=donors, seed=seed)
+    chosen = draw(Strata(by_kind.labels, exact, 0, 0), names, firsts, donors=donors, seed=stream)
     out = np.full((len(units), donors), -1, np.intp)
     for row, name in enumerate(names):
         for p, donor in enumerate(chosen[row]):
             if donor >= 0:
-                out[members[name], p] = members[names[donor]]
+                out[members[name], p] = stream.permutation(members[names[donor]])
     return out

@@ -53,14 +53,21 @@ class Form:
         rows: from the picked items to shape (docs, d): what is summed. A row counts for its whole cluster where ``whole``.
         value: from sums of shape (..., d) to shape (...); nan where not defined.
         whole: the rows of a cluster mean something only together (they stand on the cluster's first doc).
-        linear: the value is a mean (or a multiple of one) of the scores.
+        linear: the value is linear in the scores, so that M of expected scores is the expected M.
+        plain: it is a mean of the scores, a percentage or a sum: every doc weighs the same.
     """
 
     name: str
     rows: Callable[[Picked], Array]
     value: Callable[[Array], Array]
     whole: bool = False
-    linear: bool = True
+    linear: bool = False
+    plain: bool = False
+
+    @property
+    def of_scores(self) -> bool:
+        """Whether the scores alone decide, not what was said: then a donor's scores can be aggregated too."""
+        return self.linear or self.whole
 
 
 def _divided(a: Array, b: Array) -> Array:
@@ -72,9 +79,9 @@ def _with_ones(picked: Picked) -> Array:
     return np.column_stack([picked.scores, np.ones(len(picked.scores))])
 
 
-MEAN = Form("mean", _with_ones, lambda sums: _divided(sums[..., 0], sums[..., 1]))
-PERCENT = Form("percent", _with_ones, lambda sums: 100 * _divided(sums[..., 0], sums[..., 1]))
-SUM = Form("sum", _with_ones, lambda sums: np.asarray(sums[..., 0], float))
+MEAN = Form("mean", _with_ones, lambda sums: _divided(sums[..., 0], sums[..., 1]), linear=True, plain=True)
+PERCENT = Form("percent", _with_ones, lambda sums: 100 * _divided(sums[..., 0], sums[..., 1]), linear=True, plain=True)
+SUM = Form("sum", _with_ones, lambda sums: np.asarray(sums[..., 0], float), linear=True, plain=True)
 
 
 def _counts(picked: Picked) -> Array:
@@ -84,9 +91,9 @@ def _counts(picked: Picked) -> Array:
     return np.column_stack([picked.said & picked.gold, picked.said & ~picked.gold, ~picked.said & picked.gold]).astype(float)
 
 
-F1 = Form("f1", _counts, lambda s: _divided(2 * s[..., 0], 2 * s[..., 0] + s[..., 1] + s[..., 2]), linear=False)
-PRECISION = Form("precision", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 1]), linear=False)
-RECALL = Form("recall", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 2]), linear=False)
+F1 = Form("f1", _counts, lambda s: _divided(2 * s[..., 0], 2 * s[..., 0] + s[..., 1] + s[..., 2]))
+PRECISION = Form("precision", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 1]))
+RECALL = Form("recall", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 2]))
 
 
 def _pairs(picked: Picked) -> Array:
@@ -111,9 +118,29 @@ def _sum_of_means(sums: Array) -> Array:
     return np.asarray(np.where(np.isnan(means).all(axis=-1), math.nan, np.nansum(means, axis=-1)), float)
 
 
-MME = Form("mme", _pairs, _sum_of_means, whole=True, linear=False)
+MME = Form("mme", _pairs, _sum_of_means, whole=True)
 
-FORMS = {form.name: form for form in (MEAN, PERCENT, SUM, F1, PRECISION, RECALL, MME)}
+
+def _by_category(picked: Picked) -> Array:
+    """Shape (docs, 2K): the score, then 1, in the columns of the doc's category."""
+    if picked.categories is None or not len(picked.scores):
+        return np.full((len(picked.scores), 2), math.nan)
+    kinds, docs = int(picked.categories.max()) + 1, np.arange(len(picked.scores))
+    out = np.zeros((len(docs), 2 * kinds))
+    out[docs, picked.categories], out[docs, kinds + picked.categories] = picked.scores, 1
+    return out
+
+
+def _mean_of_means(sums: Array) -> Array:
+    kinds = sums.shape[-1] // 2
+    present = (sums[..., kinds:] > 0).sum(axis=-1)
+    return _divided(_sum_of_means(sums), present)
+
+
+MACRO = Form("macro", _by_category, _mean_of_means, linear=True)
+"""The mean over categories of the mean of their docs (MMStar); categories without docs do not count."""
+
+FORMS = {form.name: form for form in (MEAN, PERCENT, SUM, F1, PRECISION, RECALL, MME, MACRO)}
 
 
 def is_whole(name: str | None) -> bool:
@@ -131,6 +158,11 @@ def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
     """
     decimals = max((_decimals(native) for _, native in checks if native is not None), default=0)
     return bool(checks) and all(native is not None and same(value_of(form, picked), native, decimals) for picked, native in checks)
+
+
+def fits_nearly(form: Form, checks: Sequence[tuple[Picked, float | None]], within: float = 0.02) -> bool:
+    """Whether a form gives what M gave but for a share of it: captions, whose tokens and corpus weights differ a little."""
+    return bool(checks) and all(native is not None and abs(value_of(form, picked) - native) <= within * abs(native) for picked, native in checks)
 
 
 def value_of(form: Form, picked: Picked) -> float:

@@ -153,7 +153,7 @@ def mmstar() -> Case:
         fip=11 / 12,
         mpp=10.5 / 12,
         others={"coarse perception": 0.5, "fine-grained perception": 1.0, "fine-grained perception_mpp2": 0.25, "math_mpp2": 1.0},
-        form=None,
+        form="macro",
         standin=standin,
         base="mmstar",
     )

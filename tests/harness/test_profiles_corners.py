@@ -181,7 +181,6 @@ def test_the_donors_of_mme_are_whole_pairs(tmp_path: Path) -> None:
         assert first // 2 not in pairs
 
 
-@pytest.mark.xfail(strict=True, reason="matched by position, a donor's golds are the doc's own: yes, then no, in every pair of MME")
 def test_a_right_answer_to_another_pair_of_mme_is_not_right_by_luck(tmp_path: Path) -> None:
     """A model that knows every answer (200 a pair) is worth more than what its answers score on other pairs: there is a signal."""
     standin = existence(24)
@@ -212,7 +211,6 @@ def test_what_the_kind_of_question_tells_is_ambers_floor(tmp_path: Path, monkeyp
     assert Counter(record["stratum"].split(" | ")[-1] for record in run.records) == {"existence": 20, "attribute-state": 20}
 
 
-@pytest.mark.xfail(strict=True, reason="the same text from several views of a donor is scored once, so that the scorer guesses once, not nine times")
 def test_a_scorer_that_guesses_guesses_anew_for_each_view_of_a_donor(tmp_path: Path) -> None:
     """An answer that names none of three or four letters is a random letter: the best of four guesses is right with 1 - (2/3)^4 = 0.80 or
     1 - (3/4)^4 = 0.68. So it is for the model's own cells; a donor's cells must have the same luck."""
@@ -235,7 +233,6 @@ def test_a_scorer_that_guesses_guesses_anew_for_each_view_of_a_donor(tmp_path: P
     assert sum(best) / len(best) == pytest.approx(expected, abs=0.1)
 
 
-@pytest.mark.xfail(strict=True, reason="the gate judges FIP over all docs, also those that no grid can use")
 def test_docs_without_an_image_do_not_open_the_gate(tmp_path: Path) -> None:
     """Forty questions without an image, all right: FIP of all 0.75. Forty with one, half right, as a guess between two would be: no index."""
     standin = many(
@@ -292,9 +289,6 @@ def test_captions_have_intervals_and_a_gate(tmp_path: Path, monkeypatch: pytest.
     assert run.details["settings"]["scale"] == 1
 
 
-@pytest.mark.xfail(
-    strict=True, reason="CIDEr of fewer images weighs words otherwise than our scores do, so it is no mean of them, and is not bootstrapped"
-)
 def test_captions_keep_their_interval_when_one_image_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     standin = twelve_captions(monkeypatch)
     rows = [dict(row) for row in rows_of(standin)]
@@ -306,9 +300,6 @@ def test_captions_keep_their_interval_when_one_image_is_too_small(tmp_path: Path
     assert run.details["gate"] == 1
 
 
-@pytest.mark.xfail(
-    strict=True, reason="our tokens differ from Java's in a word, so CIDEr is no mean of our scores to nine digits, and is not bootstrapped"
-)
 def test_captions_keep_their_interval_when_a_word_is_cut_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The official tokenizer cuts "gonna" in two, ours does not (``captions.tokenize`` says so)."""
 
@@ -326,7 +317,6 @@ def test_captions_keep_their_interval_when_a_word_is_cut_otherwise(tmp_path: Pat
     assert run.details["gate"] == 1
 
 
-@pytest.mark.xfail(strict=True, reason="what a caption's own reference scores differs from image to image: there are no full marks to fall short of")
 def test_references_are_not_said_to_lack_full_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = coco()
     monkeypatch.setattr("pycocoevalcap.tokenizer.ptbtokenizer.PTBTokenizer", Words)

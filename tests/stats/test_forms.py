@@ -179,9 +179,24 @@ def test_where_keeps_what_belongs_together():
 
 def test_what_the_forms_say_of_themselves():
     """Linear: M of a mix of two sets is the mix of M. Whole: only MME's rows stand for clusters."""
-    assert {name for name, form in FORMS.items() if form.linear} == {"mean", "percent", "sum"}
+    assert {name for name, form in FORMS.items() if form.linear} == {"mean", "percent", "sum", "macro"}
+    assert {name for name, form in FORMS.items() if form.plain} == {"mean", "percent", "sum"}
     assert {name for name, form in FORMS.items() if form.whole} == {"mme"}
     assert all(form.name == name for name, form in FORMS.items())
+
+
+def test_macro_by_hand_and_against_mmstar():
+    """Two categories: (1 + 0) / 2 and (1 + 1 + 0.5) / 3; their mean. And lmms-eval's own MMStar aggregation."""
+    from lmms_eval.tasks.mmstar.utils import mmstar_aggregate_results
+
+    scores, kinds = [1.0, 0.0, 1.0, 1.0, 0.5], ["a", "a", "b", "b", "b"]
+    by_hand = (1 / 2 + 2.5 / 3) / 2
+    items = [{"l2_category": kind, "score": score} for kind, score in zip(kinds, scores, strict=True)]
+    value = value_of(FORMS["macro"], Picked(np.array(scores), categories=np.array([0, 0, 1, 1, 1])))
+    assert value == pytest.approx(by_hand)
+    assert mmstar_aggregate_results(items) == pytest.approx(by_hand)
+    missing = FORMS["macro"].value(FORMS["macro"].rows(Picked(np.array(scores), categories=np.array([0, 0, 2, 2, 2]))).sum(axis=0))
+    assert float(missing) == pytest.approx(by_hand)  # a category without docs does not count
 
 
 # --- recognising ----------------------------------------------------------------------------------------
