@@ -66,7 +66,7 @@ class _Task:
             self.fip,
             chance.value,
             se_fip=fip.se,
-            se_chance=chance.se,
+            se_chance=chance.se or (None if chance.se is None else gate.se_at_chance(fip.se, self.fip, chance.value, scale or 1.0)),
             delta=delta,
             uniform=uniform.value if uniform else None,
             se_uniform=uniform.se if uniform else None,
@@ -286,6 +286,8 @@ class _Task:
             floors = {name: self.draws.estimate(f"{name}{n}") for name in FLOORS}
             _, floor = decide(floors, floors_for(asked))
             value, se = (floor.value, floor.se) if floor is not None else (None, None)
+        if se == 0:
+            se = gate.se_at_chance(fip.se, fip.value, value, self.settings.scale or self._ceiling() or 1.0)
         found = gate.gate(fip.value, value, se_fip=fip.se, se_chance=se, delta=judged.delta)
         return (
             found if found.valid is True else dataclasses.replace(found, reason=f"of the {int(used.sum())} docs that grid {n} uses: {found.reason}")

@@ -12,7 +12,7 @@ import evaluate
 import numpy as np
 
 from lmms_patch.outcome import to_json
-from lmms_patch.stats.gate import DELTA, gate
+from lmms_patch.stats.gate import DELTA, gate, se_at_chance
 from lmms_patch.stats.index import band, fragmentation, index, span
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, bootstrap, cluster_numbers
 from lmms_patch.stats.spatial import cell_shares
@@ -87,7 +87,7 @@ class RCI(evaluate.Metric):  # type: ignore[misc]
             return bootstrap(rows, statistic, labels, draws=draws, level=level, seed=seed)
 
         fip, mpp = estimate(lambda s: s[..., 0] / s[..., 2]), estimate(lambda s: s[..., 1] / s[..., 2])
-        judged = gate(fip.value, chance, se_fip=fip.se, delta=DELTA * scale)
+        judged = gate(fip.value, chance, se_fip=fip.se, se_chance=se_at_chance(fip.se, fip.value, chance, scale), delta=DELTA * scale)
         point = index(fip.value, mpp.value)
         reason = judged.reason if judged.valid is False else point.reason
         none = dataclasses.replace(fip, value=None, se=None, low=None, high=None)

@@ -76,7 +76,9 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     fip = bootstrap(stacked, lambda s: s[..., 0] / s[..., 2], clusters, **how)
     mpp = float(stacked[:, 1].mean()) if docs else None
-    judged = gate.gate(fip.value, floor / docs if docs else None, se_fip=fip.se, se_chance=variance**0.5 / docs if docs else None)
+    chance = floor / docs if docs else None
+    own = variance**0.5 / docs if docs else None
+    judged = gate.gate(fip.value, chance, se_fip=fip.se, se_chance=own or gate.se_at_chance(fip.se, fip.value, chance))
     point = index(fip.value, mpp)
     value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = judged.reason if judged.valid is not True else point.reason

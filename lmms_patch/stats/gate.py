@@ -57,7 +57,7 @@ def gate(
         fip: the native metric on full images.
         chance: the floor, same scale.
         se_fip: standard error of FIP; None: unknown, and so is the gate.
-        se_chance: standard error of the floor; 0 for a documented floor; None: unknown.
+        se_chance: standard error of the floor; ``se_at_chance`` for one that has none; None: unknown.
         delta: δ on the metric's own scale (1 % of it).
         uniform: what a uniform guess scores, same scale: a warning says where only that is beaten.
         se_uniform: its standard error.
@@ -81,6 +81,19 @@ def gate(
     if uniform is not None and se_uniform is not None and fip >= uniform + max(delta, 2 * max(se_fip, se_uniform)):
         reason += f"; it passes only against a uniform guess ({uniform:.4g})"
     return Gate(False, fip, chance, delta, se_fip, se_chance, threshold, reason)
+
+
+def se_at_chance(se_fip: float | None, fip: float | None, chance: float | None, scale: float = 1.0) -> float:
+    """The standard error that FIP would have at chance level, for a floor that has none of its own (documented, or a uniform guess).
+
+    A share varies most near 1/2: above it, a model that got lucky has a smaller standard error than it had to beat, and at
+    a chance of 0.8 in 4.4 % of runs (50 clusters of 4) passes where this holds it to 2.4 %.
+
+    Formula: SE_FIP · √(c (S − c) / (f (S − f))), f = FIP, c = chance, S = scale; 0 where f or c is not inside 0..S.
+    """
+    if se_fip is None or fip is None or chance is None or not (0 < fip < scale and 0 < chance < scale):
+        return 0.0
+    return se_fip * math.sqrt(chance * (scale - chance) / (fip * (scale - fip)))
 
 
 def _known(term: float | None) -> bool:

@@ -3,11 +3,12 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.stats.gate import DELTA, gate
+from lmms_patch.stats.gate import DELTA, gate, se_at_chance
 
 # numbers are eighths, so that sums are exact
 CHANCE, DELTA_8 = 0.5, 0.125
@@ -107,3 +108,15 @@ def test_against_the_formula(fip, chance, se_fip, se_chance, delta):
 def test_a_larger_error_never_opens_the_gate(fip, chance, se, more):
     if gate(fip, chance, se_fip=se + more).valid:
         assert gate(fip, chance, se_fip=se).valid
+
+
+@pytest.mark.parametrize(("p", "size"), [(0.25, 4), (0.5, 4), (0.65, 4), (0.8, 4), (0.8, 1), (0.8, 18)])
+def test_a_model_at_a_documented_floor_passes_in_at_most_three_percent(p, size):
+    """20,000 runs of 50 clusters (200 for single docs) whose docs hang together (beta, correlation 0.3), right as often as the floor says."""
+    stream, runs = np.random.default_rng(0), 20_000
+    clusters = 200 if size == 1 else 56 if size == 18 else 50
+    rate = p if size == 1 else stream.beta(p * 0.7 / 0.3, (1 - p) * 0.7 / 0.3, (runs, clusters))
+    scores = stream.binomial(size, rate, (runs, clusters)) / size
+    fip, se = scores.mean(axis=1), scores.std(axis=1) / clusters**0.5
+    passed = [gate(f, p, se_fip=s, se_chance=se_at_chance(s, f, p)).valid for f, s in zip(fip.tolist(), se.tolist(), strict=True)]
+    assert np.mean(passed) < 0.03
