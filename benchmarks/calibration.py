@@ -436,7 +436,8 @@ def rci_once(
     if chance_floor is None:
         return out
     full = bootstrap(np.column_stack([scores[:, 0], np.ones(docs)]), MEAN.value, used, seed=stream)
-    passed = gate.gate(full.value, chance_floor, se_fip=full.se).valid
+    near = gate.se_at_chance(full.se, full.value, chance_floor)
+    passed = gate.gate(full.value, chance_floor, se_fip=full.se, se_chance=near).valid
     return {PASSES: float(bool(passed)), **{name: value if passed else math.nan for name, value in out.items()}}
 
 
@@ -597,16 +598,17 @@ def gate_once(stream: Stream, *, docs: int, prior: list[list[float]], model: str
         full = made.of(made.full)
     fip = mean_of(full, made.clusters, stream)
     if model == "documented":
-        judged = gate.gate(fip.value, floor, se_fip=fip.se)
+        judged = gate.gate(fip.value, floor, se_fip=fip.se, se_chance=gate.se_at_chance(fip.se, fip.value, floor))
         return {"FIP": fip.value or 0.0, PASSES: float(judged.valid is True)}
     scores = floor_scores(made)
     name, estimate = chance.decide({name: mean_of(found, made.clusters, stream) for name, found in scores.items()}, tuple(scores))
     assert name is not None
     assert estimate is not None
     assert fip.se is not None
-    judged = gate.gate(fip.value, estimate.value, se_fip=fip.se, se_chance=estimate.se)
+    own = estimate.se or gate.se_at_chance(fip.se, fip.value, estimate.value)
+    judged = gate.gate(fip.value, estimate.value, se_fip=fip.se, se_chance=own)
     gap = mean_of(full - scores[name], made.clusters, stream)
-    stricter = gate.gate(fip.value, estimate.value, se_fip=max(fip.se, gap.se or 0.0), se_chance=estimate.se)
+    stricter = gate.gate(fip.value, estimate.value, se_fip=max(fip.se, gap.se or 0.0), se_chance=own)
     return {"FIP": fip.value or 0.0, PASSES: float(judged.valid is True), STRICTER: float(stricter.valid is True)}
 
 
@@ -626,7 +628,7 @@ def gate_settings() -> list[Setting]:
 
     def add(name: str, prior: list[list[float]], model: str, docs: int, size: int) -> None:
         shown = {"golds": name, "model": MODELS[model], "docs": docs, "clusters of": size}
-        limit = 0.0 if model in ("letter", "majority") else 0.05 if model == "documented" and np.max(prior) > 0.5 else 0.03
+        limit = 0.0 if model in ("letter", "majority") else 0.03
         target = Target(STRICTER, 0, 0.03) if model == "any" else Target(PASSES, 0, limit)
         out.append(Setting(shown, functools.partial(gate_once, docs=docs, prior=prior, model=model, size=size), target))
 

@@ -160,7 +160,7 @@ class _Task:
         if not picks or not all(picks):
             return []
         if name != "uniform" or (self.form is not None and self.form.linear):
-            scores = np.array([np.mean([one.score for one in found if one.score is not None]) for found in picks])
+            scores = np.array([_mean([one.score for one in found if one.score is not None]) for found in picks])
             return [Chosen([found[0].item for found in picks], scores)]
         stream = generator(self.settings.seed)
         guesses = [[found[k] for found, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
@@ -318,6 +318,11 @@ class _Task:
             return None
         clusters = None if self.table.clusters is None else self.table.clusters[keep]
         return spatial.cell_shares(cells[keep], clusters, seed=self.settings.seed)
+
+
+def _mean(values: Sequence[float]) -> float:
+    """As ``np.mean``, which takes ten times as long for a few numbers."""
+    return math.fsum(values) / len(values)
 
 
 def _masked(chosen: Chosen, used: NDArray[np.bool_]) -> Chosen:

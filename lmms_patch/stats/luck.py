@@ -142,7 +142,7 @@ def adjusted(
     point = _Numbers.of(sums.at(np.ones((1, groups))), value, sums)
     if groups < TOO_FEW_CLUSTERS:
         return _none(n, groups, level, f"{groups} clusters are too few", without)
-    blocks = [_Numbers.of(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=8)]
+    blocks = [_Numbers.of(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))]
     drawn = _Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in _Numbers.__annotations__))
     return _judge(scores, point, drawn, n, groups, scale, level, without)
 
@@ -164,24 +164,30 @@ class _Sums:
         self.donor_places = np.where(donors >= 0, places[donors], -1)
         parts = [scores.full, scores.best, scores.ceiling, *([] if scores.blind is None else [scores.blind])]
         self.parts = len(parts)
-        self.observed = np.concatenate([np.asarray(part, float)[order] for part in parts] + [np.ones((len(order), 1))], axis=1)
-        self.null = np.concatenate([scores.null_full[:, order], scores.null_best[:, order]], axis=2)
-        self.null[np.asarray(donors.T < 0)] = 0
+        self.observed = np.concatenate([np.asarray(part, float)[order].T for part in parts] + [np.ones((1, len(order)))])
+        null = np.concatenate([scores.null_full[:, order], scores.null_best[:, order]], axis=2)
+        null[np.asarray(donors.T < 0)] = 0
+        self.null = np.ascontiguousarray(null.transpose(0, 2, 1))
         ends = np.searchsorted(scores.classes[order], np.arange(len(scores.labels) + 1))
         self.slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self.single = self.observed.astype(np.float32), self.null.astype(np.float32)
 
     def at(self, weights: NDArray[np.floating]) -> tuple[Array, Array]:
-        """Sums under weights of shape (b, groups): observed (b, classes, parts·d + 1), null (b, classes, 2d)."""
+        """Sums under weights of shape (b, groups): observed (b, classes, parts·d + 1), null (b, classes, 2d).
+
+        Draws lie along the last axis inside: the weights of a donor are then one run of memory.
+        """
         observed, null = self.single if weights.dtype == np.float32 else (self.observed, self.null)
-        of_docs = weights[:, self.places]
-        seen = np.stack([of_docs[:, s] @ observed[s] for s in self.slices], axis=1)
-        lost = np.zeros((len(weights), len(self.slices), 2 * self.d))
+        weights = np.ascontiguousarray(weights.T)
+        of_docs = weights[self.places]
+        seen = np.stack([observed[:, s] @ of_docs[s] for s in self.slices])
+        lost = np.zeros((len(self.slices), 2 * self.d, weights.shape[1]))
         for p in range(len(null)):
-            both = of_docs * weights[:, self.donor_places[:, p]]
+            both = weights[self.donor_places[:, p]]
+            both *= of_docs
             for c, s in enumerate(self.slices):
-                lost[:, c] += both[:, s] @ null[p, s]
-        return np.asarray(seen, float), lost
+                lost[c] += null[p, :, s] @ both[s]
+        return np.asarray(seen.transpose(2, 0, 1), float), lost.transpose(2, 0, 1)
 
 
 @dataclass(frozen=True)
