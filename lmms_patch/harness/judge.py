@@ -108,7 +108,7 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
         yield from _through_import(module, name, depth, seen)
     for node in module.defined.get(name, ()):
         local = dict(_imports(ast.walk(node)))
-        for used in _names_in(node):
+        for used in sorted(_names_in(node)):
             source = local.get(used) or module.imported.get(used)
             if source and _CLIENTS.search(source):
                 yield source

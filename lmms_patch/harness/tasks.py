@@ -28,6 +28,7 @@ from lmms_patch.spec import KINDS, WrapSpec
 from lmms_patch.views import PIXELS, views_of
 
 _DOCS_TO_LOOK_AT = 16
+_NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
 class WrappedTask(Task):
@@ -76,7 +77,7 @@ class WrappedTask(Task):
                 "use a model with a simple adapter, or --force_simple where the model has one"
             )
         if (self._base.config.repeats or 1) > 1:
-            raise CannotWrapError(_no_repeats(self.spec.name))
+            raise CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}")
         if not self.spec.options.allow_judge and (judge := calls_judge(self._base)):
             raise CannotWrapError(judge_refusal(self.spec, judge))
 
@@ -170,7 +171,7 @@ class WrappedTask(Task):
     def set_config(self, key: str, value: Any, update: bool = False) -> None:
         """As the host's; ``repeats`` above 1 is refused: views would be read as repeats."""
         if key == "repeats" and value != 1:
-            refuse(CannotWrapError(_no_repeats(self.spec.name)))
+            refuse(CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}"))
         self._base.set_config(key, value, update)
 
     def dump_config(self) -> dict[str, Any]:
@@ -388,10 +389,6 @@ class WrappedTask(Task):
 
     def __repr__(self) -> str:
         return f"WrappedTask({self.spec.name}: {len(self._views)} views of {self._base!r})"
-
-
-def _no_repeats(name: str) -> str:
-    return f"{name}: --repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
 def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
