@@ -56,7 +56,7 @@ def gate(
     Args:
         fip: the native metric on full images.
         chance: the floor, same scale.
-        se_fip: standard error of FIP; None: unknown, and so is the gate.
+        se_fip: standard error of FIP; None: unknown, and so is the gate, unless FIP is below chance + δ.
         se_chance: standard error of the floor; ``se_at_chance`` for one that has none; None: unknown.
         delta: δ on the metric's own scale (1 % of it).
         uniform: what a uniform guess scores, same scale: a warning says where only that is beaten.
@@ -72,6 +72,9 @@ def gate(
         for name, term in (("FIP", fip), ("chance", chance), ("SE of FIP", se_fip), ("SE of chance", se_chance), ("scale", delta))
         if not _known(term)
     ]
+    if fip is not None and chance is not None and delta is not None and _known(fip - chance - delta) and fip < chance + delta and missing:
+        reason = f"near chance: FIP {fip:.4g} is below {chance + delta:.4g}, the floor {chance:.4g} and its least margin"
+        return Gate(False, fip, chance, delta, se_fip, se_chance, chance + delta, reason)
     if missing or fip is None or chance is None or se_fip is None or se_chance is None or delta is None:
         return Gate(None, fip, chance, delta, se_fip, se_chance, None, f"unknown: no {', no '.join(missing)}")
     threshold = chance + max(delta, 2 * max(se_fip, se_chance))

@@ -120,3 +120,12 @@ def test_a_model_at_a_documented_floor_passes_in_at_most_three_percent(p, size):
     fip, se = scores.mean(axis=1), scores.std(axis=1) / clusters**0.5
     passed = [gate(f, p, se_fip=s, se_chance=se_at_chance(s, f, p)).valid for f, s in zip(fip.tolist(), se.tolist(), strict=True)]
     assert np.mean(passed) < 0.03
+
+
+def test_below_the_floor_no_standard_error_is_needed():
+    """Five docs have no standard error; but 0.2 is below a floor of 0.4 whatever it is. At 0.45 nobody knows."""
+    found = gate(0.2, 0.4, se_fip=None)
+    assert (found.valid, found.threshold) == (False, pytest.approx(0.41))
+    assert "near chance" in found.reason
+    assert gate(0.45, 0.4, se_fip=None).valid is None
+    assert gate(0.405, 0.4, se_fip=0.1, se_chance=None).valid is False

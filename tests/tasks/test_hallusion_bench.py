@@ -46,4 +46,5 @@ def test_wrapped_it_needs_no_judge(ask):
     """The model does not look, so each cell gives the same answer and MPP equals FIP in all three accuracies."""
     found = metrics(ask("hallusion_bench_yesno_rci2"), "hallusion_bench_yesno_rci2")
     assert [found[f"{name}_mpp2"] for name in ("aAcc", "qAcc", "fAcc")] == pytest.approx([3 / 5, 2 / 4, 2 / 4])
-    assert found["gap2"] == 0
+    assert found["gate"] == 0  # nor does it beat a constant answer: no index
+    assert found["gap2"] is None
