@@ -108,7 +108,7 @@ def _recognise(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
         return Answer("mc", golds, texts, texts)
     if spelled and letters:
         return Answer("mc", golds, _spelled(spelled, len(letters)))
-    if gold and _number(gold) is not None:
+    if gold and as_number(gold) is not None:
         return Answer("number", golds)
     if len(golds) > 1 and min(len(g.split()) for g in golds) >= 5:
         return Answer("caption", golds)
@@ -161,7 +161,8 @@ def _binary(gold: str) -> tuple[str, ...]:
     return tuple(style(w) + end for w in (("yes", "no") if "yes" in pair else ("true", "false"))) if other else ()
 
 
-def _number(text: str) -> float | None:
+def as_number(text: str) -> float | None:
+    """The finite number that a text is, thousands commas, % and $ left out; None where it is none."""
     try:
         value = float(text.replace(",", "").strip("%$ "))
     except ValueError:

@@ -1,0 +1,371 @@
+"""Features of items and of their options, from prompt, options and category alone. No template is written by hand.
+
+A multiple-choice item is one row per option ("is this option right?"), so that what is learned is
+about options, not letters. A number is one row per item. Golds come in only as statistics of the
+training folds (``statistics``). Ids, sources and other fields never do.
+
+Source: TsT paper, §B.2 and §B.3: the same kinds of features, found by the data in place of regular
+expressions per benchmark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.answers import as_number
+from lmms_patch.tst.items import Item, Places
+from lmms_patch.tst.statistics import Array, Family, inner_folds, moments, rates
+from lmms_patch.tst.templates import Slots, Texts, find_slots, hash_of, mix, words
+from lmms_patch.tst.tfidf import TextSpace
+
+MOST_SEGMENTS = 8
+MOST_WORDS = 32
+"""Words of a question that are paired with options: bounds the memory for long texts."""
+
+_SEGMENT = re.compile(r"\s*(?:[,;/]|→|->|\band\b|\bthen\b)\s*")
+_NOT_NUMBER = re.compile(r"[^\d.eE+-]")
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a model is fitted on.
+
+    Attributes:
+        values: shape (rows, features), float32; nan where a feature does not apply.
+        names: the features.
+        inner: the inner fold of each row, -1 where it is held out.
+    """
+
+    values: NDArray[np.float32]
+    names: tuple[str, ...]
+    inner: Places
+
+
+def numbered(values: Iterable[Any]) -> Places:
+    """Values as numbers from 0, in the order in which they come."""
+    codes: dict[Any, int] = {}
+    return np.array([codes.setdefault(value, len(codes)) for value in values], np.intp)
+
+
+def _segments(text: str) -> list[str]:
+    """The parts of an option that lists several things: "cup, door" -> cup, door."""
+    return [part for part in _SEGMENT.split(text) if part][:MOST_SEGMENTS] or [text]
+
+
+def _less_mean(values: Array, owner: Places, items: int) -> Array:
+    """Each row less the mean of the rows of its item."""
+    known = np.nan_to_num(values)
+    means = np.bincount(owner, known, items) / np.maximum(np.bincount(owner, minlength=items), 1)
+    return np.asarray(values - means[owner])
+
+
+def _extras(items: Sequence[Item]) -> dict[str, Array]:
+    """The features of profile functions: numbers as they are, texts as codes."""
+    names = sorted({name for item in items for name in item.extra})
+    out: dict[str, Array] = {}
+    for name in names:
+        given = [item.extra.get(name) for item in items]
+        as_text = any(isinstance(value, str) for value in given)
+        codes = [hash_of(str(v)) % 997 if v is not None else np.nan for v in given] if as_text else given
+        out[f"extra.{name}"] = np.array([np.nan if v is None else float(v) for v in codes])
+    return out
+
+
+def _item_features(items: Sequence[Item], texts: Texts) -> dict[str, Array]:
+    """Features of whole questions that need no golds."""
+    marks = np.array([name[0].isdigit() for name in texts.names] or [False])
+    numbers: Array = np.bincount(texts.owner[marks[texts.words]], minlength=len(items)).astype(float)
+    return {
+        "question.characters": np.array([len(item.question) for item in items], float),
+        "question.numbers": numbers,
+        "question.options": np.array([len(item.options) for item in items], float),
+        **_extras(items),
+    }
+
+
+class OptionTable:
+    """Rows (item, option) of items that have options.
+
+    Args:
+        items: n items.
+        options: the option texts of each; default: its own.
+        right: the places of the right options of each; default: that of its gold.
+    """
+
+    def __init__(self, items: Sequence[Item], options: Sequence[Sequence[str]] | None = None, right: Sequence[Sequence[int]] | None = None) -> None:
+        self.items = items
+        given = [item.options for item in items] if options is None else options
+        self.category = numbered((item.category, item.format, len(item.answers)) for item in items)
+        self.sizes = np.array([len(own) for own in given], np.intp)
+        self.start = np.cumsum(self.sizes) - self.sizes
+        self.rows = int(self.sizes.sum())
+        self.owner = np.repeat(np.arange(len(items)), self.sizes)
+        self.place = np.arange(self.rows) - self.start[self.owner]
+        self.names, self.text = _distinct([text.strip().lower().rstrip(".") for own in given for text in own])
+        self.hashes = np.array([hash_of(name) for name in self.names], np.uint64)[self.text] if self.rows else np.empty(0, np.uint64)
+        self.target = np.zeros(self.rows)
+        for i, item in enumerate(items):
+            for place in right[i] if right is not None else [item.right]:
+                if place is not None:
+                    self.target[self.start[i] + place] = 1.0
+        self.questions = Texts.of([item.question for item in items])
+
+    @cached_property
+    def _option_words(self) -> Texts:
+        return Texts.of(self.names)
+
+    @cached_property
+    def _parts(self) -> tuple[Places, Places, NDArray[np.uint64]]:
+        """Row, place in the option, and hash of each segment."""
+        cut = [[hash_of(part) for part in _segments(name)] for name in self.names]
+        lengths = np.array([len(parts) for parts in cut], np.intp)
+        flat = np.array([h for parts in cut for h in parts], np.uint64)
+        at = np.cumsum(lengths) - lengths
+        row = np.repeat(np.arange(self.rows), lengths[self.text])
+        within = np.arange(len(row)) - (np.cumsum(lengths[self.text]) - lengths[self.text])[row]
+        return row, within, flat[at[self.text][row] + within]
+
+    @cached_property
+    def _space(self) -> TextSpace:
+        return TextSpace([item.question for item in self.items])
+
+    @cached_property
+    def _option_space(self) -> TextSpace:
+        return TextSpace(self.names)
+
+    @cached_property
+    def _static(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Features without golds: of rows (also taken relative to the item's other rows), and of items."""
+        names = self.names
+        of_text = {
+            "option.characters": [len(name) for name in names],
+            "option.words": [len(name.split()) for name in names],
+            "option.segments": [len(_segments(name)) for name in names],
+            "option.number": [np.nan if (v := as_number(_NOT_NUMBER.sub("", name) or "x")) is None else v for name in names],
+        }
+        rows = {name: np.array(values, float)[self.text] if self.rows else np.zeros(0) for name, values in of_text.items()}
+        overlap, likeness, same = self._overlaps()
+        rows |= {
+            "option.in question": overlap,
+            "option.like others": likeness,
+            "option.segments shared": same,
+            "option.place": self.place.astype(float),
+        }
+        return rows, _item_features(self.items, self.questions)
+
+    def _overlaps(self) -> tuple[Array, Array, Array]:
+        """Share of an option's words that the question has; mean Jaccard index with the other options; mean share of equal segments at equal places."""
+        vocabulary = [frozenset(words(name)) for name in self.names]
+        parts = [_segments(name) for name in self.names]
+        overlap, likeness, same = np.zeros(self.rows), np.zeros(self.rows), np.zeros(self.rows)
+        for i, item in enumerate(self.items):
+            texts = self.text[self.start[i] : self.start[i] + self.sizes[i]]
+            question = frozenset(words(item.question))
+            for offset, a in enumerate(texts):
+                row = self.start[i] + offset
+                overlap[row] = len(vocabulary[a] & question) / max(1, len(vocabulary[a]))
+                others = [b for place, b in enumerate(texts[:MOST_WORDS]) if place != offset]
+                if others:
+                    likeness[row] = sum(len(vocabulary[a] & vocabulary[b]) / max(1, len(vocabulary[a] | vocabulary[b])) for b in others) / len(others)
+                    same[row] = sum(_shared(parts[a], parts[b]) for b in others) / len(others)
+        return overlap, likeness, same
+
+    def _spread(self, owner: Places) -> tuple[Places, Places]:
+        """Every entry of an item beside every row of it: (entry, row), rows ascending."""
+        counts = self.sizes[owner]
+        entry = np.repeat(np.arange(len(owner)), counts)
+        row = self.start[owner][entry] + np.arange(len(entry)) - (np.cumsum(counts) - counts)[entry]
+        order = np.argsort(row, kind="stable")
+        return entry[order], row[order]
+
+    @cached_property
+    def _fixed_families(self) -> list[Family]:
+        """Keys that are the same whatever the training folds are."""
+        every = np.arange(self.rows)
+        category = self.category[self.owner].astype(np.uint64)
+        row, place, part = self._parts
+        entry, rival = self._spread(self.owner)
+        other = entry != rival
+        out = [
+            Family("option", every, mix(1, category, self.hashes), single=True),
+            Family("letter", every, mix(2, category, self.place), single=True),
+            Family("option and rival", rival[other], mix(3, category[rival], self.hashes[rival], self.hashes[entry])[other]),
+            Family("segment", row, mix(4, category[row], part)),
+            Family("segment at its place", row, mix(5, category[row], place, part)),
+            self._segment_pairs("neighbouring segments", 6, [1]),
+            self._segment_pairs("order of segments", 7, range(1, MOST_SEGMENTS)),
+        ]
+        texts = self._option_words
+        lengths = np.bincount(texts.owner, minlength=len(self.names))
+        word_row = np.repeat(every, lengths[self.text])
+        first = np.cumsum(lengths) - lengths
+        word = texts.hashes[
+            texts.words[first[self.text][word_row] + np.arange(len(word_row)) - (np.cumsum(lengths[self.text]) - lengths[self.text])[word_row]]
+        ]
+        out.append(Family("word of the option", word_row, mix(8, category[word_row], word)))
+        out.append(Family("word of the option, any category", word_row, mix(9, word)))
+        asked = self.questions
+        within = np.arange(len(asked.owner)) - np.searchsorted(asked.owner, asked.owner)
+        kept = within < MOST_WORDS
+        entry, row = self._spread(asked.owner[kept])
+        out.append(Family("word of the question and option", row, mix(10, asked.hashes[asked.words[kept]][entry], self.hashes[row])))
+        return [family for family in out if len(family.row)]
+
+    def _segment_pairs(self, name: str, salt: int, distances: Iterable[int]) -> Family:
+        row, _, part = self._parts
+        firsts = [(np.flatnonzero(row[d:] == row[:-d]), d) for d in distances if len(row) > d]
+        at = np.concatenate([first for first, _ in firsts]) if firsts else np.empty(0, np.intp)
+        after = np.concatenate([first + d for first, d in firsts]) if firsts else at
+        order = np.argsort(row[at], kind="stable")
+        at, after = at[order], after[order]
+        return Family(name, row[at], mix(salt, self.category[self.owner[row[at]]], part[at], part[after]))
+
+    def _slot_families(self, slots: Slots) -> list[Family]:
+        """Keys that depend on the templates that the training texts show."""
+        entry, row = self._spread(slots.owner)
+        category = self.category[self.owner[row]]
+        every = np.arange(self.rows)
+        return [
+            Family("template and option", every, mix(11, slots.skeleton[self.owner], self.hashes), single=True),
+            Family("slot value and option", row, mix(12, category, slots.value[entry], self.hashes[row])),
+            Family("slot value at its place and option", row, mix(13, category, slots.number[entry], slots.value[entry], self.hashes[row])),
+        ]
+
+    def features(self, train: Places, groups: Places, seed: int) -> Features:
+        """The features of all rows, for a model that is trained on the items at ``train``.
+
+        Args:
+            train: places of the training items.
+            groups: group of each item, shape (n,): the inner folds keep groups whole.
+            seed: of the inner folds.
+        """
+        count = len(self.items)
+        slots = find_slots(self.questions, self.category, train)
+        inner = inner_folds(train, groups, count, seed)[self.owner]
+        residual = self.target - 1 / np.maximum(self.sizes, 1)[self.owner]
+        columns: dict[str, Array] = {}
+        for family in [*self._fixed_families, *self._slot_families(slots)]:
+            if not len(family.row):
+                continue
+            for name, values in rates(family, residual, inner).items():
+                columns[f"{family.name}: {name}"] = values
+                if name != "count":
+                    columns[f"{family.name}: {name}, relative"] = _less_mean(values, self.owner, count)
+        rows, items = self._static
+        for name, values in rows.items():
+            columns[name] = values
+            columns[f"{name}, relative"] = _less_mean(values, self.owner, count)
+        offered = self._offered(train)
+        columns |= {"option.times offered": offered, "option.times offered, relative": _less_mean(offered, self.owner, count)}
+        columns |= {name: values[self.owner] for name, values in items.items()}
+        columns["category"] = self.category[self.owner].astype(float)
+        columns |= {f"question text (TF-IDF) {i}": v[self.owner] for i, v in enumerate(self._space.components(train, seed))}
+        shown = np.unique(self.text[np.isin(self.owner, train)])
+        columns |= {f"option text (TF-IDF) {i}": v[self.text] for i, v in enumerate(self._option_space.components(shown, seed))}
+        return Features(np.column_stack(list(columns.values())).astype(np.float32), tuple(columns), inner)
+
+    def _offered(self, train: Places) -> Array:
+        """How often the option is offered by training items of its category, log of 1 +."""
+        in_train = np.zeros(len(self.items), bool)
+        in_train[train] = True
+        kinds, code = np.unique(mix(14, self.category[self.owner], self.hashes), return_inverse=True)
+        return np.asarray(np.log1p(np.bincount(code[in_train[self.owner]], minlength=len(kinds))[code] - in_train[self.owner]))
+
+
+def _shared(a: Sequence[str], b: Sequence[str]) -> float:
+    return sum(x == y for x, y in zip(a, b, strict=False)) / max(len(a), len(b))
+
+
+def _distinct(texts: Sequence[str]) -> tuple[list[str], Places]:
+    names = list(dict.fromkeys(texts))
+    number = {name: i for i, name in enumerate(names)}
+    return names, np.array([number[text] for text in texts], np.intp)
+
+
+class NumberTable:
+    """One row per item whose answer is a number."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
+        self.category = numbered(item.category for item in items)
+        golds = [as_number(item.golds[0]) if item.golds else None for item in items]
+        self.golds = np.array([np.nan if gold is None else gold for gold in golds])
+        self.questions = Texts.of([item.question for item in items])
+
+    @cached_property
+    def _space(self) -> TextSpace:
+        return TextSpace([item.question for item in self.items])
+
+    @cached_property
+    def _static(self) -> dict[str, Array]:
+        values = [[v for word in words(item.question) if (v := as_number(word)) is not None] for item in self.items]
+        first = np.array([own[0] if own else np.nan for own in values])
+        return {**_item_features(self.items, self.questions), "question.first number": first, "category": self.category.astype(float)}
+
+    def standardised(self, train: Places) -> tuple[Array, NDArray[np.bool_]]:
+        """The golds with mean 0 and SD 1 over the training items of each category, on the scale that fits.
+
+        The scale is the logarithm where all training golds of the category are above 0 and it makes them less skewed.
+
+        Returns:
+            Shape (n,): 0 for items without a number; and whether each item's category is on the log scale.
+        """
+        out, logarithmic = np.zeros(len(self.items)), np.zeros(len(self.items), bool)
+        for category in range(int(self.category.max()) + 1 if len(self.items) else 0):
+            own = self.category == category
+            seen = self.golds[train][own[train]]
+            seen = seen[np.isfinite(seen)]
+            if not len(seen):
+                continue
+            log = bool((seen > 0).all()) and abs(_skewness(np.log(seen))) < abs(_skewness(seen))
+            logarithmic[own] = log
+            scaled = np.log(np.where(self.golds > 0, self.golds, np.nan)) if log else self.golds
+            known = np.log(seen) if log else seen
+            spread = float(known.std()) or 1.0
+            out[own] = np.nan_to_num((scaled[own] - known.mean()) / spread)
+        return out, logarithmic
+
+    def _families(self, slots: Slots) -> list[Family]:
+        every = np.arange(len(self.items))
+        category = self.category[slots.owner]
+        pairs = [(np.flatnonzero(slots.owner[d:] == slots.owner[:-d]), d) for d in range(1, 6) if len(slots.owner) > d]
+        at = np.concatenate([first for first, _ in pairs]) if pairs else np.empty(0, np.intp)
+        after = np.concatenate([first + d for first, d in pairs]) if pairs else at
+        order = np.argsort(slots.owner[at], kind="stable")
+        a, b = slots.value[at[order]], slots.value[after[order]]
+        row = slots.owner[at[order]]
+        asked = self.questions
+        return [
+            Family("category", every, mix(21, self.category), single=True),
+            Family("template", every, mix(22, slots.skeleton), single=True),
+            Family("slot value", slots.owner, mix(23, category, slots.value)),
+            Family("slot value at its place", slots.owner, mix(24, category, slots.number, slots.value)),
+            Family("pair of slot values", row, mix(25, self.category[row], np.minimum(a, b), np.maximum(a, b))),
+            Family("word of the question", asked.owner, mix(26, self.category[asked.owner], asked.hashes[asked.words])),
+        ]
+
+    def features(self, train: Places, groups: Places, seed: int) -> Features:
+        """The features of all items; see ``OptionTable.features``."""
+        slots = find_slots(self.questions, self.category, train)
+        inner = inner_folds(train, groups, len(self.items), seed)
+        inner[~np.isfinite(self.golds)] = -1
+        target, _ = self.standardised(train)
+        columns: dict[str, Array] = {}
+        for family in self._families(slots):
+            if len(family.row):
+                columns |= {f"{family.name}: {name}": values for name, values in moments(family, target, inner).items()}
+        columns |= self._static
+        columns |= {f"question text (TF-IDF) {i}": v for i, v in enumerate(self._space.components(train, seed))}
+        return Features(np.column_stack(list(columns.values())).astype(np.float32), tuple(columns), inner)
+
+
+def _skewness(values: Array) -> float:
+    spread = float(values.std())
+    return float((((values - values.mean()) / spread) ** 3).mean()) if spread else 0.0

@@ -1,0 +1,120 @@
+"""What a text-only diagnostic sees of a doc, and what it says about one. Pure.
+
+Source: TsT paper, §3.1: a diagnostic is trained on the non-visual features of k - 1 folds of the test
+set itself and predicts the held-out one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from lmms_patch.tst.rewards import Rewards
+
+Places = NDArray[np.intp]
+"""Places of items in a list of items, shape (m,)."""
+
+Score = Callable[[int, str], float | None]
+"""The native score of an answer: (place of the item, answer) -> scalar on the metric's own scale; None where the scorer gives none."""
+
+CHOICE = ("mc", "yesno")
+"""Formats whose answer is one of the item's options."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One doc, as far as a text-only model may know it, and its gold.
+
+    Attributes:
+        doc_id: its row in the base task's eval split.
+        prompt: the whole prompt as the base task builds it, options and instructions included.
+        question: the question without what every prompt of the task says, and without the options where they are a field.
+        format: one of ``answers.FORMATS``: mc, yesno, number, open, caption.
+        options: for choice formats the option texts (``("left", "right")``, ``("yes", "no")``); empty otherwise.
+        answers: for choice formats what is answered for each option, spelled as the gold is (``("A", "B")``); as long as ``options``.
+        golds: the gold answers, most frequent first, spelled as in ``answers``; empty where the doc has none.
+        category: its question type; "" where the task names none.
+        source: what it shows (image, scene, video); None where unknown.
+        cluster: docs that are resampled together; None: each doc for itself.
+        key: the stable id: a text that stays the same when docs are added or reordered (``tst.keys``).
+        extra: features that a profile function adds: name -> number or text.
+    """
+
+    doc_id: int
+    prompt: str
+    question: str
+    format: str
+    options: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    golds: tuple[str, ...] = ()
+    category: str = ""
+    source: Hashable = None
+    cluster: Hashable = None
+    key: str = ""
+    extra: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether the answer is one of the options."""
+        return self.format in CHOICE and len(self.answers) > 0
+
+    @property
+    def right(self) -> int | None:
+        """For choice formats the place of the gold among the answers; None where there is none."""
+        return self.answers.index(self.golds[0]) if self.golds and self.golds[0] in self.answers else None
+
+    @property
+    def chance(self) -> float:
+        """What a uniform guess among the options earns (fraction); 0 where there are no options."""
+        return 1 / len(self.answers) if self.is_choice else 0.0
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a diagnostic says of one held-out item.
+
+    Attributes:
+        answer: what goes to the native scorer.
+        answers: the answers of the predictive distribution: for choice formats those of the item, in their order;
+            otherwise golds of the training folds (rf), or the one answer that was given (lora).
+        probabilities: their probabilities, same length; they sum to 1, or to less where the answer may be none of these.
+    """
+
+    answer: str
+    answers: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+
+
+class Prepared(Protocol):
+    """A diagnostic that has read all items once."""
+
+    def predict(self, train: Places, test: Places, *, seed: int, groups: Places) -> list[Prediction]:
+        """Fit on the items at ``train``, predict those at ``test``; one prediction each, in the order of ``test``.
+
+        Args:
+            train, test: places of items, disjoint.
+            seed: of everything random.
+            groups: the group of every item, shape (n,): what keeps the training items apart that the folds keep apart.
+        """
+        ...
+
+
+class Diagnostic(Protocol):
+    """A text-only model class that can be trained on a test set."""
+
+    name: str
+    """``rf`` or ``lora``."""
+
+    def prepare(self, items: Sequence[Item], rewards: Rewards) -> Prepared:
+        """Read the items once.
+
+        Args:
+            items: all items, in any order.
+            rewards: what the native scorer gives, for diagnostics that choose the answer which it rewards most.
+        """
+        ...

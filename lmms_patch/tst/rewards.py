@@ -1,0 +1,111 @@
+"""What the native scorer gives for an answer, asked once per (answer, gold). Pure: the scorer is handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.answers import as_number
+from lmms_patch.tst.items import Item, Places, Score
+
+Array = NDArray[np.float64]
+
+MOST_VALUES = 60
+"""Different numbers that a predictive distribution of numbers is made of, per category."""
+
+
+class Rewards:
+    """Native scores of answers.
+
+    For choices and numbers a score is taken to depend on answer, gold, format and category alone, so
+    that one item stands for all like it; open answers are scored item by item.
+
+    Args:
+        items: all items.
+        score: the native scorer; where it gives None the score is nan.
+    """
+
+    def __init__(self, items: Sequence[Item], score: Score) -> None:
+        self.items, self._score = items, score
+        self._known: dict[tuple[object, ...], float] = {}
+        self._vectors: dict[tuple[object, ...], tuple[tuple[str, ...], Array]] = {}
+
+    def _kind(self, place: int) -> tuple[object, ...]:
+        item = self.items[place]
+        if item.is_choice or item.format == "number":
+            return item.format, item.category, item.answers, item.golds[:1]
+        return (place,)
+
+    def of(self, place: int, answer: str) -> float:
+        """The score of an answer on the item at a place; nan where it cannot be scored."""
+        key = *self._kind(place), answer
+        if key not in self._known:
+            value = self._score(place, answer)
+            self._known[key] = np.nan if value is None else float(value)
+        return self._known[key]
+
+    def vector(self, place: int, answers: tuple[str, ...]) -> Array:
+        """The scores of several answers on the item at a place, shape (answers,)."""
+        key = *self._kind(place), id(answers)
+        found = self._vectors.get(key)
+        if found is None or found[0] is not answers:
+            found = self._vectors[key] = answers, np.array([self.of(place, answer) for answer in answers])
+            if len(self._vectors) > 200_000:
+                self._vectors.clear()
+        return found[1]
+
+    def regold(self, items: Sequence[Item]) -> Rewards:
+        """Rewards of the same items with other golds.
+
+        An item is scored on an item of its kind that really has that gold; open answers by whether they equal the new gold.
+        """
+        like: dict[tuple[object, ...], int] = {}
+        for place in range(len(self.items)):
+            like.setdefault(self._kind(place), place)
+        return Rewards(items, lambda place, answer: _shifted(self, like, items[place], answer))
+
+
+def _shifted(rewards: Rewards, like: dict[tuple[object, ...], int], item: Item, answer: str) -> float:
+    same = like.get((item.format, item.category, item.answers, item.golds[:1]))
+    if same is not None:
+        return rewards.of(same, answer)
+    return float(answer in item.golds)
+
+
+@dataclass(frozen=True)
+class Values:
+    """The numbers that the training golds of a category are summed up by.
+
+    Attributes:
+        texts: their spellings, as in the golds; ascending.
+        place: the place in ``texts`` of each training gold, shape (training items of the category,).
+        reward: shape (answers, golds): the native score of answering one where another is right.
+    """
+
+    texts: tuple[str, ...]
+    place: Places
+    reward: Array
+
+
+def values_of(rewards: Rewards, places: Places) -> Values:
+    """Sum up the golds of training items of one category: themselves, or ``MOST_VALUES`` quantiles.
+
+    Args:
+        rewards: the native scores.
+        places: training items whose golds are numbers.
+    """
+    golds = [rewards.items[place].golds[0] for place in places]
+    numbers = np.array([as_number(gold) for gold in golds], float)
+    order = np.argsort(numbers, kind="stable")
+    distinct = np.unique(numbers)
+    if len(distinct) > MOST_VALUES:
+        picks = np.unique(np.round(np.linspace(0, len(order) - 1, MOST_VALUES)).astype(int))
+        distinct = np.unique(numbers[order[picks]])
+    chosen = order[np.searchsorted(numbers[order], distinct)]
+    texts = tuple(golds[i] for i in chosen)
+    middle = (distinct[1:] + distinct[:-1]) / 2
+    reward = np.array([np.nan_to_num(rewards.vector(int(places[i]), texts)) for i in chosen]).T
+    return Values(texts, np.searchsorted(middle, numbers).astype(np.intp), reward)

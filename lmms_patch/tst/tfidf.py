@@ -1,0 +1,55 @@
+"""TF-IDF of words and characters, in a few components. Weights and components come from the training texts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.tst.items import Places
+
+COMPONENTS = 8
+_WORDS, _CHARACTERS = 2**13, 2**13
+
+
+class TextSpace:
+    """Texts as counts of words, word pairs and character n-grams; hashed, so that no text changes how another is read."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._distinct = list(dict.fromkeys(texts))
+        number = {text: i for i, text in enumerate(self._distinct)}
+        self._place = np.array([number[text] for text in texts], np.intp)
+
+    @cached_property
+    def _counts(self) -> Any:
+        from scipy.sparse import hstack
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        settings: dict[str, Any] = {"norm": None, "alternate_sign": False, "lowercase": True, "dtype": np.float32}
+        by_word = HashingVectorizer(n_features=_WORDS, ngram_range=(1, 2), token_pattern=r"(?u)\w+", **settings)
+        by_character = HashingVectorizer(n_features=_CHARACTERS, analyzer="char_wb", ngram_range=(3, 4), **settings)
+        return hstack([by_word.transform(self._distinct), by_character.transform(self._distinct)]).tocsr()
+
+    def components(self, train: Places, seed: int) -> NDArray[np.float32]:
+        """The leading components of the training texts' TF-IDF, of all texts.
+
+        Args:
+            train: places of the training texts.
+            seed: of the randomised decomposition.
+
+        Returns:
+            Shape (at most ``COMPONENTS``, texts); none where there are too few different texts.
+        """
+        from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.utils.extmath import randomized_svd
+
+        shown, times = np.unique(self._place[train], return_counts=True)
+        if len(shown) <= COMPONENTS:
+            return np.empty((0, len(self._place)), np.float32)
+        weights = TfidfTransformer(sublinear_tf=True).fit(self._counts[np.repeat(shown, np.minimum(times, 20))])
+        known = weights.transform(self._counts[shown])
+        _, _, axes = randomized_svd(known, COMPONENTS, n_iter=2, random_state=seed)
+        return np.asarray((weights.transform(self._counts) @ axes.T)[self._place].T, np.float32)
