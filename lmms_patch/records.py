@@ -97,6 +97,7 @@ class SampleRecord:
         stratum: the name of the doc's stratum.
         baselines: uninformed answers and the gold, scored.
         lent: this doc's answers under other docs' golds.
+        tst: what the text-only cross-validation says of the doc (docs/records.md); empty for other kinds.
     """
 
     task: str
@@ -111,6 +112,7 @@ class SampleRecord:
     stratum: str = ""
     baselines: tuple[Baseline, ...] = ()
     lent: tuple[Lent, ...] = ()
+    tst: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The ``patch`` object, in plain JSON types (docs/records.md)."""
@@ -130,6 +132,7 @@ class SampleRecord:
             **({"answer": plain(self.answer), "stratum": self.stratum} if self.answer else {}),
             **({"baselines": [one.to_json() for one in self.baselines]} if self.baselines else {}),
             **({"lent": _lent_json(self.lent, grids)} if self.lent else {}),
+            **({"tst": plain(self.tst)} if self.tst else {}),
         }
 
 

@@ -17,6 +17,8 @@ from lmms_patch.errors import OptionError, UnknownNameError
 from lmms_patch.stats.forms import FORMS
 
 MIN_GRID, MAX_GRID = 2, 9
+MIN_FOLDS, MAX_FOLDS = 2, 50
+GROUPINGS = ("auto", "source", "none", "text")
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,13 @@ class Kind:
 
     Attributes:
         name: the suffix, as in ``gqa_<name>3``.
-        grid: whether a grid size follows the suffix: it must, it may (else ``default_grids``), or it cannot.
+        grid: whether a number (a grid size) follows the suffix: it must, it may (else ``default_grids``), or it cannot.
         default_grids: the grids of a name without a number.
         full: whether the full image is asked too (view 0).
         view: the kind of the other views: one per cell, or one per doc.
         per_cell: whether there is one view per cell (n² of them) rather than one.
         index: the name under which 1 − MPP/FIP is reported, if it is.
+        folds: whether the number after the suffix is a number of folds, not of cells.
         summary: what it shows, in a few words (for ``lmms-patch tasks`` and the documentation).
     """
 
@@ -42,6 +45,12 @@ class Kind:
     summary: str
     default_grids: tuple[int, ...] = ()
     index: str | None = None
+    folds: bool = False
+
+    @property
+    def needs_image(self) -> bool:
+        """Whether a base must show still images to be asked so."""
+        return self.view != "blind"
 
 
 KINDS: dict[str, Kind] = {
@@ -49,6 +58,7 @@ KINDS: dict[str, Kind] = {
     for kind in (
         Kind("rci", "optional", "cell", True, True, "full image and each cell: RCI, a property of the benchmark", (2, 3), "rci"),
         Kind("pcri", "optional", "cell", True, True, "the same numbers as rci, read as a property of the model", (2, 3), "pcri"),
+        Kind("tst", "optional", "blind", False, False, "text-only cross-validation (--model tst_rf or tst_lora)", (5,), folds=True),
         Kind("blind", "none", "blind", False, False, "no image at all"),
         Kind("blank", "none", "blank", False, False, "a uniform grey image of the same size"),
         Kind("shuffle", "required", "shuffle", False, False, "cells permuted: local cues kept, layout destroyed"),
@@ -69,7 +79,7 @@ class Options:
 
     Attributes:
         metric: the primary metric, which the index is built on. Default: the only one, else the first.
-        score: the key of a native item that holds its scalar. Default: the item itself if it is a
+        score: the key of a native item that holds its scalar, or several of which an item has one. Default: the item itself if it is a
             number, else its ``score``, else the native aggregation of that one item.
         scorer: ``cider_d``: the scalar of a caption item is its CIDEr-D, with the corpus's document frequencies.
         aggregation: metric -> form (``stats.forms.FORMS``), where a native aggregation is not a mean.
@@ -91,11 +101,17 @@ class Options:
         allow_judge: run tasks whose scorer calls a judge model, once per view.
         seconds: time budget of the bootstrap where the native aggregation must be called for each draw.
         seed: seed of the permutations of ``shuffle``, of the donors and of the bootstrap.
+        grouping: what ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, or nothing (none); auto:
+            source where a usable one is known.
+        fold_seed: the first fold seed of ``tst``: its answers go to the native scorer.
+        fold_seeds: number of fold seeds, over which scores are averaged.
+        features: ``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}.
+        key: doc field with an id that stays the same when docs are added or reordered; default: a hash of the doc.
         given: the options that were written down, also where they equal the default.
     """
 
     metric: str | None = None
-    score: str | None = None
+    score: Fields | None = None
     scorer: str | None = None
     aggregation: Mapping[str, str] | None = None
     chance: float | str | None = None
@@ -115,6 +131,11 @@ class Options:
     allow_judge: bool = False
     seconds: float = 60.0
     seed: int = 0
+    grouping: str = "auto"
+    fold_seed: int = 0
+    fold_seeds: int = 3
+    features: str | None = None
+    key: str | None = None
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @classmethod
@@ -145,14 +166,15 @@ class Options:
         return {key: getattr(self, key) for key in self.names()}
 
 
-_TEXT = ("metric", "score", "gold", "choices")
-_FIELDS = ("cluster", "group", "category", "stratum")
-_ONE_OF = {"images": ("all", "first"), "type": ("mcq", "yesno", "vqa", "caption"), "format": FORMATS, "scorer": ("cider_d",)}
-_LEAST = {"min_side": 1, "min_cell": 0, "seed": 0}
+_TEXT = ("metric", "gold", "choices", "features", "key")
+_FIELDS = ("score", "cluster", "group", "category", "stratum")
+_NEVER_NONE = ("images", "min_side", "min_cell", "allow_judge", "seconds", "seed", "grouping", "fold_seed", "fold_seeds")
+_ONE_OF = {"grouping": GROUPINGS, "images": ("all", "first"), "type": ("mcq", "yesno", "vqa", "caption"), "format": FORMATS, "scorer": ("cider_d",)}
+_LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "fold_seed": 0, "fold_seeds": 1}
 
 
 def _check_option(key: str, value: Any, where: str) -> None:
-    if value is None and key not in ("images", "min_side", "min_cell", "allow_judge", "seconds", "seed"):
+    if value is None and key not in _NEVER_NONE:
         return
     if key in _TEXT and not _is_name(value):
         raise OptionError(f"{where}: {key} must be a name, not {value!r}")
@@ -188,6 +210,7 @@ class WrapSpec:
         base: a task, group or tag that the harness knows.
         kind: a key of ``KINDS``.
         grids: grid sizes n, ascending, each 2..9; empty for kinds without a grid.
+        folds: number of folds of ``tst``, 2..50; 0 for other kinds.
         options: see ``Options``.
         name: the name of the wrapped task; by default it is made of the parts.
     """
@@ -197,8 +220,11 @@ class WrapSpec:
     grids: tuple[int, ...] = ()
     options: Options = field(default_factory=Options)
     name: str = ""
+    folds: int = 0
 
     def __post_init__(self) -> None:
+        if KINDS[self.kind].folds and not self.folds:
+            object.__setattr__(self, "folds", KINDS[self.kind].default_grids[0])
         if not self.name:
             object.__setattr__(self, "name", f"{self.base}_{self.suffix}")
 
@@ -206,6 +232,8 @@ class WrapSpec:
     def suffix(self) -> str:
         """The part of the name after the base: ``rci3``, ``rci``, ``blind``."""
         kind = KINDS[self.kind]
+        if kind.folds:
+            return self.kind if (self.folds,) == kind.default_grids else f"{self.kind}{self.folds}"
         bare = not self.grids or self.grids == kind.default_grids
         return self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
 
@@ -220,7 +248,8 @@ class WrapSpec:
 
     def described(self) -> dict[str, Any]:
         """The spec as plain JSON types: everything that changes a view is in it."""
-        return {"base": self.base, "kind": self.kind, "grids": list(self.grids), "options": self.options.described()}
+        folds = {"folds": self.folds} if self.folds else {}
+        return {"base": self.base, "kind": self.kind, "grids": list(self.grids), **folds, "options": self.options.described()}
 
 
 def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -238,6 +267,17 @@ def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]
         if not MIN_GRID <= n <= MAX_GRID:
             raise UnknownNameError(f"{name}: grid size {n} is not possible; allowed: {MIN_GRID} to {MAX_GRID}; type '..._{kind}3'")
     return tuple(sorted(set(grids))) or row.default_grids
+
+
+def check_folds(kind: str, numbers: tuple[int, ...], name: str) -> int:
+    """The number of folds.
+
+    Raises:
+        UnknownNameError: several, or out of 2..50; says what to type.
+    """
+    if len(numbers) > 1 or any(not MIN_FOLDS <= k <= MAX_FOLDS for k in numbers):
+        raise UnknownNameError(f"{name}: {numbers[0]} folds are not possible; allowed: {MIN_FOLDS} to {MAX_FOLDS}; type '..._{kind}5'")
+    return numbers[0] if numbers else KINDS[kind].default_grids[0]
 
 
 def parse(name: str) -> WrapSpec | None:
@@ -260,8 +300,10 @@ def parse(name: str) -> WrapSpec | None:
         return None
     digits = match["n"]
     if len(digits) > 1 and digits.startswith("0"):
-        raise UnknownNameError(f"{name}: write the grid size without leading zeros, {MIN_GRID} to {MAX_GRID}")
+        raise UnknownNameError(f"{name}: write the number without leading zeros")
     grids = (int(digits),) if digits else ()
+    if KINDS[match["kind"]].folds:
+        return WrapSpec(match["base"], match["kind"], name=name, folds=check_folds(match["kind"], grids, name))
     return WrapSpec(match["base"], match["kind"], check_grids(match["kind"], grids, name), name=name)
 
 
@@ -269,7 +311,7 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
     """The spec of an explicit task file (``class: !function lmms_patch.Wrap``).
 
     Args:
-        config: the file's keys: ``task``, ``base``, ``kind``, ``grids``, and any of ``Options``.
+        config: the file's keys: ``task``, ``base``, ``kind``, ``grids`` (for ``tst``: ``folds``), and any of ``Options``.
 
     Raises:
         OptionError, UnknownNameError: a key that is missing, unknown, or out of range.
@@ -282,6 +324,11 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
         raise OptionError(f"{where}: 'base' is missing; add the task to wrap, such as 'base: gqa'")
     if not isinstance(kind, str) or kind not in KINDS:
         raise OptionError(f"{where}: kind {kind!r} is not known; allowed: {', '.join(KINDS)}")
+    if KINDS[kind].folds:
+        folds = config.pop("folds", KINDS[kind].default_grids[0])
+        if not isinstance(folds, int) or isinstance(folds, bool):
+            raise OptionError(f"{where}: folds must be a whole number, such as 'folds: 5', not {folds!r}")
+        return WrapSpec(base, kind, (), Options.from_mapping(config, where), name=str(name), folds=check_folds(kind, (folds,), where))
     grids = config.pop("grids", ())
     grids = tuple(grids or ()) if isinstance(grids, (list, tuple)) or grids is None else (grids,)
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in grids):

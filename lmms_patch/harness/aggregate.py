@@ -10,7 +10,7 @@ called once, for both the host and us.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from lmms_patch.planning import Plan
 from lmms_patch.scoring import scalar
 from lmms_patch.spec import KINDS, WrapSpec
 from lmms_patch.stats.forms import is_whole
+from lmms_patch.tst.results import ROWS
 
 
 class PatchItem(dict):  # type: ignore[type-arg]
@@ -70,6 +71,7 @@ class Aggregations:
         primary: the metric that the index is built on.
         args: gives the harness's command-line arguments when called (some native aggregations ask for them).
         plan: gives the plan of the task's references when called.
+        about_tst: gives what a text-only diagnostic found out about the task as a whole when called.
     """
 
     def __init__(
@@ -80,7 +82,9 @@ class Aggregations:
         primary: str,
         args: Callable[[], Any],
         plan: Callable[[], Plan | None] = lambda: None,
+        about_tst: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
+        self._about_tst = about_tst
         self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
         self._run = _Run()
 
@@ -92,6 +96,8 @@ class Aggregations:
                 out[self.over_cells(m, n)] = self._of_records(self._mpp if self._kind.index else self._drop, m, n)
             if self._kind.index:
                 out |= {name: self._of_records(self._detail, name) for name in (f"{self._kind.index}{n}", f"{self._kind.index}{n}_adj", f"gap{n}")}
+        if self._kind.folds:
+            out |= {name: self._of_records(self._detail, name) for name in ROWS}
         out["chance"] = self._of_records(self._detail, "chance")
         if self._kind.index:
             out["gate"] = self._of_records(self._detail, "gate")
@@ -139,7 +145,7 @@ class Aggregations:
         self._report_errors()
         self._report_excluded()
         try:
-            self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), self._plan())
+            self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), self._plan(), self._about_tst())
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
             self._run.details = Details(records=len(items))

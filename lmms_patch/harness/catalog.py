@@ -118,7 +118,7 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     """
     spec = parse(f"x_{kind}")
     if spec is None:
-        raise UnknownNameError(f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, blind, blank, shuffle3, occlude3")
+        raise UnknownNameError(f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, shuffle3, occlude3")
     return spec
 
 

@@ -133,9 +133,9 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return None
     if facts.output_type not in OUTPUT_TYPES:
         return f"its output type is {facts.output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
-    if not facts.shows:
+    if not facts.shows and not KINDS[spec.kind].folds:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
-    if facts.video:
+    if facts.video and KINDS[spec.kind].needs_image:
         return "it is a video task; only still images have cells"
     if KINDS[spec.kind].view in ("cell", "shuffle") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):
         return "its answer is a box or a point in the image, and a cell has other coordinates"
@@ -230,8 +230,23 @@ def check(manager: Any, spec: WrapSpec) -> None:
         reason = why_not(facts, spec)
         if reason:
             where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            ways = ", ".join(k for k in KINDS if why_not(facts, WrapSpec("x", k, KINDS[k].default_grids or (3,))) is None)
+            ways = ", ".join(k for k in KINDS if why_not(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))) is None)
             more = f"; possible for it: {ways}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
         if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:
             raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))
+
+
+def check_model(spec: WrapSpec, model: str | None) -> None:
+    """Refuse a model that cannot answer this way of wrapping, before it is loaded.
+
+    Raises:
+        CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.
+    """
+    from lmms_patch.harness.text_only import MODELS, vision_refusal
+
+    if model is None or KINDS[spec.kind].folds == (model in MODELS):
+        return
+    if model in MODELS:
+        raise CannotWrapError(f"{spec.name}: {model} answers text-only cross-validations; type --tasks {spec.base}_tst5")
+    raise vision_refusal(spec.name, spec.base, model)

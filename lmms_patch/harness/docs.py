@@ -27,6 +27,10 @@ CACHED_DOCS = 8
 class Base(Protocol):
     """What the table needs of a base task: how it shows a doc to a model."""
 
+    config: Any
+
+    def doc_to_text(self, doc: Any) -> Any: ...
+
     def doc_to_visual(self, doc: Any) -> Any: ...
 
     def doc_to_messages(self, doc: Any) -> Any: ...
@@ -68,6 +72,11 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
     doc_id: int
     view: int | None = None
     table: VariantDocs | None = None
+
+    @property
+    def text_only(self) -> Any:
+        """What a text-only diagnostic may know of the doc (``tst.items.Item``): gold, options, format, category, source; None for other kinds."""
+        return self.table.text_only.item_of(self.doc_id) if self.table is not None and self.table.text_only is not None else None
 
     def __init__(self, row: Any, doc_id: int, view: int | None = None, table: VariantDocs | None = None) -> None:
         super().__init__(row)
@@ -152,6 +161,7 @@ class VariantDocs:
             cutting: the options that change pixels.
         """
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
+        self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
         self._problems: dict[int, str] = {}
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
@@ -199,19 +209,27 @@ class VariantDocs:
             return entry
 
     def visuals(self, doc: TaggedDoc) -> list[Any]:
-        """What a simple adapter is to show for this doc and view."""
+        """What a simple adapter is to show for this doc and view; for a blind view the base is not asked at all."""
         assert doc.view is not None
+        if self.views[doc.view].kind == "blind":
+            return []
         return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_visual, media.replace_in_visuals)
 
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
-        """What a chat adapter is to send for this doc and view."""
+        """What a chat adapter is to send for this doc and view.
+
+        Where the base only puts its visuals before its prompt, a blind view is the prompt: its video need not be there.
+        """
         assert doc.view is not None
+        if self.views[doc.view].kind == "blind" and not callable(self.base.config.doc_to_messages):
+            text = media.without_placeholders(self.base.doc_to_text(dict(self.row(doc.doc_id))))
+            return [{"role": "user", "content": [{"type": "text", "text": text}]}]
         return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_messages, media.replace_in_messages)
 
     def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
-        payload, images = self._shown(doc_id, show, walk)
         if view.kind == "blind":
-            return media.without_media(payload)
+            return media.without_media(show(dict(self.row(doc_id))))
+        payload, images = self._shown(doc_id, show, walk)
         if doc_id in self._problems:  # as the base would show it; the doc is left out, and the run goes on
             return copy.copy(payload)
         usable = self.why_unusable(doc_id, view.n) is None if view.n else True
@@ -237,8 +255,7 @@ class VariantDocs:
         """The decoded images of a doc, whose sizes are noted; none, and the problem is noted, where one cannot be cut."""
         images: list[Image.Image] = []
         try:
-            if any(view.kind != "blind" for view in self.views):
-                images = [media.decode(medium) for medium in media.images_in(payload, walk)]
+            images = [media.decode(medium) for medium in media.images_in(payload, walk)]
         except PatchError as error:
             self._problems[doc_id] = str(error)
         self._sizes[doc_id] = tuple(image.size for image in images)  # known sizes are never taken back: other threads read them

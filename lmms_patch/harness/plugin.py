@@ -29,7 +29,12 @@ def register() -> list[Any]:
     from lmms_eval.models.registry_v2 import ModelManifest
 
     install()
-    return [ModelManifest(model_id="mosaic_vlm", chat_class_path="lmms_patch.harness.models.mosaic_vlm.MosaicVLM")]
+    folder = "lmms_patch.harness.models"
+    return [
+        ModelManifest(model_id="mosaic_vlm", chat_class_path=f"{folder}.mosaic_vlm.MosaicVLM"),
+        ModelManifest(model_id="tst_rf", simple_class_path=f"{folder}.tst.TstRf"),
+        ModelManifest(model_id="tst_lora", simple_class_path=f"{folder}.tst.TstLora"),
+    ]
 
 
 def install() -> None:
@@ -99,6 +104,7 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
         specs = names.expand(manager, asked)
         for spec in specs:
             configs.check(manager, spec)
+            configs.check_model(spec, getattr(manager, "model_name", None))
     except PatchError as error:
         refuse(error)
     return sorted({*original(manager, asked), *(spec.name for spec in specs)})

@@ -46,11 +46,24 @@ class References:
         score: the scorer.
         primary: the metric that donors' answers are scored for.
         silent: the scorer calls a judge or the network: it is never asked for references.
+        plainly: ``Scorer.score_plainly``.
     """
 
-    def __init__(self, spec: WrapSpec, base: Any, rows: Callable[[], Any], score: Score, primary: str, silent: bool) -> None:
+    def __init__(
+        self,
+        spec: WrapSpec,
+        base: Any,
+        rows: Callable[[], Any],
+        score: Score,
+        primary: str,
+        silent: bool,
+        plainly: Callable[[Any, Sequence[Any]], Mapping[str, Scalar]] = lambda row, answers: {},
+    ) -> None:
         self._spec, self._base, self._rows, self._score, self._primary, self._silent = spec, base, rows, score, primary, silent
+        self.docs: list[Doc] = []
+        """The evaluated docs, once the plan is made."""
         self._ids: Sequence[int] | None = None
+        self.plainly = plainly
         self._plan: Plan | None = None
         self._failed = False
         self._lock = threading.RLock()
@@ -79,7 +92,7 @@ class References:
         found = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
         asked = [self._asked(row) for row in found]
         texts = questions([one.prompt for one in asked], [row.get("question") for row in found])
-        docs = [
+        self.docs = docs = [
             Doc(i, one, text, field(row, options.cluster), field(row, options.group or options.cluster), field(row, options.stratum))
             for i, row, one, text in zip(ids, found, asked, texts, strict=True)
         ]
@@ -98,10 +111,15 @@ class References:
             prompt = base.doc_to_text(row)
         except Exception:
             prompt = ""  # a prompt that needs the image: its options are then those of the golds
-        target = row.get(options.gold) if options.gold else base.doc_to_target(row)
-        choices = base.doc_to_choice(row) if by_index else row.get(options.choices) if options.choices else None
+        target = within(row, options.gold) if options.gold else base.doc_to_target(row)
+        choices = base.doc_to_choice(row) if by_index else within(row, options.choices) if options.choices else None
         texts = tuple(str(choice) for choice in choices) if isinstance(choices, (list, tuple)) else ()
         return Asked(prompt if isinstance(prompt, str) else "", target, texts, by_index)
+
+    def scalar_of(self, doc_id: int, text: str) -> Scalar:
+        """The primary metric's scalar of an answer that no model gave, by the plain scorer; see ``Scorer.score_plainly``."""
+        answer = self._plan.answers[doc_id] if self._plan is not None else None
+        return self.plainly(self._row(doc_id), self._as_results(text, len(answer.options) if answer else 0)).get(self._primary)
 
     # --- what goes into a doc's record ------------------------------------------------------------
 
@@ -208,11 +226,20 @@ def field(row: Any, names: str | list[str] | None) -> Any:
     """
     if names is None:
         return None
-    values = [row.get(name) for name in ([names] if isinstance(names, str) else names)]
+    values = [within(row, name) for name in ([names] if isinstance(names, str) else names)]
     if None in values:
         return None
     simple = [value if isinstance(value, (str, int)) else json.dumps(plain(value), sort_keys=True) for value in values]
     return simple[0] if len(simple) == 1 else " / ".join(map(str, simple))
+
+
+def within(row: Any, name: str) -> Any:
+    """A doc's field, or a field of a field (``meta.video``); None where there is none."""
+    if name in row:
+        return row[name]
+    for part in name.split("."):
+        row = row.get(part) if isinstance(row, Mapping) else None
+    return row
 
 
 def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
@@ -221,10 +248,10 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
     Raises:
         OptionError: one is missing that a task file names; for one of a profile, a line says that it is not used.
     """
-    for option in ("cluster", "group", "category", "stratum", "choices", "gold"):
+    for option in ("cluster", "group", "category", "stratum", "choices", "gold", "key"):
         named = getattr(spec.options, option)
         for name in [named] if isinstance(named, str) else named or []:
-            if name in row:
+            if name in row or ("." in name and within(row, name) is not None):
                 continue
             problem = f"option {option} names the field {name!r}, which its docs do not have"
             if option in spec.options.given:
@@ -236,4 +263,4 @@ def fields(row: Any, options: Options) -> dict[str, Any]:
     """The values of the fields that the options name, by option."""
     named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
     out = {name: field(row, names) for name, names in named.items() if names}
-    return out | ({"choices": row.get(options.choices)} if options.choices else {})
+    return out | ({"choices": within(row, options.choices)} if options.choices else {})

@@ -35,7 +35,8 @@ class Scorer:
         self._spec, self._base, self._aggregations, self._args = spec, base, aggregations, args
         self._index = KINDS[spec.kind].index
         self.caption_score: Callable[[Any], Scalar] | None = None
-        self._keys = [key for key in (spec.options.score, base.config.score_key, "score") if key]
+        named = spec.options.score
+        self._keys = [key for key in (*([named] if isinstance(named, str) else named or ()), base.config.score_key, "score") if key]
 
     def score(self, doc: Any, views: Sequence[View], answers: Sequence[Sequence[Any]], **kwargs: Any) -> list[ScoredView]:
         """Score every view of one doc.
@@ -53,7 +54,7 @@ class Scorer:
                 if failed is not None:
                     out.append(ScoredView(view, error=failed.why))
                     continue
-                with _own_stream(f"{doc.doc_id}/{view}") if number else contextlib.nullcontext():
+                with own_stream(f"{doc.doc_id}/{view}") if number else contextlib.nullcontext():
                     out.append(self._score_view(_fresh(doc), view, list(got), kwargs))
             return out
 
@@ -66,10 +67,17 @@ class Scorer:
             answers: one filtered answer, or one per choice.
             stream: names the random stream, for scorers that draw.
         """
-        with _one_doc, _own_stream(f"{doc_id}/{stream}"):
+        with _one_doc, own_stream(f"{doc_id}/{stream}"):
             before = _state()
             scored = self._score_view(_fresh(doc), View("full"), list(answers), {})
             return scored, _state() != before
+
+    def score_plainly(self, doc: Any, answers: Sequence[Any]) -> Mapping[str, Scalar]:
+        """The scalars of answers that no model gave, by metric; empty where the scorer fails.
+
+        For very many calls: without a random stream for each, so the caller sets one around all of them (``own_stream``).
+        """
+        return self._score_view(_fresh(doc), View("full"), list(answers), {}).scores
 
     def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> ScoredView:
         try:
@@ -177,7 +185,7 @@ def _state() -> tuple[Any, ...]:
 
 
 @contextlib.contextmanager
-def _own_stream(seed: str) -> Iterator[None]:
+def own_stream(seed: str) -> Iterator[None]:
     """Give a scorer that draws (some guess where they cannot parse an answer) a stream of its own.
 
     The process's generators are as before afterwards, so that the first view of each doc draws

@@ -14,6 +14,8 @@ from lmms_patch.planning import Plan
 from lmms_patch.spec import KINDS, Options, WrapSpec
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.tables import Table
+from lmms_patch.tst.results import Stress, stress
+from lmms_patch.tst.results import flat as flat_of_tst
 
 
 class Details(dict):  # type: ignore[type-arg]
@@ -59,6 +61,14 @@ class Native:
         return None if self._network else self._aggregate(items)
 
 
+def _mind_tst(tested: Stress, native: float | None) -> list[str]:
+    first = tested.by_grouping[tested.headline]
+    out = [f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers"] if tested.unscored else []
+    if native is not None and first.accuracy.value is not None and first.sd is not None and abs(native - first.accuracy.value) > 0.05 + 5 * first.sd:
+        out.append("the native metric is no mean of docs' scores: tst numbers are means of scores, on their scale")
+    return out
+
+
 def settings_of(options: Options, metric: str) -> Settings:
     """The statistics' settings that a task's options give."""
     return Settings(
@@ -72,7 +82,13 @@ def settings_of(options: Options, metric: str) -> Settings:
 
 
 def details(
-    spec: WrapSpec, records: Sequence[Mapping[str, Any]], metric: str, higher: Mapping[str, bool], native: Native, plan: Plan | None
+    spec: WrapSpec,
+    records: Sequence[Mapping[str, Any]],
+    metric: str,
+    higher: Mapping[str, bool],
+    native: Native,
+    plan: Plan | None,
+    about_tst: Mapping[str, Any] | None = None,
 ) -> Details:
     """The numbers of a finished run, and how they are written into its results file (docs/records.md)."""
     settings = settings_of(spec.options, metric)
@@ -84,6 +100,10 @@ def details(
     about = {"settings": to_json(settings), "higher_is_better": dict(higher), "donors": planned, "analysis": to_json(found)}
     out = Details({"records": len(records), **flat, **about})
     told, mind = sentences(found, name)
+    tested = stress(records, seed=settings.seed)
+    if tested is not None:
+        out |= {**flat_of_tst(tested), "tst_details": {**(about_tst or {}), **to_json(tested)}}
+        mind += _mind_tst(tested, found.fip.value)
     for line in told:
         logger.info(f"{spec.name}: {line}")
     for line in mind:

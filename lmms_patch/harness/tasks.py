@@ -23,6 +23,7 @@ from lmms_patch.harness.media import without_placeholders
 from lmms_patch.harness.references import CaptionScore, References, check_fields, fields
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.scorer import Scorer
+from lmms_patch.harness.text_only import TextOnly, vision_refusal
 from lmms_patch.records import SCHEMA, SampleRecord, ScoredView
 from lmms_patch.spec import KINDS, WrapSpec
 from lmms_patch.views import PIXELS, views_of
@@ -63,6 +64,7 @@ class WrappedTask(Task):
         self._table = VariantDocs(base.eval_docs, base, self._views, cutting)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
         self._aggregations: Aggregations | None = None
+        self._text_only: TextOnly | None = None
         _ = self.aggregations  # an option that names no metric is refused now, not when the host asks
 
     # --- what cannot be wrapped ---------------------------------------------------------------
@@ -177,7 +179,8 @@ class WrappedTask(Task):
     def dump_config(self) -> dict[str, Any]:
         """The base's config, and under ``lmms_patch`` everything that changes a view or the index."""
         described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
-        return {**self._base.dump_config(), "lmms_patch": described}
+        run = {} if self._text_only is None else {"run": self._text_only.run_id}
+        return {**self._base.dump_config(), "lmms_patch": {**described, **run}}
 
     def override_metric(self, metric_name: str) -> None:
         """``--predict_only``: only answers are kept, nothing is scored."""
@@ -228,6 +231,8 @@ class WrappedTask(Task):
         )
         try:
             self._look_at_first_docs(list(native))
+            if self._text_only is not None:
+                _ = self._text_only.folds  # what cannot be cross-validated is refused now
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
         except PatchError as error:
             refuse(error)
@@ -244,6 +249,8 @@ class WrappedTask(Task):
                 check_fields(row, self.spec)
             except PatchError as error:
                 raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {error}") from None
+            if not KINDS[self.spec.kind].needs_image:
+                return
             sizes, problem = self._table.sizes(doc_id), self._table.problem(doc_id)
             if problem:
                 raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {problem}")
@@ -282,6 +289,8 @@ class WrappedTask(Task):
         if not isinstance(doc, TaggedDoc) or doc.table is None:
             unknown = "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
             refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
+        if doc.table.text_only is not None:
+            refuse(vision_refusal(self.spec.name, self.spec.base, str(getattr(self._base, "model_name", None) or "this model")))
         return doc.table, doc
 
     # --- scoring ------------------------------------------------------------------------------
@@ -316,10 +325,13 @@ class WrappedTask(Task):
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
         excluded = {n: why for n in self.spec.grids if (why := self._table.why_unusable(doc.doc_id, n))}
-        sizes = () if self.spec.kind == "blind" else self._table.sizes(doc.doc_id)
+        sizes = () if not KINDS[self.spec.kind].needs_image else self._table.sizes(doc.doc_id)
         best = self._scorer.best_cells(scored, excluded)
         beside = {} if self._predict_only else self._references.of(doc.doc_id, self._views, answers, list(best))
-        return SampleRecord(self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, fields(doc, self.spec.options), **beside)
+        tst = {} if self._text_only is None else self._text_only.record_of(doc.doc_id)
+        return SampleRecord(
+            self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, fields(doc, self.spec.options), **beside, tst=tst
+        )
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """The dict that ``process_results`` returns; see there."""
@@ -346,11 +358,21 @@ class WrappedTask(Task):
             native = dict(self._base.aggregation())
             primary = self._choose_primary(list(native))
             self._aggregations = Aggregations(
-                self.spec, native, dict(self._base.higher_is_better()), primary, lambda: self.args, lambda: self._references.plan
+                self.spec,
+                native,
+                dict(self._base.higher_is_better()),
+                primary,
+                lambda: self.args,
+                lambda: self._references.plan,
+                lambda: {} if self._text_only is None else self._text_only.about(),
             )
             self._scorer = Scorer(self.spec, self._base, self._aggregations, lambda: self.args)
             judged = calls_judge(self._base) is not None
-            self._references = References(self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged)
+            self._references = References(
+                self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
+            )
+            if KINDS[self.spec.kind].folds:
+                self._text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
             if self.spec.options.scorer == "cider_d":
                 self._scorer.caption_score = CaptionScore(self._references)
         return self._aggregations

@@ -70,7 +70,7 @@ class CrossValidation:
 
 
 def cross_validate(
-    prepared: Prepared, items: Sequence[Item], places: Places, grouping: Grouping, k: int, seed: int, *, workers: int = 1
+    prepared: Prepared, items: Sequence[Item], places: Places, grouping: Grouping, k: int, fold_seed: int, *, seed: int = 0, workers: int = 1
 ) -> CrossValidation:
     """Predict every item by a model that was trained on the other folds.
 
@@ -80,15 +80,18 @@ def cross_validate(
         places: those that take part, shape (n,).
         grouping: of all items; no group is in two folds.
         k: number of folds.
-        seed: of folds and models.
+        fold_seed: of the folds.
+        seed: of the models, together with the fold seed.
         workers: folds that run at the same time, in threads.
     """
     _, groups = np.unique(grouping.groups[places], return_inverse=True)
-    fold = folds([items[i] for i in places], k, groups, seed)
+    fold = folds([items[i] for i in places], k, groups, fold_seed)
     check_folds(fold, groups)
 
     def held_out(number: int) -> list[Prediction]:
-        return prepared.predict(places[fold != number], places[fold == number], seed=seed * 1000 + number, groups=grouping.groups)
+        return prepared.predict(
+            places[fold != number], places[fold == number], seed=(seed * 1000 + fold_seed) * 1000 + number, groups=grouping.groups
+        )
 
     if workers > 1:
         with ThreadPoolExecutor(workers) as pool:
@@ -111,24 +114,24 @@ def diagnose(
     *,
     k: int = 5,
     seeds: Sequence[int] = FOLD_SEEDS,
+    seed: int = 0,
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Diagnosis:
     """Cross-validate over fold seeds, and score what comes out.
 
     Args:
-        prepared, items, places, grouping, k, workers: see ``cross_validate``.
+        prepared, items, places, grouping, k, seed, workers: see ``cross_validate``.
         rewards: the native scores.
         seeds: the fold seeds.
         progress: told after each cross-validation.
     """
     s, chance, scores, baseline = (np.full((len(seeds), len(places)), np.nan) for _ in range(4))
     answers, dealt = [], []
-    for at, seed in enumerate(seeds):
-        run = cross_validate(prepared, items, places, grouping, k, seed, workers=workers)
+    for at, fold_seed in enumerate(seeds):
+        run = cross_validate(prepared, items, places, grouping, k, fold_seed, seed=seed, workers=workers)
         typical, guessed = frequency_baseline(items, rewards, places, run.folds, k)
-        s[at] = [credit(items, rewards, int(place), p) for place, p in zip(places, run.predictions, strict=True)]
-        scores[at] = [rewards.of(int(place), p.answer) if items[place].golds else np.nan for place, p in zip(places, run.predictions, strict=True)]
+        s[at], scores[at] = scored(items, rewards, places, run.predictions)
         baseline[at] = [
             rewards.of(int(place), a) if a is not None and items[place].golds else np.nan for place, a in zip(places, typical, strict=True)
         ]
@@ -136,8 +139,15 @@ def diagnose(
         answers.append(tuple(p.answer for p in run.predictions))
         dealt.append(run.folds)
         if progress is not None:
-            progress(f"fold seed {seed}: {np.nanmean(scores[at]) if np.isfinite(scores[at]).any() else float('nan'):.3f}")
+            progress(f"fold seed {fold_seed}: {np.nanmean(scores[at]) if np.isfinite(scores[at]).any() else float('nan'):.3f}")
     return Diagnosis(_mean(s), _mean(chance), scores, baseline, tuple(answers), np.array(dealt, np.intp))
+
+
+def scored(items: Sequence[Item], rewards: Rewards, places: Places, predictions: Sequence[Prediction]) -> tuple[Array, Array]:
+    """Bias score and native score of each prediction, shape (n,) each; nan for items without a gold."""
+    s = [credit(items, rewards, int(place), p) for place, p in zip(places, predictions, strict=True)]
+    scores = [rewards.of(int(place), p.answer) if items[place].golds else np.nan for place, p in zip(places, predictions, strict=True)]
+    return np.array(s, float), np.array(scores, float)
 
 
 def _mean(values: Array) -> Array:

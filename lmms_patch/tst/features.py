@@ -161,7 +161,7 @@ class OptionTable:
         return rows, _item_features(self.items, self.questions)
 
     def _overlaps(self) -> tuple[Array, Array, Array]:
-        """Share of an option's words that the question has; mean Jaccard index with the other options; mean share of equal segments at equal places."""
+        """Share of an option's words that the question has; and with the other options the mean Jaccard index and share of equal segments."""
         vocabulary = [frozenset(words(name)) for name in self.names]
         parts = [_segments(name) for name in self.names]
         overlap, likeness, same = np.zeros(self.rows), np.zeros(self.rows), np.zeros(self.rows)

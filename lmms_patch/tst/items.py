@@ -107,8 +107,10 @@ class Prepared(Protocol):
 class Diagnostic(Protocol):
     """A text-only model class that can be trained on a test set."""
 
-    name: str
-    """``rf`` or ``lora``."""
+    @property
+    def name(self) -> str:
+        """``rf`` or ``lora``."""
+        ...
 
     def prepare(self, items: Sequence[Item], rewards: Rewards) -> Prepared:
         """Read the items once.

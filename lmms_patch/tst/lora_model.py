@@ -62,7 +62,7 @@ def adapted(model: Loaded, settings: LoraSettings, seed: int) -> Iterator[None]:
     config = LoraConfig(
         task_type="CAUSAL_LM",
         r=settings.r,
-        lora_alpha=settings.alpha,  # type: ignore[arg-type]
+        lora_alpha=settings.alpha,
         lora_dropout=settings.dropout,
         target_modules="all-linear" if layers == ("all-linear",) else list(layers),
         modules_to_save=list(settings.modules_to_save) or None,
@@ -141,7 +141,7 @@ def train(model: Loaded, rows: Sequence[Row], settings: LoraSettings, *, seed: i
     optimizer = torch.optim.AdamW(weights, lr=settings.lr, weight_decay=settings.weight_decay)
     steps = settings.epochs * math.ceil(len(rows) / settings.batch)
     name = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
-    scheduler: Any = get_scheduler(name, optimizer, num_warmup_steps=math.ceil(settings.warmup * steps), num_training_steps=steps)
+    scheduler: Any = get_scheduler(name, optimizer, num_warmup_steps=int(settings.warmup * steps), num_training_steps=steps)
     losses: list[float] = []
     lower = f"lower micro_batch (it is {settings.micro_batch}) or max_length ({settings.max_length}), or give gradient_checkpointing=true"
     with _training_mode(model, settings), memory_errors("training", lower), tqdm(total=steps, desc=label) as bar:

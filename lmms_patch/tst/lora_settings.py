@@ -26,12 +26,13 @@ class LoraSettings:
         modules_to_save: layers that are trained in full beside it (``embed_tokens``, ``lm_head``); for models that know little yet.
         lr: peak learning rate of AdamW.
         schedule: ``cosine``, ``linear`` or ``constant``, after a linear warm-up.
-        warmup: share of the steps (fraction) in which the learning rate rises.
+        warmup: share of the steps (fraction, rounded down) in which the learning rate rises from 0.
         weight_decay: of AdamW.
         epochs: passes over the training folds.
         batch: items per step.
-        micro_batch: items per forward and backward pass; steps add up the gradients of several. Changes memory, not results.
-        predict_batch: sequences per forward pass when predicting. Changes memory, not results.
+        micro_batch: items per forward and backward pass; a step adds up the gradients of several. A matter of memory: it
+            changes results only by rounding, and by what dropout draws.
+        predict_batch: sequences per forward pass when predicting. A matter of memory: it changes results only by rounding.
         max_length: tokens of prompt and answer; longer prompts lose their beginning.
         max_new_tokens: tokens of a generated answer, at most.
         dtype: ``bfloat16``, ``float32`` or ``auto``: bfloat16 on a GPU that has it, else float32.

@@ -1,0 +1,128 @@
+"""``tst_rf`` and ``tst_lora``: text-only diagnostics as harness models. They answer ``_tst<k>`` tasks and nothing else.
+
+A request says which table its doc is of, and the table knows the docs as items: so the model cross-validates the
+whole task at its first request, and answers each doc by the model that was not trained on it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from lmms_eval.api.instance import Instance
+from lmms_eval.api.model import lmms
+from loguru import logger
+
+from lmms_patch.errors import CannotWrapError, OptionError, PatchError
+from lmms_patch.harness.docs import ViewId
+from lmms_patch.harness.refuse import refuse
+from lmms_patch.harness.text_only import Found, TextOnly
+from lmms_patch.tst.items import Diagnostic
+
+GROUPINGS = ("all", "headline")
+
+
+class _TextOnlyModel(lmms):
+    """What both have in common."""
+
+    is_simple = True
+
+    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], everything: bool, workers: int) -> None:
+        super().__init__()
+        self._diagnostic, self._described, self._everything, self._workers = diagnostic, described, everything, workers
+
+    def _found(self, request: Instance) -> TextOnly:
+        """The task of a request, diagnosed."""
+        doc_id = next((argument for argument in request.args if isinstance(argument, ViewId)), None)
+        text_only = doc_id.table.text_only if doc_id is not None else None
+        if text_only is None:
+            refuse(
+                CannotWrapError(
+                    f"{request.task_name}: a text-only diagnostic answers text-only cross-validations; type --tasks {request.task_name}_tst5"
+                )
+            )
+        if text_only.found is None:
+            try:
+                _tell(text_only.spec.name, text_only.diagnose(self._diagnostic, self._described, everything=self._everything, workers=self._workers))
+            except PatchError as error:
+                refuse(error)
+        return text_only
+
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        """The held-out answers at the first fold seed, in the order of the requests."""
+        return [self._found(request).answer(request.doc_id) for request in requests]
+
+    def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
+        """For tasks that are scored by log-likelihood: the option that is answered is the likely one."""
+        out = []
+        for request in requests:
+            chosen = self._found(request).answer(request.doc_id) == str(request.metadata["choice"])
+            out.append((0.0 if chosen else -1.0, chosen))
+        return out
+
+    def generate_until_multi_round(self, requests: list[Instance]) -> list[str]:
+        raise NotImplementedError("a wrapped task has one round")
+
+
+def _tell(name: str, found: Found) -> None:
+    head = found.by_grouping[found.headline]
+    logger.info(f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s")
+
+
+class TstRf(_TextOnlyModel):
+    """``--model tst_rf``: generic features and trees; on the CPU, in seconds.
+
+    Model arguments: ``model`` (boosting or forest), ``trees``, ``depth``, ``groupings`` (all, or headline for the one
+    number), ``workers`` (folds at the same time; default: the number of cores).
+    """
+
+    def __init__(
+        self, model: str = "boosting", trees: int | None = None, depth: int = 20, groupings: str = "all", workers: int | None = None, **other: Any
+    ) -> None:
+        from lmms_patch.tst.models import ModelSettings
+        from lmms_patch.tst.rf import RfDiagnostic
+
+        _check_arguments(type(self), groupings, other)
+        try:
+            settings = ModelSettings(model, trees, depth)
+        except OptionError as error:
+            refuse(OptionError(f"--model_args of tst_rf: {error}"))
+        workers = workers or os.cpu_count() or 1
+        described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
+        super().__init__(RfDiagnostic(settings), described, groupings == "all", int(workers))
+
+
+class TstLora(_TextOnlyModel):
+    """``--model tst_lora``: LoRA on a causal language model.
+
+    Model arguments: ``preset`` and every field of ``tst.lora_settings.LoraSettings``; ``groupings`` (headline, or all for
+    the side-by-side numbers, at three times the cost).
+    """
+
+    def __init__(self, groupings: str = "headline", **settings: Any) -> None:
+        from lmms_patch.tst.lora import LoraDiagnostic
+        from lmms_patch.tst.lora_settings import LoraSettings
+
+        known = {f.name for f in dataclasses.fields(LoraSettings)} | {"preset"}
+        _check_arguments(type(self), groupings, {k: v for k, v in settings.items() if k not in known}, known)
+        try:
+            found = LoraSettings.from_mapping({k: v for k, v in settings.items() if k in known}, "--model_args of tst_lora")
+        except OptionError as error:
+            refuse(error)
+        super().__init__(LoraDiagnostic(found), dataclasses.asdict(found), groupings == "all", 1)
+
+
+_FROM_HOST = {"batch_size", "max_batch_size", "device"}
+"""What the host hands to every model, and is of no use here."""
+
+
+def _check_arguments(model: type, groupings: str, other: Mapping[str, Any], known: set[str] | None = None) -> None:
+    names = known or set(inspect.signature(model).parameters) - {"other"}
+    unknown = sorted(set(other) - _FROM_HOST)
+    if unknown:
+        refuse(OptionError(f"--model_args: {unknown[0]!r} is not known; allowed: {', '.join(sorted(names | {'groupings'}))}"))
+    if groupings not in GROUPINGS:
+        refuse(OptionError(f"--model_args: groupings={groupings!r} is not possible; allowed: {', '.join(GROUPINGS)}"))

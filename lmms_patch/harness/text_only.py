@@ -1,0 +1,303 @@
+"""The text-only side of a ``_tst<k>`` task: its docs as items, and what a diagnostic finds out about them."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from loguru import logger
+
+from lmms_patch.answers import Answer
+from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness.references import References
+from lmms_patch.harness.references import field as field_of
+from lmms_patch.harness.scorer import own_stream
+from lmms_patch.planning import Doc
+from lmms_patch.scoring import Scalar
+from lmms_patch.spec import WrapSpec
+from lmms_patch.tst.diagnosis import Diagnosis, diagnose, scored
+from lmms_patch.tst.folds import GROUPINGS, Grouping, Repeats, folds, grouping, repeats
+from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
+from lmms_patch.tst.rewards import Rewards
+
+MODELS = ("tst_rf", "tst_lora")
+"""The harness models that answer ``_tst`` tasks."""
+
+
+def vision_refusal(name: str, base: str, model: str) -> CannotWrapError:
+    """The line for a model that cannot be cross-validated."""
+    return CannotWrapError(
+        f"{name}: {model} is not trained on the folds of a test set; allowed models: {' and '.join(MODELS)}; "
+        f"to ask {model} without images, type --tasks {base}_blind"
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a diagnostic found out about a task.
+
+    Attributes:
+        diagnostic: its name.
+        described: its settings, in plain JSON types.
+        headline: the grouping whose answers are scored: source where one is known.
+        by_grouping: the cross-validations by grouping, the headline first.
+        unusable: why a grouping was not done, by name.
+        zero_shot: the untrained model's predictions, where it has any.
+        zero_shot_s, zero_shot_scores: their bias scores and native scores, shape (n,).
+        repeats: repeated texts and label conflicts.
+        importance: of each feature, Gini (or gain) and permutation importance; empty where the diagnostic has no features.
+        causes: rows of the root-cause table.
+        seconds: how long it took.
+    """
+
+    diagnostic: str
+    described: Mapping[str, Any]
+    headline: str
+    by_grouping: Mapping[str, Diagnosis]
+    unusable: Mapping[str, str]
+    repeats: Repeats
+    zero_shot: Sequence[Prediction] | None = None
+    zero_shot_s: Any = None
+    zero_shot_scores: Any = None
+    importance: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    causes: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    seconds: float = 0.0
+
+
+class TextOnly:
+    """The items of one task, their native scores, and what was found.
+
+    Args:
+        spec: what was asked.
+        base: the native task.
+        references: gives golds, options and prompts of the docs.
+        rows: gives the docs without media, by doc id.
+    """
+
+    def __init__(self, spec: WrapSpec, base: Any, references: References, rows: Callable[[], Any]) -> None:
+        self.spec, self._base, self._references, self._rows = spec, base, references, rows
+        self.run_id = f"{time.time_ns()}-{os.getpid()}"
+        """Makes the harness's response cache ask again: its answers would come without what is known of them."""
+        self.found: Found | None = None
+        self._lock = threading.Lock()
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """The evaluated docs.
+
+        Raises:
+            CannotWrapError: they cannot be read, or none has a gold.
+        """
+        plan, spec = self._references.plan, self.spec
+        if plan is None:
+            raise CannotWrapError(f"{spec.name}: the prompts or golds of {spec.base} cannot be read (see the warning above)")
+        extra, rows = _features_function(spec), self._rows()
+        out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._references.docs]
+        if not any(item.golds for item in out):
+            raise CannotWrapError(
+                f"{spec.name}: no doc of {spec.base} has a gold answer, so nothing can be learned from them; name its field with 'gold'"
+            )
+        return out
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The place of each doc id among the items."""
+        return {item.doc_id: place for place, item in enumerate(self.items)}
+
+    @cached_property
+    def rewards(self) -> Rewards:
+        """Native scores of answers."""
+        return Rewards(self.items, self.score)
+
+    @cached_property
+    def headline(self) -> Grouping:
+        """The grouping of the headline number.
+
+        Raises:
+            OptionError: the grouping that the options name groups nothing.
+        """
+        wanted = self.spec.options.grouping
+        found = grouping(self.items, "source" if wanted == "auto" else wanted)
+        if not found.usable and wanted != "auto":
+            raise OptionError(f"{self.spec.name}: grouping {wanted}: {found.reason}; allowed: auto, none")
+        return found if found.usable else grouping(self.items, "none")
+
+    @cached_property
+    def folds(self) -> Any:
+        """The fold of each item at the first fold seed, shape (n,)."""
+        return folds(self.items, self.spec.folds, self.headline.groups, self.spec.options.fold_seed)
+
+    def item_of(self, doc_id: int) -> Item | None:
+        """The item of a doc; None where it is not evaluated."""
+        place = self.place.get(doc_id)
+        return None if place is None else self.items[place]
+
+    def score(self, place: int, answer: str) -> Scalar:
+        """The native score of an answer on an item; see ``items.Score``."""
+        with self._lock:
+            return self._references.scalar_of(self.items[place].doc_id, answer)
+
+    def prepare(self, diagnostic: Diagnostic) -> Prepared:
+        """A diagnostic that has read the items."""
+        return diagnostic.prepare(self.items, self.rewards)
+
+    def diagnose(self, diagnostic: Diagnostic, described: Mapping[str, Any], *, everything: bool = True, workers: int = 1) -> Found:
+        """Cross-validate; the result is kept for the records.
+
+        Args:
+            diagnostic: the text-only model class.
+            described: its settings, for the results file.
+            everything: the side-by-side groupings too, not the headline alone.
+            workers: folds at the same time.
+        """
+        start = time.monotonic()
+        options = self.spec.options
+        seeds = range(options.fold_seed, options.fold_seed + options.fold_seeds)
+        with own_stream(f"{self.spec.name}/tst"):
+            prepared = self.prepare(diagnostic)
+            everyone = np.arange(len(self.items))
+            found, unusable = {}, {}
+            for name in dict.fromkeys([self.headline.name, *(GROUPINGS if everything else ())]):
+                groups = grouping(self.items, name)
+                if not groups.usable:
+                    unusable[name] = groups.reason
+                    continue
+                try:
+                    found[name] = diagnose(
+                        prepared,
+                        self.items,
+                        self.rewards,
+                        everyone,
+                        groups,
+                        k=self.spec.folds,
+                        seeds=seeds,
+                        seed=options.seed,
+                        workers=workers,
+                        progress=functools.partial(_log, f"{self.spec.name}, {_AS[name]}"),
+                    )
+                except OptionError as error:
+                    if name == self.headline.name:
+                        raise OptionError(f"{self.spec.name}: {error}") from None
+                    unusable[name] = str(error)
+            zero = self._zero_shot(prepared)
+            explain = getattr(prepared, "explain", None)
+            importance, causes = explain(everyone, self.headline.groups, self.folds, found[self.headline.name].s) if explain else ((), ())
+        self.found = Found(
+            diagnostic.name,
+            described or {},
+            self.headline.name,
+            found,
+            unusable,
+            repeats(self.items),
+            *zero,
+            importance,
+            causes,
+            time.monotonic() - start,
+        )
+        return self.found
+
+    def _zero_shot(self, prepared: Prepared) -> tuple[Any, Any, Any]:
+        ask = getattr(prepared, "zero_shot", None)
+        if ask is None:
+            return None, None, None
+        predictions = ask(np.arange(len(self.items)))
+        return predictions, *scored(self.items, self.rewards, np.arange(len(self.items)), predictions)
+
+    def answer(self, doc_id: int) -> str:
+        """The held-out answer of a doc at the first fold seed."""
+        assert self.found is not None
+        return self.found.by_grouping[self.found.headline].answers[0][self.place[doc_id]]
+
+    def record_of(self, doc_id: int) -> dict[str, Any]:
+        """The object ``tst`` of a doc's record (docs/records.md); empty where nothing was found."""
+        if self.found is None or doc_id not in self.place:
+            return {}
+        at, found = self.place[doc_id], self.found
+        head, item = found.by_grouping[found.headline], self.items[at]
+        assert head.folds is not None
+        zero = None if found.zero_shot_s is None else float(found.zero_shot_s[at])
+        s, chance = float(head.s[at]), float(head.chance[at])
+        return {
+            "diagnostic": found.diagnostic,
+            "grouping": found.headline,
+            "fold": int(head.folds[0][at]),
+            "source": item.source,
+            "answers": [answers[at] for answers in head.answers],
+            "s": s,
+            "s_minus_chance": s - chance,
+            "delta": None if zero is None else s - zero,
+            "zero_shot": None if zero is None else {"s": zero, "score": float(found.zero_shot_scores[at])},
+            "scores": {name: d.scores[:, at].tolist() for name, d in found.by_grouping.items()},
+            "baseline": {name: d.baseline[:, at].tolist() for name, d in found.by_grouping.items()},
+        }
+
+    def about(self) -> dict[str, Any]:
+        """What was found about the task as a whole, for the results file; empty where nothing was."""
+        if self.found is None:
+            return {}
+        found = self.found
+        return {
+            "diagnostic": found.diagnostic,
+            "settings": dict(found.described),
+            "folds": self.spec.folds,
+            "grouping": found.headline,
+            "unusable": dict(found.unusable),
+            "texts": {"different": found.repeats.texts, "repeated": found.repeats.repeated, "conflicting": found.repeats.conflicting},
+            "importance": list(found.importance),
+            "causes": list(found.causes),
+            "seconds": round(found.seconds, 1),
+        }
+
+
+_AS = {"none": "random folds", "source": "folds grouped by source", "text": "folds grouped by text"}
+
+
+def _log(what: str, line: str) -> None:
+    logger.info(f"{what}, {line}")
+
+
+def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None) -> Item:
+    options = spec.options
+    category = field_of(row, options.category) if options.category else field_of(row, options.stratum)
+    source = doc.source
+    choice = answer.format in ("mc", "yesno")
+    texts = answer.texts if len(answer.texts) == len(answer.options) else answer.options
+    return Item(
+        doc.doc_id,
+        doc.asked.prompt,
+        doc.question,
+        answer.format,
+        texts if choice else (),
+        answer.options if choice else (),
+        answer.golds,
+        "" if category is None else str(category),
+        source,
+        doc.cluster if doc.cluster is not None else source,
+        extra=extra(row) if extra else {},
+    )
+
+
+def _features_function(spec: WrapSpec) -> Callable[[Any], Mapping[str, float | str]] | None:
+    """The profile's feature function.
+
+    Raises:
+        OptionError: it cannot be imported.
+    """
+    if spec.options.features is None:
+        return None
+    module, _, name = spec.options.features.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OptionError(
+            f"{spec.name}: features names {spec.options.features!r}, which cannot be imported ({error}); write module.function"
+        ) from None
+    return found
