@@ -180,14 +180,29 @@ def options_in(prompt: str) -> tuple[str, ...]:
     >>> options_in("Choose: (A) red, (B) green")
     ('red', 'green')
     """
-    marks = list(_MARK.finditer(prompt))
-    at_lines = [mark for mark in marks if not prompt[: mark.start()].rpartition("\n")[2].strip()]
-    run = _longest_run(at_lines)
-    run = run if len(run) > 1 else _longest_run(marks)
+    run = _listed(prompt)
     if len(run) < 2:
         return ()
     ends = [mark.start() for mark in run[1:]] + [len(prompt)]
     return tuple(_one_line(prompt[mark.end() : end]) for mark, end in zip(run, ends, strict=True))
+
+
+def without_options(question: str) -> str:
+    """A question up to the options that it lists; the whole of it where it lists none, or begins with them.
+
+    >>> without_options("Which one?\\nA. a cat\\nB. a dog")
+    'Which one?'
+    """
+    run = _listed(question)
+    return question[: run[0].start()].strip() or question if len(run) > 1 else question
+
+
+def _listed(prompt: str) -> list[re.Match[str]]:
+    """The marks A, B, C, ... of the options that a prompt lists."""
+    marks = list(_MARK.finditer(prompt))
+    at_lines = [mark for mark in marks if not prompt[: mark.start()].rpartition("\n")[2].strip()]
+    run = _longest_run(at_lines)
+    return run if len(run) > 1 else _longest_run(marks)
 
 
 def _longest_run(marks: Sequence[re.Match[str]]) -> list[re.Match[str]]:

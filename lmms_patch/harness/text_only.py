@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import importlib
 import os
 import threading
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from loguru import logger
 
-from lmms_patch.answers import Answer
+from lmms_patch.answers import Answer, without_options
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.references import References
 from lmms_patch.harness.references import field as field_of
@@ -23,7 +23,8 @@ from lmms_patch.harness.scorer import own_stream
 from lmms_patch.planning import Doc
 from lmms_patch.scoring import Scalar
 from lmms_patch.spec import WrapSpec
-from lmms_patch.tst.diagnosis import Diagnosis, diagnose, scored
+from lmms_patch.tst.causes import causes
+from lmms_patch.tst.diagnosis import Diagnosis, Runner, diagnose, jobs_of, scored
 from lmms_patch.tst.folds import GROUPINGS, Grouping, Repeats, folds, grouping, repeats
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.rewards import Rewards
@@ -53,8 +54,8 @@ class Found:
         zero_shot: the untrained model's predictions, where it has any.
         zero_shot_s, zero_shot_scores: their bias scores and native scores, shape (n,).
         repeats: repeated texts and label conflicts.
-        importance: of each feature, Gini (or gain) and permutation importance; empty where the diagnostic has no features.
-        causes: rows of the root-cause table.
+        importance: rows of ``rf.Importance``; empty where the diagnostic has no features.
+        causes: rows of ``causes.Cause``.
         seconds: how long it took.
     """
 
@@ -149,14 +150,14 @@ class TextOnly:
         """A diagnostic that has read the items."""
         return diagnostic.prepare(self.items, self.rewards)
 
-    def diagnose(self, diagnostic: Diagnostic, described: Mapping[str, Any], *, everything: bool = True, workers: int = 1) -> Found:
+    def diagnose(self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True) -> Found:
         """Cross-validate; the result is kept for the records.
 
         Args:
             diagnostic: the text-only model class.
             described: its settings, for the results file.
+            runner: does the folds.
             everything: the side-by-side groupings too, not the headline alone.
-            workers: folds at the same time.
         """
         start = time.monotonic()
         options = self.spec.options
@@ -180,26 +181,28 @@ class TextOnly:
                         k=self.spec.folds,
                         seeds=seeds,
                         seed=options.seed,
-                        workers=workers,
-                        progress=functools.partial(_log, f"{self.spec.name}, {_AS[name]}"),
+                        runner=runner,
                     )
+                    logger.info(f"{self.spec.name}, {_AS[name]}: {found[name].accuracy:.3f}")
                 except OptionError as error:
                     if name == self.headline.name:
                         raise OptionError(f"{self.spec.name}: {error}") from None
                     unusable[name] = str(error)
             zero = self._zero_shot(prepared)
             explain = getattr(prepared, "explain", None)
-            importance, causes = explain(everyone, self.headline.groups, self.folds, found[self.headline.name].s) if explain else ((), ())
+            jobs = jobs_of(everyone, self.folds, self.spec.folds, options.seed * 1000 + options.fold_seed)
+            importance = explain(jobs, self.headline.groups) if explain else []
+            head = found[self.headline.name]
         self.found = Found(
             diagnostic.name,
-            described or {},
+            described,
             self.headline.name,
             found,
             unusable,
             repeats(self.items),
             *zero,
-            importance,
-            causes,
+            [dataclasses.asdict(row) for row in importance],
+            [dataclasses.asdict(row) for row in causes(self.items, head.s, head.chance)],
             time.monotonic() - start,
         )
         return self.found
@@ -260,10 +263,6 @@ class TextOnly:
 _AS = {"none": "random folds", "source": "folds grouped by source", "text": "folds grouped by text"}
 
 
-def _log(what: str, line: str) -> None:
-    logger.info(f"{what}, {line}")
-
-
 def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None) -> Item:
     options = spec.options
     category = field_of(row, options.category) if options.category else field_of(row, options.stratum)
@@ -273,7 +272,7 @@ def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[A
     return Item(
         doc.doc_id,
         doc.asked.prompt,
-        doc.question,
+        without_options(doc.question) if choice and answer.texts else doc.question,
         answer.format,
         texts if choice else (),
         answer.options if choice else (),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from lmms_patch.answers import as_number
 from lmms_patch.tst.folds import Grouping, check_folds, folds
@@ -21,7 +22,6 @@ from lmms_patch.tst.rewards import Rewards, values_of
 Array = NDArray[np.float64]
 
 FOLD_SEEDS = (0, 1, 2)
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -56,53 +56,49 @@ Diagnose = Callable[[Places, Sequence[int]], Diagnosis]
 """(places of the items that are kept, fold seeds) -> arrays in the order of the places."""
 
 
-@dataclass(frozen=True)
-class CrossValidation:
-    """One cross-validation, as ``predictions`` made it.
+Job = tuple[Places, Places, int]
+"""One fold: places to train on, places to predict, seed of the model."""
 
-    Attributes:
-        folds: shape (n,).
-        predictions: of each item, from the model that did not train on it.
-    """
-
-    folds: Places
-    predictions: tuple[Prediction, ...]
+Runner = Callable[[Prepared, Sequence[Job], Places], list[list[Prediction]]]
+"""Does jobs, (prepared, jobs, group of every item) -> the predictions of each job, in order."""
 
 
-def cross_validate(
-    prepared: Prepared, items: Sequence[Item], places: Places, grouping: Grouping, k: int, fold_seed: int, *, seed: int = 0, workers: int = 1
-) -> CrossValidation:
-    """Predict every item by a model that was trained on the other folds.
+def in_threads(workers: int = 1, what: str = "") -> Runner:
+    """A runner that does several jobs at the same time, in threads.
 
     Args:
-        prepared: the diagnostic.
-        items: all items it has read.
-        places: those that take part, shape (n,).
-        grouping: of all items; no group is in two folds.
-        k: number of folds.
-        fold_seed: of the folds.
-        seed: of the models, together with the fold seed.
-        workers: folds that run at the same time, in threads.
+        workers: how many.
+        what: shown beside the progress bar; empty: no bar.
     """
+
+    def run(prepared: Prepared, jobs: Sequence[Job], groups: Places) -> list[list[Prediction]]:
+        def one(job: Job) -> list[Prediction]:
+            return prepared.predict(job[0], job[1], seed=job[2], groups=groups)
+
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            return list(tqdm(pool.map(one, jobs), total=len(jobs), desc=what, disable=not what, leave=False))
+
+    return run
+
+
+def jobs_of(places: Places, fold: Places, k: int, seed: int) -> list[Job]:
+    """The folds of one cross-validation as jobs.
+
+    Args:
+        places: the items that take part, shape (n,).
+        fold: the fold of each, shape (n,).
+        k: number of folds.
+        seed: of the models; each fold gets its own.
+    """
+    return [(places[fold != number], places[fold == number], seed * 1000 + number) for number in range(k)]
+
+
+def deal(items: Sequence[Item], places: Places, grouping: Grouping, k: int, fold_seed: int) -> Places:
+    """The fold of each of ``places``; no group is in two folds, checked."""
     _, groups = np.unique(grouping.groups[places], return_inverse=True)
     fold = folds([items[i] for i in places], k, groups, fold_seed)
     check_folds(fold, groups)
-
-    def held_out(number: int) -> list[Prediction]:
-        return prepared.predict(
-            places[fold != number], places[fold == number], seed=(seed * 1000 + fold_seed) * 1000 + number, groups=grouping.groups
-        )
-
-    if workers > 1:
-        with ThreadPoolExecutor(workers) as pool:
-            found = list(pool.map(held_out, range(k)))
-    else:
-        found = [held_out(number) for number in range(k)]
-    out: list[Prediction | None] = [None] * len(places)
-    for number, predicted in enumerate(found):
-        for at, prediction in zip(np.flatnonzero(fold == number), predicted, strict=True):
-            out[at] = prediction
-    return CrossValidation(fold, tuple(p for p in out if p is not None))
+    return fold
 
 
 def diagnose(
@@ -115,32 +111,41 @@ def diagnose(
     k: int = 5,
     seeds: Sequence[int] = FOLD_SEEDS,
     seed: int = 0,
-    workers: int = 1,
-    progress: Progress | None = None,
+    runner: Runner | None = None,
 ) -> Diagnosis:
-    """Cross-validate over fold seeds, and score what comes out.
+    """Cross-validate over fold seeds: every item is predicted by models that were trained on the other folds. Then score.
 
     Args:
-        prepared, items, places, grouping, k, seed, workers: see ``cross_validate``.
+        prepared: the diagnostic.
+        items: all items it has read.
         rewards: the native scores.
+        places: the items that take part, shape (n,).
+        grouping: of all items; no group is in two folds.
+        k: number of folds.
         seeds: the fold seeds.
-        progress: told after each cross-validation.
+        seed: of the models, together with the fold seed.
+        runner: does the folds; default: one after the other.
     """
+    dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
+    jobs = [job for fold, fold_seed in zip(dealt, seeds, strict=True) for job in jobs_of(places, fold, k, seed * 1000 + fold_seed)]
+    found = (runner or in_threads())(prepared, jobs, grouping.groups)
     s, chance, scores, baseline = (np.full((len(seeds), len(places)), np.nan) for _ in range(4))
-    answers, dealt = [], []
-    for at, fold_seed in enumerate(seeds):
-        run = cross_validate(prepared, items, places, grouping, k, fold_seed, seed=seed, workers=workers)
-        typical, guessed = frequency_baseline(items, rewards, places, run.folds, k)
-        s[at], scores[at] = scored(items, rewards, places, run.predictions)
+    answers = []
+    for at, fold in enumerate(dealt):
+        predictions = _in_place(fold, found[at * k : (at + 1) * k])
+        typical, chance[at] = frequency_baseline(items, rewards, places, fold, k)
+        s[at], scores[at] = scored(items, rewards, places, predictions)
         baseline[at] = [
             rewards.of(int(place), a) if a is not None and items[place].golds else np.nan for place, a in zip(places, typical, strict=True)
         ]
-        chance[at] = guessed
-        answers.append(tuple(p.answer for p in run.predictions))
-        dealt.append(run.folds)
-        if progress is not None:
-            progress(f"fold seed {fold_seed}: {np.nanmean(scores[at]) if np.isfinite(scores[at]).any() else float('nan'):.3f}")
+        answers.append(tuple(p.answer for p in predictions))
     return Diagnosis(_mean(s), _mean(chance), scores, baseline, tuple(answers), np.array(dealt, np.intp))
+
+
+def _in_place(fold: Places, by_fold: Sequence[Sequence[Prediction]]) -> list[Prediction]:
+    """The predictions of all folds in the order of the items."""
+    waiting = [iter(predictions) for predictions in by_fold]
+    return [next(waiting[number]) for number in fold]
 
 
 def scored(items: Sequence[Item], rewards: Rewards, places: Places, predictions: Sequence[Prediction]) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ accurate or better on the benchmarks of docs/tst.md at a tenth of the time, so i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -100,10 +101,21 @@ def fit_right(features: Features, target: Array, settings: ModelSettings, seed: 
     return Right(_Filling(model, settings), 0.0, _importance(model, settings))
 
 
-def number_densities(
-    features: Features, target: Array, value: Places, count: int, test: Places, settings: ModelSettings, seed: int
-) -> tuple[Array, Array]:
-    """The predictive distribution of held-out items over the values of their category's training golds.
+@dataclass(frozen=True)
+class Density:
+    """The predictive distribution of numbers.
+
+    Attributes:
+        of: values of held-out items -> shape (items, count), not normalised: the weight of each value of the training golds.
+        importance: see ``Fitted``.
+    """
+
+    of: Callable[[NDArray[np.float32]], Array]
+    importance: Array
+
+
+def fit_number(features: Features, target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
+    """Fit the distribution of numbers on the items that are not held out.
 
     Forest: the training golds in an item's leaves, averaged over the trees. Boosting: the training golds whose own
     out-of-fold prediction is near the item's (Gaussian kernel), since boosted leaves do not add up to a distribution.
@@ -113,60 +125,61 @@ def number_densities(
         target: shape (n,), standardised golds; read for training items only.
         value: shape (n,), which of ``count`` values a training item's gold is; others are not read.
         count: number of values (of all categories together: a value belongs to one category).
-        test: places of the held-out items.
         settings: the model.
         seed: of the model.
-
-    Returns:
-        Shape (test, count), not normalised; and the importances.
     """
     train = np.flatnonzero(features.inner >= 0)
+    known, target, value = features.values[train], target[train], value[train]
     if settings.model == "forest":
-        return _leaf_weights(features, target, value, count, train, test, settings, seed)
-    return _kernel_weights(features, target, value, count, train, test, settings, seed)
+        return _leaf_weights(known, target, value, count, settings, seed)
+    return _kernel_weights(known, target, value, count, features.inner[train], settings, seed)
 
 
-def _leaf_weights(
-    features: Features, target: Array, value: Places, count: int, train: Places, test: Places, settings: ModelSettings, seed: int
-) -> tuple[Array, Array]:
+def _leaf_weights(known: NDArray[np.float32], target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
     from sklearn.ensemble import RandomForestRegressor
 
-    known, asked = _filled(features.values[train], settings), _filled(features.values[test], settings)
+    filled = _filled(known, settings)
     forest = RandomForestRegressor(
         settings.size, max_depth=settings.depth, min_samples_leaf=10, max_features=0.4, n_jobs=settings.threads, random_state=seed
-    ).fit(known, target[train])
-    out = np.zeros((len(test), count))
+    ).fit(filled, target)
+    shares = []
     for tree in forest.estimators_:
-        _, leaf = np.unique(tree.apply(np.concatenate([known, asked])), return_inverse=True)
-        mine, theirs = leaf[: len(train)], leaf[len(train) :]
-        leaves = int(leaf.max()) + 1
-        share = np.bincount(mine * count + value[train], minlength=leaves * count).reshape(leaves, count).astype(float)
-        out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[theirs]
-    return out, np.asarray(forest.feature_importances_)
+        nodes = tree.tree_.node_count
+        share = np.bincount(tree.apply(filled) * count + value, minlength=nodes * count).reshape(nodes, count).astype(np.float32)
+        shares.append(share / np.maximum(share.sum(axis=1, keepdims=True), 1))
+
+    def of(values: NDArray[np.float32]) -> Array:
+        asked = _filled(values, settings)
+        out = np.zeros((len(asked), count))
+        for tree, share in zip(forest.estimators_, shares, strict=True):
+            out += share[tree.apply(asked)]
+        return out
+
+    return Density(of, np.asarray(forest.feature_importances_))
 
 
 def _kernel_weights(
-    features: Features, target: Array, value: Places, count: int, train: Places, test: Places, settings: ModelSettings, seed: int
-) -> tuple[Array, Array]:
-    inner, own = features.inner[train], np.zeros(len(train))
+    known: NDArray[np.float32], target: Array, value: Places, count: int, inner: Places, settings: ModelSettings, seed: int
+) -> Density:
+    own = np.zeros(len(target))
     for fold in np.unique(inner):
-        out_of_fold = inner == fold
-        if not out_of_fold.all():
-            own[out_of_fold] = _quietly(
-                _regressor(settings, seed, features.values[train[~out_of_fold]], target[train[~out_of_fold]]), features.values[train[out_of_fold]]
-            )
-    model = _regressor(settings, seed, features.values[train], target[train])
-    predicted = _quietly(model, features.values[test])
+        out = inner == fold
+        if not out.all():
+            own[out] = _Regressor(settings, seed, known[~out], target[~out])(known[out])
+    model = _Regressor(settings, seed, known, target)
     edges = np.unique(np.quantile(own, np.linspace(0, 1, _BINS + 1)))
-    place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, max(0, len(edges) - 2))
     bins = max(1, len(edges) - 1)
-    held = np.bincount(place * count + value[train], minlength=bins * count).reshape(bins, count).astype(float)
+    place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, bins - 1)
+    held = np.bincount(place * count + value, minlength=bins * count).reshape(bins, count).astype(float)
     centre = np.bincount(place, own, bins) / np.maximum(np.bincount(place, minlength=bins), 1)
-    kernel = np.exp(-(((predicted[:, None] - centre[None]) / _WIDTH) ** 2) / 2) + 1e-3
-    return kernel @ held, model.importance
+
+    def of(values: NDArray[np.float32]) -> Array:
+        return np.asarray((np.exp(-(((model(values)[:, None] - centre[None]) / _WIDTH) ** 2) / 2) + 1e-3) @ held)
+
+    return Density(of, model.importance)
 
 
-class _regressor:  # noqa: N801 - a fitted function
+class _Regressor:
     """A boosted regression, fitted: callable on values."""
 
     def __init__(self, settings: ModelSettings, seed: int, values: NDArray[np.float32], target: Array) -> None:
@@ -180,7 +193,9 @@ class _regressor:  # noqa: N801 - a fitted function
             self.importance = _importance(self._model, settings)
 
     def __call__(self, values: NDArray[np.float32]) -> Array:
-        return np.asarray(self._model.predict(values)) if self._model is not None and len(values) else np.full(len(values), self._constant)
+        if self._model is None or not len(values):
+            return np.full(len(values), self._constant)
+        return np.asarray(_quietly(self._model.predict, values))
 
 
 def _boosting(settings: ModelSettings, seed: int) -> dict[str, Any]:

@@ -6,12 +6,13 @@ whole task at its first request, and answers each doc by the model that was not 
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from accelerate import Accelerator
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 from loguru import logger
@@ -20,6 +21,7 @@ from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness.docs import ViewId
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.text_only import Found, TextOnly
+from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
 
 GROUPINGS = ("all", "headline")
@@ -30,9 +32,15 @@ class _TextOnlyModel(lmms):
 
     is_simple = True
 
-    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], everything: bool, workers: int) -> None:
+    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], everything: bool) -> None:
         super().__init__()
-        self._diagnostic, self._described, self._everything, self._workers = diagnostic, described, everything, workers
+        self.accelerator = Accelerator()
+        self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
+        self._diagnostic, self._described, self._everything = diagnostic, described, everything
+
+    def _runner(self, name: str) -> Runner:
+        """What does the folds of a task."""
+        raise NotImplementedError
 
     def _found(self, request: Instance) -> TextOnly:
         """The task of a request, diagnosed."""
@@ -46,7 +54,8 @@ class _TextOnlyModel(lmms):
             )
         if text_only.found is None:
             try:
-                _tell(text_only.spec.name, text_only.diagnose(self._diagnostic, self._described, everything=self._everything, workers=self._workers))
+                name = text_only.spec.name
+                _tell(name, text_only.diagnose(self._diagnostic, self._described, self._runner(name), everything=self._everything))
             except PatchError as error:
                 refuse(error)
         return text_only
@@ -90,29 +99,48 @@ class TstRf(_TextOnlyModel):
             settings = ModelSettings(model, trees, depth)
         except OptionError as error:
             refuse(OptionError(f"--model_args of tst_rf: {error}"))
-        workers = workers or os.cpu_count() or 1
+        self._workers = int(workers or os.cpu_count() or 1)
         described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
-        super().__init__(RfDiagnostic(settings), described, groupings == "all", int(workers))
+        super().__init__(RfDiagnostic(settings), described, groupings == "all")
+
+    def _runner(self, name: str) -> Runner:
+        return in_threads(self._workers, f"{name}: folds")
 
 
 class TstLora(_TextOnlyModel):
     """``--model tst_lora``: LoRA on a causal language model.
 
     Model arguments: ``preset`` and every field of ``tst.lora_settings.LoraSettings``; ``groupings`` (headline, or all for
-    the side-by-side numbers, at three times the cost).
+    the side-by-side numbers, at three times the cost). Finished folds are kept in ``cache`` (default: ``lmms-patch/tst_lora`` in
+    the user's cache folder; ``none``: nowhere), so that a run that died goes on where it was.
     """
 
     def __init__(self, groupings: str = "headline", **settings: Any) -> None:
         from lmms_patch.tst.lora import LoraDiagnostic
         from lmms_patch.tst.lora_settings import LoraSettings
 
-        known = {f.name for f in dataclasses.fields(LoraSettings)} | {"preset"}
+        settings.setdefault("cache", str(_cache_folder()))
+        if settings["cache"] == "none":
+            settings["cache"] = ""
+        known = {*LoraSettings.names(), "preset"}
         _check_arguments(type(self), groupings, {k: v for k, v in settings.items() if k not in known}, known)
         try:
             found = LoraSettings.from_mapping({k: v for k, v in settings.items() if k in known}, "--model_args of tst_lora")
         except OptionError as error:
             refuse(error)
-        super().__init__(LoraDiagnostic(found), dataclasses.asdict(found), groupings == "all", 1)
+        super().__init__(LoraDiagnostic(found), found.described(), groupings == "all")
+
+    def _runner(self, name: str) -> Runner:
+        from lmms_patch.tst.lora import run_folds
+
+        def run(prepared: Any, jobs: Any, groups: Any) -> Any:
+            return run_folds(prepared, jobs, self.rank, self.world_size)
+
+        return run
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmms-patch" / "tst_lora"
 
 
 _FROM_HOST = {"batch_size", "max_batch_size", "device"}
