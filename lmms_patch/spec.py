@@ -233,7 +233,7 @@ class WrapSpec:
         """The part of the name after the base: ``rci3``, ``rci``, ``blind``."""
         kind = KINDS[self.kind]
         if kind.folds:
-            return self.kind if (self.folds,) == kind.default_grids else f"{self.kind}{self.folds}"
+            return self.kind if self.name == f"{self.base}_{self.kind}" else f"{self.kind}{self.folds}"
         bare = not self.grids or self.grids == kind.default_grids
         return self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
 
@@ -300,7 +300,9 @@ def parse(name: str) -> WrapSpec | None:
         return None
     digits = match["n"]
     if len(digits) > 1 and digits.startswith("0"):
-        raise UnknownNameError(f"{name}: write the number without leading zeros")
+        raise UnknownNameError(
+            f"{name}: write the number without leading zeros, {MIN_GRID} to {MAX_FOLDS if KINDS[match['kind']].folds else MAX_GRID}"
+        )
     grids = (int(digits),) if digits else ()
     if KINDS[match["kind"]].folds:
         return WrapSpec(match["base"], match["kind"], name=name, folds=check_folds(match["kind"], grids, name))

@@ -32,7 +32,7 @@ def test_every_form_of_name(name, base, kind, grids, requests):
     assert len(views_of(spec)) == requests
 
 
-@pytest.mark.parametrize("name", ["gqa", "gqa_lite", "rci3", "_rci3", "gqa_rci3_lite", "gqarci3", "gqa_tst5", "", "gqa_rci-3", "gqa_rci3x"])
+@pytest.mark.parametrize("name", ["gqa", "gqa_lite", "rci3", "_rci3", "gqa_rci3_lite", "gqarci3", "gqa_tst_5", "", "gqa_rci-3", "gqa_rci3x"])
 def test_other_names_are_left_to_the_harness(name):
     assert parse(name) is None
 
@@ -45,6 +45,28 @@ def test_impossible_grids_are_one_clear_line(name):
     assert name in message
     assert "\n" not in message
     assert any(word in message for word in ("2 to 9", "takes no grid"))
+
+
+@pytest.mark.parametrize(("name", "folds"), [("gqa_tst", 5), ("gqa_tst5", 5), ("gqa_tst10", 10)])
+def test_the_number_of_a_cross_validation_is_of_folds(name, folds):
+    spec = parse(name)
+    assert (spec.base, spec.kind, spec.grids, spec.folds, spec.name) == ("gqa", "tst", (), folds, name)
+    assert spec.of("mmmu").name == name.replace("gqa", "mmmu")
+    assert spec.described()["folds"] == folds
+
+
+@pytest.mark.parametrize("name", ["gqa_tst1", "gqa_tst0", "gqa_tst51", "gqa_tst05"])
+def test_impossible_folds_are_one_clear_line(name):
+    with pytest.raises(UnknownNameError, match="2 to 50"):
+        parse(name)
+
+
+def test_folds_in_a_task_file():
+    assert from_file({"task": "mine", "base": "gqa", "kind": "tst", "folds": 3, "fold_seed": 7}).folds == 3
+    with pytest.raises(OptionError, match="folds must be a whole number"):
+        from_file({"task": "mine", "base": "gqa", "kind": "tst", "folds": "three"})
+    with pytest.raises(OptionError, match="unknown option 'folds'"):
+        from_file({"task": "mine", "base": "gqa", "kind": "rci", "folds": 3})
 
 
 @given(st.text("abc_+-", min_size=1, max_size=12), st.sampled_from(sorted(KINDS)), st.integers(MIN_GRID, MAX_GRID))

@@ -177,6 +177,22 @@ def read(manager: Any, name: str) -> dict[str, Any]:
     return {} if path == -1 else load_yaml_config(path, mode="simple")
 
 
+_OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_download", "force_unzip")
+
+
+def without_videos(manager: Any, name: str) -> dict[str, Any]:
+    """What to change in a task's config so that its videos are not downloaded; empty for a task without, or a group.
+
+    A view without any image needs the rows alone, and the videos of a benchmark can be hundreds of gigabytes.
+    """
+    if manager.task_index.get(name, {}).get("type") != "task":
+        return {}
+    kwargs = read(manager, name).get("dataset_kwargs")
+    if not isinstance(kwargs, Mapping) or not (kwargs.get("video") or kwargs.get("From_YouTube")) or "builder_script" in kwargs:
+        return {}
+    return {"dataset_kwargs": {key: value for key, value in kwargs.items() if key not in _OF_VIDEOS}}
+
+
 def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iterator[Facts]:
     """The facts of every leaf task under a task, group or tag; a config that cannot be read says so."""
     if name in _seen:

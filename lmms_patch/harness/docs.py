@@ -27,10 +27,6 @@ CACHED_DOCS = 8
 class Base(Protocol):
     """What the table needs of a base task: how it shows a doc to a model."""
 
-    config: Any
-
-    def doc_to_text(self, doc: Any) -> Any: ...
-
     def doc_to_visual(self, doc: Any) -> Any: ...
 
     def doc_to_messages(self, doc: Any) -> Any: ...
@@ -152,14 +148,16 @@ class VariantDocs:
     ``CACHED_DOCS`` docs only. Safe for threads.
     """
 
-    def __init__(self, rows: Any, base: Base, views: Sequence[View], cutting: Cutting) -> None:
+    def __init__(self, rows: Any, base: Base, views: Sequence[View], cutting: Cutting, prompt: Callable[[Any], str] | None = None) -> None:
         """
         Args:
             rows: the base task's eval split, media included; indexed by doc id.
             base: the base task.
             views: the views of each doc, in request order.
             cutting: the options that change pixels.
+            prompt: the text that the base puts after its visuals, where its messages are no more than that.
         """
+        self._prompt = prompt
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
@@ -218,11 +216,11 @@ class VariantDocs:
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
         """What a chat adapter is to send for this doc and view.
 
-        Where the base only puts its visuals before its prompt, a blind view is the prompt: its video need not be there.
+        Where the base only puts its visuals before its prompt, a blind view is that prompt: its video need not be there.
         """
         assert doc.view is not None
-        if self.views[doc.view].kind == "blind" and not callable(self.base.config.doc_to_messages):
-            text = media.without_placeholders(self.base.doc_to_text(dict(self.row(doc.doc_id))))
+        if self.views[doc.view].kind == "blind" and self._prompt is not None:
+            text = media.without_placeholders(self._prompt(dict(self.row(doc.doc_id))))
             return [{"role": "user", "content": [{"type": "text", "text": text}]}]
         return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_messages, media.replace_in_messages)
 

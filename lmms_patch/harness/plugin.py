@@ -19,7 +19,7 @@ from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.refuse import install_exit_status, refuse
 from lmms_patch.scoring import scalar
-from lmms_patch.spec import WrapSpec, parse
+from lmms_patch.spec import KINDS, WrapSpec, parse
 
 _MARK = "_lmms_patch"
 
@@ -123,19 +123,23 @@ def _load(
     Why here: it is the one door for names, groups, tags, inline members and task files, and it
     knows whether the model is simple or chat.
     """
+    from lmms_patch.harness import configs
+
     native = functools.partial(original, manager, task_type=task_type, parent_name=parent_name)
     try:
         spec, overrides = _spec_of(manager, name_or_config)
         if spec is None:
             if _is_leaf(manager, name_or_config):
                 _note(manager, wrapped=False)
+            if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
+                update_config = {**configs.without_videos(manager, name_or_config), **(update_config or {})} or None
             return _mend_groups(native(name_or_config, update_config=update_config))
         _note(manager, wrapped=True)
-        from lmms_patch.harness import configs
-
         configs.check(manager, spec)
-        merged = {**overrides, **(update_config or {})} or None
-        with _nested(manager):
+        text_only = not KINDS[spec.kind].needs_image
+        videos = configs.without_videos(manager, spec.base) if text_only else {}
+        merged = {**videos, **overrides, **(update_config or {})} or None
+        with _nested(manager, text_only):
             loaded = native(spec.base, update_config=merged, parent_name=None)  # else a base that is wrapped twice is renamed
         return _mend_groups(_wrap_all(loaded, spec))
     except PatchError as error:
@@ -243,13 +247,20 @@ def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size
 
 
 @contextlib.contextmanager
-def _nested(manager: Any) -> Iterator[None]:
-    """While a base is loaded for wrapping, the tasks that the host loads are not native tasks of the run."""
+def _nested(manager: Any, text_only: bool) -> Iterator[None]:
+    """While a base is loaded for wrapping, the tasks that the host loads are not native tasks of the run.
+
+    Args:
+        text_only: no view shows anything: members of a group are loaded without their videos.
+    """
+    before = getattr(manager, "_lmms_patch_text_only", False)
     manager._lmms_patch_depth = getattr(manager, "_lmms_patch_depth", 0) + 1
+    manager._lmms_patch_text_only = text_only
     try:
         yield
     finally:
         manager._lmms_patch_depth -= 1
+        manager._lmms_patch_text_only = before
 
 
 def _is_leaf(manager: Any, name_or_config: Any) -> bool:

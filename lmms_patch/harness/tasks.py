@@ -61,7 +61,9 @@ class WrappedTask(Task):
         split = base.config.test_split if base.has_test_docs() else base.config.validation_split
         options = self.spec.options
         cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed)
-        self._table = VariantDocs(base.eval_docs, base, self._views, cutting)
+        own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
+        prompt = None if own_messages else base.doc_to_text
+        self._table = VariantDocs(base.eval_docs, base, self._views, cutting, prompt)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
         self._aggregations: Aggregations | None = None
         self._text_only: TextOnly | None = None

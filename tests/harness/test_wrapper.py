@@ -910,14 +910,14 @@ def test_an_unknown_host_stops_only_wrapped_names(monkeypatch):
 
 
 def test_random_state_is_left_as_it_was():
-    from lmms_patch.harness.scorer import _own_stream
+    from lmms_patch.harness.scorer import own_stream
 
     random.seed(1)
     np.random.seed(1)
     expected = random.random(), np.random.random()
     random.seed(1)
     np.random.seed(1)
-    with _own_stream("x"):
+    with own_stream("x"):
         random.random()
         np.random.random()
     assert (random.random(), np.random.random()) == expected
