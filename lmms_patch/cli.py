@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__, outcome, pooling, recompute, records, show
+from lmms_patch import __version__, outcome, pooling, recompute, records, show, show_tst
 from lmms_patch.errors import PatchError, RecordError
 
 
@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     shown = commands.add_parser("show", help="the table of a finished run")
     shown.add_argument("folder", type=Path, help="the --output_path of the run, or one *_results.json")
     shown.add_argument("--cells", action="store_true", help="also where in the image the score comes from")
+    shown.add_argument("--causes", action="store_true", help="for text-only cross-validations: which features, and what questions, give answers away")
     shown.add_argument("--chance", action="store_true", help="also every chance floor, and what the gate asked for")
     shown.set_defaults(run=_show)
 
@@ -99,10 +100,23 @@ def _tally(counts: dict[str, int]) -> str:
 def _show(args: argparse.Namespace) -> None:
     path = args.folder if args.folder.is_file() else records.results_files(args.folder)[-1]
     shown = show.load(path)
-    if not shown:
+    tested = [result for result in records.read_results(path) if result.details.get("tst_details")]
+    if not shown and not tested:
         raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
-    blocks = [show.table(shown), *([show.chances(shown)] if args.chance else []), *([show.cell_tables(shown)] if args.cells else [])]
-    print("\n\n".join([*blocks, *(["\n".join(lines)] if (lines := show.warnings(shown)) else []), show.meaning(shown)]))
+    if shown:
+        blocks = [show.table(shown), *([show.chances(shown)] if args.chance else []), *([show.cell_tables(shown)] if args.cells else [])]
+        print("\n\n".join([*blocks, *(["\n".join(lines)] if (lines := show.warnings(shown)) else []), show.meaning(shown)]))
+    if tested:
+        print("\n\n".join(block for block in _stress_blocks(tested, args.causes) if block))
+
+
+def _stress_blocks(tested: Sequence[records.TaskResult], causes: bool) -> list[str]:
+    blocks = [show_tst.stress_table(tested), "\n".join(line for result in tested for line in show_tst.notes(result))]
+    for result in tested:
+        blocks.append(show_tst.categories(result))
+        if causes:
+            blocks += [show_tst.importances(result), show_tst.causes(result)]
+    return blocks
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -50,7 +50,7 @@ def load(path: Path) -> list[Shown]:
     Raises:
         RecordError: the file cannot be read.
     """
-    results = read_results(path)
+    results = [result for result in read_results(path) if not KINDS[result.described["kind"]].folds]
     filters = Counter(r.task for r in results)
     return [_of(r, r.task if filters[r.task] == 1 else f"{r.task}, {r.filter}") for r in results]
 
@@ -88,8 +88,8 @@ def table(shown: Sequence[Shown]) -> str:
     header += [f"best of {n * n} (MPP_{n})" for n in grids]
     header += [text for n in grids for text in (f"{name.upper()}_{n} [{100 * level:.3g} %]", "luck removed")]
     header += [f"drop_{n}" for n in hidden]
-    rows = [[s.name, s.described["metric"], _docs(s), _number(s.metrics.get("chance")), _number(_fip(s)), *_cells(s, grids, hidden)] for s in shown]
-    return _aligned([header, *rows])
+    rows = [[s.name, s.described["metric"], _docs(s), number(s.metrics.get("chance")), number(_fip(s)), *_cells(s, grids, hidden)] for s in shown]
+    return aligned([header, *rows])
 
 
 def _fip(shown: Shown) -> float | None:
@@ -105,9 +105,9 @@ def _docs(shown: Shown) -> str:
 
 def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> Row:
     numbers, m, index = shown.metrics, shown.described["metric"], shown.index
-    best = [_number(numbers[f"{m}_mpp{n}"]) if f"{m}_mpp{n}" in numbers else "" for n in grids]
+    best = [number(numbers[f"{m}_mpp{n}"]) if f"{m}_mpp{n}" in numbers else "" for n in grids]
     values = [text for n in grids for text in (_index(shown, f"{index}{n}"), _adjusted(shown, f"{index}{n}", n))]
-    drops = [_number(numbers[f"{m}_drop{n}"]) if f"{m}_drop{n}" in numbers else "" for n in hidden]
+    drops = [number(numbers[f"{m}_drop{n}"]) if f"{m}_drop{n}" in numbers else "" for n in hidden]
     return best + values + drops
 
 
@@ -117,7 +117,7 @@ def _index(shown: Shown, name: str) -> str:
     value = shown.metrics[name]
     if value is None:
         return "near chance" if shown.metrics.get("gate") == 0 else "n/a"
-    return _number(value, signed=True) + _span(shown.metrics.get(f"{name}_low"), shown.metrics.get(f"{name}_high"))
+    return number(value, signed=True) + _span(shown.metrics.get(f"{name}_low"), shown.metrics.get(f"{name}_high"))
 
 
 def _adjusted(shown: Shown, name: str, n: int) -> str:
@@ -126,20 +126,22 @@ def _adjusted(shown: Shown, name: str, n: int) -> str:
     value = shown.metrics.get(f"{name}_adj")
     luck = (shown.analysis.get("grids", {}).get(str(n)) or {}).get("adj") or {}
     why = luck.get("estimate", {}).get("reason", "").partition(":")[0]
-    return _number(value, signed=True) if value is not None else why or "n/a"
+    return number(value, signed=True) if value is not None else why or "n/a"
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{_number(low, signed=True)}, {_number(high, signed=True)}]"
+    return "" if low is None or high is None else f" [{number(low, signed=True)}, {number(high, signed=True)}]"
 
 
-def _number(value: float | None, signed: bool = False) -> str:
+def number(value: float | None, signed: bool = False) -> str:
+    """A score with three decimals; n/a where there is none."""
     if value is None:
         return "n/a"
     return f"{value:+.3f}" if signed else f"{value:.3f}"
 
 
-def _aligned(rows: Sequence[Row]) -> str:
+def aligned(rows: Sequence[Row]) -> str:
+    """Rows as a table, the first one its header."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
@@ -164,11 +166,11 @@ def chances(shown: Sequence[Shown]) -> str:
     rows = []
     for s in shown:
         chance, gate = s.analysis.get("chance", {}), s.analysis.get("gate", {})
-        floors = [_number((chance.get("floors", {}).get(name) or {}).get("value")) for name in ("uniform", "constant", "stratum", "other")]
+        floors = [number((chance.get("floors", {}).get(name) or {}).get("value")) for name in ("uniform", "constant", "stratum", "other")]
         verdict = {True: "valid", False: "near chance"}.get(gate.get("valid"), "unknown")
-        ends = [_number(chance.get("published")), _number(s.metrics.get("ceiling"))]
-        rows.append([s.name, s.described["metric"], _number(_fip(s)), _number(gate.get("threshold")), verdict, *floors, *ends])
-    return _aligned([header, *rows])
+        ends = [number(chance.get("published")), number(s.metrics.get("ceiling"))]
+        rows.append([s.name, s.described["metric"], number(_fip(s)), number(gate.get("threshold")), verdict, *floors, *ends])
+    return aligned([header, *rows])
 
 
 def cell_tables(shown: Sequence[Shown]) -> str:
@@ -202,9 +204,9 @@ def pooled_table(pooled: Sequence[Pooled]) -> str:
     header = ["group", "grid", "docs", "full (FIP)", "best cell (MPP)", "RCI [interval]"]
     rows = []
     for p in pooled:
-        value = p.index.reason if p.index.value is None else _number(p.index.value, signed=True) + _span(p.index.low, p.index.high)
-        rows.append([p.group, f"{p.n}x{p.n}", str(p.index.n), _number(p.fip), _number(p.mpp), value])
-    return _aligned([header, *rows])
+        value = p.index.reason if p.index.value is None else number(p.index.value, signed=True) + _span(p.index.low, p.index.high)
+        rows.append([p.group, f"{p.n}x{p.n}", str(p.index.n), number(p.fip), number(p.mpp), value])
+    return aligned([header, *rows])
 
 
 def averaged_table(averaged: Sequence[Averaged]) -> str:
@@ -217,8 +219,8 @@ def averaged_table(averaged: Sequence[Averaged]) -> str:
                 continue
             estimate = a.intervals.get(name)
             span = _span(estimate.low, estimate.high).strip() if estimate else ""
-            rows.append([a.task, name, str(a.runs), _number(value), _number(a.spread[name]), span])
-    return _aligned([header, *rows])
+            rows.append([a.task, name, str(a.runs), number(value), number(a.spread[name]), span])
+    return aligned([header, *rows])
 
 
 def meaning(shown: Sequence[Shown]) -> str:
