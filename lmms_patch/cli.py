@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__, outcome, pooling, recompute, records, show, show_tst
+from lmms_patch import __version__, outcome, pooling, recompute, records, show, show_tst, tst_commands
 from lmms_patch.errors import PatchError, RecordError
 
 
@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--causes", action="store_true", help="for text-only cross-validations: which features, and what questions, give answers away")
     shown.add_argument("--chance", action="store_true", help="also every chance floor, and what the gate asked for")
     shown.set_defaults(run=_show)
+
+    tst_commands.add_parser(commands)
+    commands.choices["tst"].set_defaults(run=_tst)
 
     analyze = commands.add_parser("analyze", help="recompute a finished run's numbers with other settings; average several runs")
     analyze.add_argument("folders", type=Path, nargs="+", metavar="OUT", help="the --output_path of a run, or one *_results.json; several: averaged")
@@ -108,6 +111,11 @@ def _show(args: argparse.Namespace) -> None:
         print("\n\n".join([*blocks, *(["\n".join(lines)] if (lines := show.warnings(shown)) else []), show.meaning(shown)]))
     if tested:
         print("\n\n".join(block for block in _stress_blocks(tested, args.causes) if block))
+
+
+def _tst(args: argparse.Namespace) -> None:
+    tst_commands.run(args)
+    _show(argparse.Namespace(folder=args.output, chance=False, cells=False, causes=True))
 
 
 def _stress_blocks(tested: Sequence[records.TaskResult], causes: bool) -> list[str]:

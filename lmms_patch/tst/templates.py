@@ -139,8 +139,8 @@ def _slots(texts: Texts, filling: NDArray[np.bool_]) -> Slots:
     start = np.flatnonzero(starts)
     last_of_text = np.r_[first_of_text[1:], True]
     stop = np.flatnonzero(filling & (last_of_text | ~np.r_[filling[1:], False])) + 1
-    run = np.cumsum(starts) - 1
-    within = np.arange(len(filling)) - start[run]
+    run = np.maximum(np.cumsum(starts) - 1, 0)
+    within = np.arange(len(filling)) - (start[run] if len(start) else 0)
     spelled = mix(texts.hashes[texts.words], within.astype(np.uint64))
     value = np.zeros(len(start), np.uint64)
     with np.errstate(over="ignore"):

@@ -18,6 +18,7 @@ from lmms_eval.api.model import lmms
 from loguru import logger
 
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
+from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.docs import ViewId
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.text_only import Found, TextOnly
@@ -58,6 +59,9 @@ class _TextOnlyModel(lmms):
                 _tell(name, text_only.diagnose(self._diagnostic, self._described, self._runner(name), everything=self._everything))
             except PatchError as error:
                 refuse(error)
+            except Exception as error:  # the host would print it and end with status 0
+                logger.exception("the text-only diagnostic failed")
+                refuse(CannotWrapError(f"{text_only.spec.name}: the text-only diagnostic failed: {one_line(error)}"))
         return text_only
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
