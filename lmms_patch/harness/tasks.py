@@ -66,7 +66,8 @@ class WrappedTask(Task):
         self._table = VariantDocs(base.eval_docs, base, self._views, cutting, prompt)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
         self._aggregations: Aggregations | None = None
-        self._text_only: TextOnly | None = None
+        self.text_only: TextOnly | None = None
+        """Of a ``_tst`` task: its docs as a text-only diagnostic sees them."""
         _ = self.aggregations  # an option that names no metric is refused now, not when the host asks
 
     # --- what cannot be wrapped ---------------------------------------------------------------
@@ -181,7 +182,7 @@ class WrappedTask(Task):
     def dump_config(self) -> dict[str, Any]:
         """The base's config, and under ``lmms_patch`` everything that changes a view or the index."""
         described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
-        run = {} if self._text_only is None else {"run": self._text_only.run_id}
+        run = {} if self.text_only is None else {"run": self.text_only.run_id}
         return {**self._base.dump_config(), "lmms_patch": {**described, **run}}
 
     def override_metric(self, metric_name: str) -> None:
@@ -233,8 +234,8 @@ class WrappedTask(Task):
         )
         try:
             self._look_at_first_docs(list(native))
-            if self._text_only is not None:
-                _ = self._text_only.folds  # what cannot be cross-validated is refused now
+            if self.text_only is not None:
+                _ = self.text_only.folds  # what cannot be cross-validated is refused now
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
         except PatchError as error:
             refuse(error)
@@ -330,7 +331,7 @@ class WrappedTask(Task):
         sizes = () if not KINDS[self.spec.kind].needs_image else self._table.sizes(doc.doc_id)
         best = self._scorer.best_cells(scored, excluded)
         beside = {} if self._predict_only else self._references.of(doc.doc_id, self._views, answers, list(best))
-        tst = {} if self._text_only is None else self._text_only.record_of(doc.doc_id)
+        tst = {} if self.text_only is None else self.text_only.record_of(doc.doc_id)
         return SampleRecord(
             self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, fields(doc, self.spec.options), **beside, tst=tst
         )
@@ -366,7 +367,7 @@ class WrappedTask(Task):
                 primary,
                 lambda: self.args,
                 lambda: self._references.plan,
-                lambda: {} if self._text_only is None else self._text_only.about(),
+                lambda: {} if self.text_only is None else self.text_only.about(),
             )
             self._scorer = Scorer(self.spec, self._base, self._aggregations, lambda: self.args)
             judged = calls_judge(self._base) is not None
@@ -374,7 +375,7 @@ class WrappedTask(Task):
                 self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
             )
             if KINDS[self.spec.kind].folds:
-                self._text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
+                self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
             if self.spec.options.scorer == "cider_d":
                 self._scorer.caption_score = CaptionScore(self._references)
         return self._aggregations
