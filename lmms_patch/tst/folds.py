@@ -102,7 +102,7 @@ def folds(items: Sequence[Item], k: int, groups: Places, seed: int) -> Places:
         what = "docs" if found == len(items) else "groups of docs"
         raise OptionError(f"{found} {what} cannot be dealt to {k} folds; use fewer folds, or group by a field with more values")
     stream = generator(seed)
-    classes, groups_of_size = _classes(items), np.bincount(groups, minlength=found)
+    classes, groups_of_size = classes_of(items), np.bincount(groups, minlength=found)
     order = np.argsort(groups, kind="stable")
     members = np.split(classes[order], np.cumsum(groups_of_size)[:-1])
     shuffled = stream.permutation(found)
@@ -110,7 +110,7 @@ def folds(items: Sequence[Item], k: int, groups: Places, seed: int) -> Places:
     return _deal(members, dealt, np.bincount(classes), k, stream)[groups]
 
 
-def _classes(items: Sequence[Item]) -> Places:
+def classes_of(items: Sequence[Item]) -> Places:
     """The stratum of each item: category, and gold (numbers in ten bins of their category)."""
     numbers: dict[str, list[float]] = {}
     for item in items:

@@ -1,0 +1,243 @@
+"""Is what pruning did a reduction of shortcuts, or selection noise? Pure.
+
+Selection feeds on noise: the items that chance made predictable go first, so a re-diagnosis by the same
+model falls even where golds mean nothing. So the kept set is judged by another model class with other fold
+seeds, its fall is counted against matched-random removal, and that fall is set beside the falls of the
+same pruning where golds are shuffled (DESIGN §7).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.stats.resample import Seed, generator
+from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
+from lmms_patch.tst.items import Item, Places
+from lmms_patch.tst.prune import SCHEMA, PruneError, against_baseline, cluster_of, save_json
+
+CONTROLS, SHUFFLES = 5, 20
+ALPHA = 0.05
+
+World = Callable[[int], tuple[Places, Diagnose]]
+"""A world of shuffled golds: seed -> what the same pruning removes there, and the judge there."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an independent judge says of a pruning.
+
+    Attributes:
+        original: the judge's text-only accuracy on all items (fraction).
+        kept: on the kept items.
+        controls: on each matched-random set.
+        fall: mean of the controls less kept: how much more than random removal pruning lowered the accuracy.
+        shuffled: the same fall with shuffled golds, one per shuffle.
+        p: (1 + shuffled falls at least as large) / (1 + shuffles).
+        baseline, p_above, p_below: of the kept items, see ``prune.against_baseline``.
+        verdict: reduction, selection noise, over-pruned, or unknown.
+        sentence: the verdict in plain words.
+    """
+
+    original: float
+    kept: float
+    controls: tuple[float, ...]
+    fall: float
+    shuffled: tuple[float, ...]
+    p: float | None
+    baseline: float | None
+    p_above: float | None
+    p_below: float | None
+    verdict: str
+    sentence: str
+
+
+def group_keys(items: Sequence[Item]) -> list[Hashable]:
+    """The group of each item that a matched-random removal keeps the counts of: format and category."""
+    return [(item.format, item.category) for item in items]
+
+
+def matched_random(groups: Sequence[Hashable], removed: Places, seed: Seed) -> Places:
+    """As many items of every group as ``removed`` has, drawn at random from all.
+
+    Args:
+        groups: group of each of n items.
+        removed: places of the removed items.
+        seed: see ``stats.resample.generator``.
+
+    Returns:
+        Places, ascending.
+    """
+    stream = generator(seed)
+    members: dict[Hashable, list[int]] = defaultdict(list)
+    counts: dict[Hashable, int] = defaultdict(int)
+    for place, group in enumerate(groups):
+        members[group].append(place)
+    for place in removed:
+        counts[groups[int(place)]] += 1
+    drawn = [stream.choice(members[group], counts[group], replace=False) for group in members if counts[group]]
+    return np.sort(np.concatenate(drawn)).astype(np.intp) if drawn else np.empty(0, np.intp)
+
+
+def judge(
+    items: Sequence[Item],
+    removed: Places,
+    judged_by: Diagnose,
+    world: World,
+    *,
+    controls: int = CONTROLS,
+    shuffles: int = SHUFFLES,
+    seed: int = 0,
+    state: Path | None = None,
+    fingerprint: str = "",
+    tell: Callable[[str], None] = lambda line: None,
+) -> Judged:
+    """Judge a pruning.
+
+    Args:
+        items: all n items.
+        removed: places of the removed ones.
+        judged_by: another model class than the one that selected.
+        world: the same pruning and judge with shuffled golds.
+        controls: number of matched-random sets.
+        shuffles: number of shuffles; under 19 none can be called a reduction (p is at least 1 / (shuffles + 1)).
+        seed: of the controls and fold seeds.
+        state: file in which every finished number is kept, so that an interrupted call goes on.
+        fingerprint: what these numbers belong to.
+        tell: told of every number.
+
+    Raises:
+        PruneError: the state is of another pruning.
+    """
+    known = _Known(state, f"{fingerprint}/{len(removed)}/{seed}", tell)
+    groups = group_keys(items)
+    everyone = np.arange(len(items))
+    kept = np.setdiff1d(everyone, removed)
+    seeds = [900_000 + 1000 * seed + i for i in range(3)]
+    whole = known.number("original", lambda: judged_by(everyone, seeds).accuracy)
+    left = known.values("kept", lambda: _of_kept(judged_by(kept, seeds), cluster_of([items[i] for i in kept])))
+    random = tuple(
+        known.number(f"control {c}", lambda c=c: judged_by(np.setdiff1d(everyone, matched_random(groups, removed, seed * 7919 + c)), seeds).accuracy)  # type: ignore[misc]
+        for c in range(controls)
+    )
+    fall = float(np.mean(random) - left[0]) if random else float("nan")
+    shuffled = tuple(known.number(f"shuffle {s}", lambda s=s: _shuffled_fall(world, groups, everyone, seed, s, seeds[:1])) for s in range(shuffles))  # type: ignore[misc]
+    return _verdict(whole, left, random, fall, shuffled)
+
+
+def _of_kept(found: Diagnosis, clusters: Places | None) -> list[float | None]:
+    """Accuracy, baseline, p above, p below."""
+    return [found.accuracy, *against_baseline(found, clusters)]
+
+
+def _shuffled_fall(world: World, groups: Sequence[Hashable], everyone: Places, seed: int, shuffle: int, seeds: Sequence[int]) -> float:
+    removed, judged_by = world(seed * 104_729 + shuffle)
+    random = matched_random(groups, removed, seed * 7919 + 1000 + shuffle)
+    fall = judged_by(np.setdiff1d(everyone, random), seeds).accuracy - judged_by(np.setdiff1d(everyone, removed), seeds).accuracy
+    return float(fall)
+
+
+def _verdict(whole: float, left: Sequence[Any], random: tuple[float, ...], fall: float, shuffled: tuple[float, ...]) -> Judged:
+    kept, baseline, above, below = left
+    p = (1 + sum(other >= fall for other in shuffled)) / (1 + len(shuffled)) if shuffled else None
+    numbers = f"an independent judge scores {kept:.3f} on the kept items, {np.mean(random):.3f} after matched-random removal (fall {fall:+.3f})"
+    span = f"shuffled golds give falls of {min(shuffled):+.3f} to {max(shuffled):+.3f}" if shuffled else "no golds were shuffled"
+    if below is not None and below < ALPHA:
+        verdict, says = "over-pruned", "the kept items are answered worse than by guessing: what is left goes against the patterns that were removed"
+    elif p is None:
+        verdict, says = "unknown", "without shuffles nothing says how much of this is selection noise"
+    elif fall > 0 and p < ALPHA:
+        verdict, says = "reduction", "more than selection on noise explains: a reduction of text-only shortcuts"
+    else:
+        verdict, says = "selection noise", "no more than selection on noise gives: no reduction is shown"
+    sentence = f"{verdict}: {numbers}; {span}" + (f" (p = {p:.3f})" if p is not None else "") + f": {says}"
+    return Judged(whole, kept, random, fall, shuffled, p, baseline, above, below, verdict, sentence)
+
+
+class _Known:
+    """Numbers by name, kept in a file as they come."""
+
+    def __init__(self, path: Path | None, fingerprint: str, tell: Callable[[str], None]) -> None:
+        self.path, self.fingerprint, self.tell = path, fingerprint, tell
+        self.found: dict[str, Any] = {}
+        if path is not None and path.exists():
+            try:
+                data = json.loads(path.read_text(encoding="utf-8"))
+                fresh = data["schema"] != SCHEMA or data["fingerprint"] != fingerprint
+                self.found = {} if fresh else dict(data["found"])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None
+
+    def values(self, name: str, make: Callable[[], Any]) -> Any:
+        """The value, made at the first call."""
+        if name not in self.found:
+            self.found[name] = make()
+            if self.path is not None:
+                save_json(self.path, {"schema": SCHEMA, "fingerprint": self.fingerprint, "found": self.found})
+            self.tell(f"{name}: {_short(self.found[name])}")
+        return self.found[name]
+
+    def number(self, name: str, make: Callable[[], float]) -> float:
+        return float(self.values(name, make))
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else f"{value[0]:.3f}"
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How far the removed items are those of another list.
+
+    Attributes:
+        both, removed, other: numbers of items.
+        share: of the removed items that the other list has (fraction).
+        jaccard: both / either.
+        expected: the share under matched-random removal, mean.
+        p: share of matched-random removals with at least this overlap.
+    """
+
+    both: int
+    removed: int
+    other: int
+    share: float
+    jaccard: float
+    expected: float
+    p: float
+
+
+def overlap(groups: Sequence[Hashable], removed: Places, other: NDArray[np.bool_], *, draws: int = 1000, seed: int = 0) -> Overlap:
+    """Compare the removed items with another list.
+
+    Args:
+        groups: group of each of n items; the random removals keep their counts.
+        removed: places.
+        other: shape (n,), whether the other list has the item.
+        draws: random removals.
+        seed: of these.
+    """
+    both = int(other[removed].sum())
+    stream = generator(seed)
+    drawn = np.array([other[matched_random(groups, removed, stream)].sum() for _ in range(draws)])
+    either = len(removed) + int(other.sum()) - both
+    return Overlap(
+        both,
+        len(removed),
+        int(other.sum()),
+        both / max(1, len(removed)),
+        both / max(1, either),
+        float(drawn.mean()) / max(1, len(removed)),
+        (1 + int((drawn >= both).sum())) / (1 + draws),
+    )
+
+
+def to_json(judged: Judged) -> dict[str, Any]:
+    """In plain JSON types."""
+    return asdict(judged)

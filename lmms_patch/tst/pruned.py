@@ -1,0 +1,78 @@
+"""The folder that a pruning leaves.
+
+| file | what |
+|---|---|
+| ``kept_ids.txt``, ``removed_ids.txt`` | stable ids, one a line; the removed ones in the order in which they went |
+| ``removed.csv`` | ``key, doc_id, category, round, score`` of every removed doc |
+| ``categories.csv``, ``categories.md`` | TsT paper, Table 8: category, original count, removed, percent removed, final count; total last |
+| ``history.json`` | every round (``prune.Round``); an interrupted pruning goes on from it |
+| ``judge.json`` | the judge's numbers as they come (``controls``) |
+| ``pruned.json`` | all of it: ``schema`` (1), ``base``, ``settings``, ``stopped``, ``kept`` and ``removed`` (``{key, doc_id}``), ``judged``, ``overlap`` |
+| ``task/`` | a task folder for ``--include_path`` (``harness.pruned_task``) |
+
+Scores are fractions on the metric's own scale, percentages are percent.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lmms_patch.tst.items import Item
+from lmms_patch.tst.prune import SCHEMA, Pruned, save_json
+
+
+def categories(items: Sequence[Item], pruned: Pruned) -> list[tuple[str, int, int, float, int]]:
+    """TsT paper, Table 8: (category, original count, removed, percent removed, final count); the last row is the total."""
+    before = Counter(item.category for item in items)
+    gone = Counter(items[int(i)].category for i in pruned.removed)
+    rows = [(name or "(none)", count, gone[name], 100 * gone[name] / count, count - gone[name]) for name, count in sorted(before.items())]
+    removed = len(pruned.removed)
+    return [*rows, ("Total", len(items), removed, 100 * removed / max(1, len(items)), len(items) - removed)]
+
+
+def write(folder: Path, base: str, items: Sequence[Item], pruned: Pruned, settings: Mapping[str, Any], more: Mapping[str, Any]) -> None:
+    """Write all files but the task folder and the states.
+
+    Args:
+        folder: where.
+        base: the task that was pruned.
+        items: all its items.
+        pruned: the result.
+        settings: in plain JSON types.
+        more: ``judged`` and ``overlap`` in plain JSON types.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    kept, removed = [items[int(i)] for i in pruned.kept], [items[int(i)] for i in pruned.removed]
+    _text(folder / "kept_ids.txt", [item.key for item in kept])
+    _text(folder / "removed_ids.txt", [item.key for item in removed])
+    number = {key: done.number for done in pruned.rounds for key in done.removed}
+    rows = [[item.key, item.doc_id, item.category, number[item.key], f"{s:.6g}"] for item, s in zip(removed, pruned.scores, strict=True)]
+    _csv(folder / "removed.csv", [["key", "doc_id", "category", "round", "score"], *rows])
+    table = categories(items, pruned)
+    header = ["category", "original", "removed", "percent removed", "final"]
+    _csv(folder / "categories.csv", [header, *([name, a, b, f"{c:.1f}", d] for name, a, b, c, d in table)])
+    lines = [f"| {name} | {a} | {b} | {c:.1f} % | {d} |" for name, a, b, c, d in table]
+    _text(
+        folder / "categories.md",
+        ["| Question category | Original count | Removed | Percent removed | Final count |", "|---|---|---|---|---|", *lines],
+    )
+    about = {"schema": SCHEMA, "base": base, "settings": dict(settings), "stopped": pruned.stopped, "over_pruned": pruned.over_pruned}
+    ids = {name: [{"key": item.key, "doc_id": item.doc_id} for item in own] for name, own in (("kept", kept), ("removed", removed))}
+    save_json(folder / "pruned.json", {**about, **more, **ids})
+
+
+def _text(path: Path, lines: Sequence[str]) -> None:
+    temporary = path.with_suffix(path.suffix + ".tmp")
+    temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _csv(path: Path, rows: Sequence[Sequence[Any]]) -> None:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    _text(path, out.getvalue().splitlines())

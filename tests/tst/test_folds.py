@@ -1,0 +1,193 @@
+"""Folds: groups stay whole, classes are spread evenly, and what cannot be done says so in one line."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmms_patch.errors import OptionError
+from lmms_patch.tst.folds import check_folds, folds, grouping, repeats, text_of
+from tests.tst.worlds import free, mc, number, yesno
+
+
+def alone(items):
+    return np.arange(len(items))
+
+
+grouped = st.integers(2, 6).flatmap(
+    lambda k: st.tuples(
+        st.just(k),
+        st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abcde"), st.sampled_from(["x", "y"])), min_size=k, max_size=60),
+        st.integers(0, 5),
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(grouped)
+def test_no_group_is_in_two_folds_and_no_fold_is_empty(case):
+    k, rows, seed = case
+    items = [free(i, f"q{i}", gold, category=category, source=source) for i, (source, gold, category) in enumerate(rows)]
+    groups = grouping(items, "source").groups
+    if len(set(groups.tolist())) < k:
+        with pytest.raises(OptionError, match=f"cannot be dealt to {k} folds"):
+            folds(items, k, groups, seed)
+        return
+    fold = folds(items, k, groups, seed)
+    assert set(fold.tolist()) == set(range(k))
+    seen = {}
+    for (source, *_), number_ in zip(rows, fold.tolist(), strict=True):
+        assert seen.setdefault(source, number_) == number_
+    check_folds(fold, groups)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 7), st.lists(st.sampled_from("aaaabbc"), min_size=7, max_size=120), st.integers(0, 3))
+def test_without_groups_each_class_is_spread_to_within_one(k, golds, seed):
+    items = [free(i, "q", gold) for i, gold in enumerate(golds)]
+    fold = folds(items, k, alone(items), seed)
+    for gold in set(golds):
+        counts = np.bincount(fold[[g == gold for g in golds]], minlength=k)
+        assert counts.max() - counts.min() <= 1
+    assert np.ptp(np.bincount(fold, minlength=k)) <= 2  # three classes: remainders go to the smallest folds
+
+
+@pytest.mark.parametrize(("k", "m"), [(2, 1), (5, 1), (5, 13), (10, 7)])
+def test_one_class_of_k_times_m_items_has_m_in_each_fold(k, m):
+    items = [yesno(i, f"q{i}", "yes") for i in range(k * m)]
+    assert np.bincount(folds(items, k, alone(items), 3)).tolist() == [m] * k
+
+
+def test_a_class_smaller_than_k_is_in_different_folds():
+    items = [free(i, "q", "rare" if i < 3 else "common") for i in range(23)]
+    fold = folds(items, 5, alone(items), 0)
+    assert len(set(fold[:3].tolist())) == 3
+    assert np.ptp(np.bincount(fold)) <= 1
+
+
+def test_open_answers_that_are_all_different_still_fill_the_folds_evenly():
+    items = [free(i, "q", f"gold {i}") for i in range(52)]
+    assert sorted(np.bincount(folds(items, 5, alone(items), 0)).tolist()) == [10, 10, 10, 11, 11]
+
+
+def test_categories_are_strata_of_their_own():
+    items = [yesno(i, "q", "yes", category=f"c{i % 4}") for i in range(40)]
+    fold = folds(items, 5, alone(items), 1)
+    for category in range(4):
+        assert np.bincount(fold[category::4]).tolist() == [2] * 5
+
+
+def test_numbers_are_spread_by_tenths_of_their_category():
+    """0..99: the quantiles 9.9, 19.8, ... 89.1 cut them into tens; each ten has 2 in each of 5 folds."""
+    items = [number(i, "q", i) for i in range(100)]
+    fold = folds(items, 5, alone(items), 0)
+    for ten in range(10):
+        assert np.bincount(fold[ten * 10 : ten * 10 + 10], minlength=5).tolist() == [2] * 5
+
+
+def test_odd_numbers_are_dealt():
+    items = [number(i, "q", text) for i, text in enumerate(["1,000", "50%", "inf", "nan", "²", "", "-3", "1e400", "0", "$7"])]
+    items[5] = number(5, "q", None)
+    assert sorted(np.bincount(folds(items, 5, alone(items), 0)).tolist()) == [2] * 5
+
+
+def test_groups_of_one_size_are_balanced_by_class():
+    """20 groups of 4, each of one class: 2 groups of each class in each fold is possible, so it is done."""
+    items = [free(i, "q", "ab"[i // 4 % 2], source=i // 4) for i in range(80)]
+    fold = folds(items, 5, grouping(items, "source").groups, 0)
+    assert np.bincount(fold).tolist() == [16] * 5
+    assert all(Counter(items[i].golds[0] for i in np.flatnonzero(fold == f)) == {"a": 8, "b": 8} for f in range(5))
+
+
+def test_large_groups_are_dealt_first():
+    """Groups of 10, 9, 2 and 1 ... in two folds: 10 | 9 first, and the small ones level them out."""
+    sizes = [1, 2, 10, 9]
+    items = [free(0, "q", "a", source=source) for source, size in enumerate(sizes) for _ in range(size)]
+    assert sorted(np.bincount(folds(items, 2, grouping(items, "source").groups, 0)).tolist()) == [11, 11]
+
+
+def test_same_seed_same_folds_other_seed_other_folds():
+    items = [yesno(i, f"q{i}", ("yes", "no")[i % 2]) for i in range(60)]
+    first = folds(items, 5, alone(items), 7)
+    np.testing.assert_array_equal(first, folds(items, 5, alone(items), 7))
+    assert (first != folds(items, 5, alone(items), 8)).any()
+
+
+@pytest.mark.parametrize("k", [-1, 0, 1, 51])
+def test_an_impossible_number_of_folds_names_the_range(k):
+    with pytest.raises(OptionError, match="2 to 50") as error:
+        folds([free(i, "q", "a") for i in range(60)], k, np.arange(60), 0)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_more_folds_than_docs_is_one_clear_line(count):
+    items = [free(i, "q", "a") for i in range(count)]
+    with pytest.raises(OptionError, match=f"{count} docs cannot be dealt to 5 folds"):
+        folds(items, 5, alone(items), 0)
+
+
+def test_one_group_over_everything_is_one_clear_line():
+    items = [free(i, f"q{i}", "a", source="one video") for i in range(20)]
+    found = grouping(items, "source")
+    assert not found.usable
+    assert "the same for all docs" in found.reason
+    with pytest.raises(OptionError, match="groups of docs cannot be dealt to 5 folds; use fewer folds"):
+        folds(items, 5, found.groups, 0)
+
+
+@pytest.mark.parametrize(
+    ("sources", "reason"),
+    [([None] * 4, "no source is known"), (["a"] * 4, "the same for all docs"), (["a", "b", "c", "d"], "different for every doc"), (["a", "a", "b", "c"], "")],
+)
+def test_why_a_source_groups_nothing(sources, reason):
+    found = grouping([free(i, "q", "a", source=source) for i, source in enumerate(sources)], "source")
+    assert found.usable is not bool(reason)
+    assert reason in found.reason
+    assert found.reason.startswith("no grouping") is bool(reason)
+
+
+def test_docs_without_a_source_are_groups_of_their_own():
+    found = grouping([free(i, "q", "a", source=source) for i, source in enumerate(["a", None, "a", None])], "source")
+    assert len(set(found.groups.tolist())) == 3
+    assert found.groups[0] == found.groups[2]
+
+
+def test_sources_of_different_types_are_different():
+    found = grouping([free(i, "q", "a", source=source) for i, source in enumerate([1, "1", (1,), 1, "own", None])], "source")
+    assert found.groups[0] == found.groups[3]
+    assert len(set(found.groups.tolist())) == 5
+
+
+def test_texts_group_by_question_and_options_in_any_case():
+    items = [mc(0, "Which? ", ["Cat", "dog"], 0), mc(1, "which?", ["cat", "Dog"], 1), mc(2, "which?", ["dog", "cat"], 0)]
+    assert text_of(items[0]) == text_of(items[1]) != text_of(items[2])
+    assert grouping(items, "text").groups.tolist() == [0, 0, 1]
+
+
+def test_an_unknown_grouping_names_the_known_ones():
+    with pytest.raises(OptionError, match="allowed: none, source, text"):
+        grouping([], "scene")
+
+
+def test_no_items_are_no_grouping():
+    assert not grouping([], "source").usable
+    assert len(grouping([], "none").groups) == 0
+
+
+def test_check_folds_finds_a_group_in_two_folds():
+    with pytest.raises(AssertionError, match="two folds"):
+        check_folds(np.array([0, 1, 1]), np.array([0, 0, 1]))
+
+
+def test_repeats_by_hand():
+    """q1 three times with the golds a, b, a (conflict: 3 items); q2 twice, both c; q3 once."""
+    items = [free(i, q, gold) for i, (q, gold) in enumerate([("q1", "a"), ("q1", "b"), ("Q1", "a"), ("q2", "c"), ("q2 ", "c"), ("q3", "d")])]
+    found = repeats(items)
+    assert (found.texts, found.repeated, found.conflicting) == (3, 5, 3)
+    no_gold = repeats([replace(items[0], golds=()), items[1]])
+    assert (no_gold.texts, no_gold.repeated, no_gold.conflicting) == (1, 2, 0)
+    assert repeats([]).texts == 0

@@ -1,0 +1,183 @@
+"""Small worlds with a known answer, and the real files of ../shared/data as items."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lmms_patch.tst.diagnosis import Diagnosis, diagnose, in_threads
+from lmms_patch.tst.folds import grouping
+from lmms_patch.tst.items import Item
+from lmms_patch.tst.models import ModelSettings
+from lmms_patch.tst.rewards import Rewards
+from lmms_patch.tst.rf import PreparedRf, RfDiagnostic
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+SMALL_FOREST = ModelSettings("forest", 30)
+FEW_TREES = ModelSettings("boosting", 40)
+OBJECTS = tuple("lamp chair table sofa desk door bed shelf stove sink plant mirror pillow monitor keyboard bottle cup towel rug clock".split())
+
+
+def mra(answer: str, gold: str) -> float:
+    """Mean relative accuracy as VSI-Bench's authors define it: share of the thresholds 0.50, 0.55 ... 0.95 that 1 - |error| / gold reaches.
+
+    Written from the definition (relative error < 1 - threshold), for golds that are not 0.
+    """
+    try:
+        error = abs(float(answer) - float(gold)) / abs(float(gold))
+    except (ValueError, ZeroDivisionError):
+        return float(answer == gold)
+    return sum(error <= 1 - threshold / 100 + 1e-12 for threshold in range(50, 100, 5)) / 10
+
+
+def native(items: Sequence[Item]) -> Callable[[int, str], float]:
+    """The native scorer: equality, or mean relative accuracy for numbers."""
+
+    def score(place: int, answer: str) -> float:
+        item = items[place]
+        return mra(answer, item.golds[0]) if item.format == "number" else float(answer in item.golds)
+
+    return score
+
+
+def rewards_of(items: Sequence[Item]) -> Rewards:
+    return Rewards(items, native(items))
+
+
+def prepare(items: Sequence[Item], settings: ModelSettings = FEW_TREES) -> tuple[PreparedRf, Rewards]:
+    rewards = rewards_of(items)
+    return RfDiagnostic(settings).prepare(items, rewards), rewards
+
+
+def cross_validate(
+    items: Sequence[Item],
+    by: str = "none",
+    *,
+    k: int = 5,
+    seeds: Sequence[int] = (0,),
+    settings: ModelSettings = FEW_TREES,
+    places: np.ndarray | None = None,
+    workers: int = 1,
+    seed: int = 0,
+) -> Diagnosis:
+    prepared, rewards = prepare(items, settings)
+    everyone = np.arange(len(items)) if places is None else places
+    return diagnose(prepared, items, rewards, everyone, grouping(items, by), k=k, seeds=seeds, seed=seed, runner=in_threads(workers))
+
+
+def mc(i: int, question: str, options: Sequence[str], right: int | None, category: str = "", source: object = None) -> Item:
+    letters = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(options)]) if len(options) <= 26 else tuple(str(n) for n in range(len(options)))
+    prompt = question + "".join(f"\n{a}. {o}" for a, o in zip(letters, options, strict=True))
+    return Item(i, prompt, question, "mc", tuple(options), letters, () if right is None else (letters[right],), category, source, source, f"key{i}")
+
+
+def yesno(i: int, question: str, gold: str | None, category: str = "", source: object = None) -> Item:
+    return Item(i, question, question, "yesno", ("yes", "no"), ("yes", "no"), () if gold is None else (gold,), category, source, source, f"key{i}")
+
+
+def number(i: int, question: str, gold: object, category: str = "", source: object = None) -> Item:
+    golds = () if gold is None else (gold if isinstance(gold, str) else f"{gold:g}",)
+    return Item(i, question, question, "number", (), (), golds, category, source, source, f"key{i}")
+
+
+def free(i: int, question: str, *golds: str, category: str = "", source: object = None) -> Item:
+    return Item(i, question, question, "open", (), (), golds, category, source, source, f"key{i}")
+
+
+def regold(items: Sequence[Item], golds: Sequence[tuple[str, ...]]) -> list[Item]:
+    return [replace(item, golds=gold) for item, gold in zip(items, golds, strict=True)]
+
+
+# ---- planted worlds: (items, the accuracy of who knows the rule, which items are planted) ----
+
+
+def planted_choice(n: int, seed: int = 0, *, purity: float = 0.95) -> tuple[list[Item], float, np.ndarray]:
+    """Half of the items ask for an even object: "lamp" is right with probability `purity` wherever it stands, else any other option. The rest: any."""
+    stream = np.random.default_rng(seed)
+    items, planted = [], np.zeros(n, bool)
+    for i in range(n):
+        target = int(stream.integers(10))
+        others = stream.choice(OBJECTS[10:], 3, replace=False)
+        options = stream.permutation(["lamp", *others]).tolist()
+        lamp = options.index("lamp")
+        rest = [place for place in range(4) if place != lamp]
+        planted[i] = target % 2 == 0
+        right = (lamp if stream.random() < purity else int(stream.choice(rest))) if planted[i] else int(stream.integers(4))
+        items.append(mc(i, f"Which of these is closest to the {OBJECTS[target]}?", options, right))
+    return items, purity * planted.mean() + 0.25 * (1 - planted.mean()), planted
+
+
+def planted_yesno(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[Item], float, np.ndarray]:
+    """Is there an X: yes for the first five objects, no for the next five, with probability `purity`; a coin for the others."""
+    stream = np.random.default_rng(seed)
+    items, planted = [], np.zeros(n, bool)
+    for i in range(n):
+        target = int(stream.integers(20))
+        planted[i] = target < 10
+        likely = (purity if target < 5 else 1 - purity) if planted[i] else 0.5
+        items.append(yesno(i, f"Is there a {OBJECTS[target]} in the picture?", "yes" if stream.random() < likely else "no"))
+    return items, purity * planted.mean() + 0.5 * (1 - planted.mean()), planted
+
+
+def planted_number(n: int, seed: int = 0) -> tuple[list[Item], np.ndarray]:
+    """Sizes: ten objects of a size of their own, give or take 2 %; ten of any size from 10 to 1000, uniform in the logarithm."""
+    stream = np.random.default_rng(seed)
+    items, planted = [], np.zeros(n, bool)
+    for i in range(n):
+        target = int(stream.integers(20))
+        planted[i] = target < 10
+        size = 15 * 1.55**target * (1 + 0.02 * stream.standard_normal()) if planted[i] else np.exp(stream.uniform(np.log(10), np.log(1000)))
+        items.append(number(i, f"How long is the {OBJECTS[target]} in centimeters?", round(float(size), 1)))
+    return items, planted
+
+
+def planted_open(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[Item], float, np.ndarray]:
+    """The colour of the first ten objects is their own with probability `purity`, else any of the five; of the others any of the five."""
+    stream = np.random.default_rng(seed)
+    colours = ("red", "green", "blue", "white", "black")
+    items, planted = [], np.zeros(n, bool)
+    for i in range(n):
+        target = int(stream.integers(20))
+        planted[i] = target < 10
+        own = planted[i] and stream.random() < purity
+        items.append(free(i, f"What colour is the {OBJECTS[target]}?", colours[target % 5] if own else colours[stream.integers(5)]))
+    return items, (purity + (1 - purity) / 5) * planted.mean() + 0.2 * (1 - planted.mean()), planted
+
+
+# ---- real files ----
+
+
+@cache
+def load(name: str) -> tuple[Item, ...]:
+    """The items of a file of ../shared/data; skips the test where it is missing."""
+    path = DATA / f"{name}.jsonl"
+    if not path.is_file():
+        pytest.skip(f"{path} is missing")
+    source = {
+        "vsi_bench": lambda row: row["meta"]["video"],
+        "nlvr": lambda row: row["group"].split("#")[0],
+        "scienceqa_test": lambda row: None,
+    }.get(name, lambda row: row["group"])
+    with path.open(encoding="utf-8") as lines:
+        return tuple(_item(i, row, source(row)) for i, row in enumerate(map(json.loads, lines)))
+
+
+def _item(i: int, row: dict, source: object) -> Item:
+    question, category, gold = row["question"], row["category"] or "", str(row["answer"])
+    if row["format"] == "mc":
+        made = mc(i, question, [str(choice) for choice in row["choices"]], None, category, source)
+        return replace(made, golds=(gold,), key=row["id"])
+    if row["format"] == "yesno":
+        answers = ("true", "false") if gold in ("true", "false") else ("yes", "no")
+        return replace(yesno(i, question, gold, category, source), options=answers, answers=answers, key=row["id"])
+    return replace(number(i, question, gold, category, source), key=row["id"])
+
+
+def subset(items: Sequence[Item], n: int, seed: int = 0) -> list[Item]:
+    """n items at random, in their order, numbered anew."""
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(items))[:n])
+    return [replace(items[place], doc_id=i) for i, place in enumerate(chosen)]
