@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__, outcome, pooling, recompute, records, show, show_tst, tst_commands
+from lmms_patch import __version__, outcome, pooling, prune_commands, recompute, records, show, show_tst, tst_commands
 from lmms_patch.errors import PatchError, RecordError
 
 
@@ -49,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
 
     tst_commands.add_parser(commands)
     commands.choices["tst"].set_defaults(run=_tst)
+    prune_commands.add_prune_parser(commands).set_defaults(run=prune_commands.run_prune)
+    prune_commands.add_gap_parser(commands).set_defaults(run=prune_commands.run_gap)
 
     analyze = commands.add_parser("analyze", help="recompute a finished run's numbers with other settings; average several runs")
     analyze.add_argument("folders", type=Path, nargs="+", metavar="OUT", help="the --output_path of a run, or one *_results.json; several: averaged")

@@ -17,7 +17,7 @@ from loguru import logger
 
 from lmms_patch.answers import Answer, without_options
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness.references import References
+from lmms_patch.harness.references import References, within
 from lmms_patch.harness.references import field as field_of
 from lmms_patch.harness.scorer import own_stream
 from lmms_patch.planning import Doc
@@ -140,6 +140,22 @@ class TextOnly:
         """The item of a doc; None where it is not evaluated."""
         place = self.place.get(doc_id)
         return None if place is None else self.items[place]
+
+    def keyed_items(self, field: str | None = None) -> list[Item]:
+        """The items with their stable keys (``tst.keys``).
+
+        Args:
+            field: the doc field that holds them; default: the option ``key``, else a hash of the doc.
+        """
+        from lmms_patch.tst.keys import keys_of
+
+        keys = keys_of(self._base.eval_docs, field or self.spec.options.key)
+        return [dataclasses.replace(item, key=keys[item.doc_id]) for item in self.items]
+
+    def column(self, name: str) -> list[Any]:
+        """A doc field (``meta.removed``) of every item."""
+        rows = self._rows()
+        return [within(rows[item.doc_id], name) for item in self.items]
 
     def score(self, place: int, answer: str) -> Scalar:
         """The native score of an answer on an item; see ``items.Score``."""

@@ -48,6 +48,7 @@ class PruneSettings:
         batch: how many go per round, likewise; None: a fifth of the budget.
         tau: stop when no remaining score is this high; None: never for that reason.
         near_chance: stop when text-only answers are no longer significantly above the frequency baseline.
+        over_pruned: stop, and take the last round back, when they fall significantly below chance.
         by: the score that ranks: ``s_minus_chance`` (comparable across formats), ``s``, or ``delta`` (s less zero-shot).
         strategy: ``top``: the highest first. ``weighted``: drawn with probability in proportion to the score above the
             lowest. ``balanced``: within a category always from the gold that is most frequent there, its highest score first.
@@ -61,6 +62,7 @@ class PruneSettings:
     batch: float | None = None
     tau: float | None = None
     near_chance: bool = True
+    over_pruned: bool = True
     by: str = "s_minus_chance"
     strategy: str = "top"
     allocation: str | Mapping[str, float] = "global"
@@ -256,7 +258,7 @@ class _Pruning:
         s = self.settings
         if not known:
             return "no item has a score"
-        if done.p_below is not None and done.p_below < ALPHA and self.rounds:
+        if s.over_pruned and done.p_below is not None and done.p_below < ALPHA and self.rounds:
             return OVER_PRUNED
         if s.tau is not None and done.highest is not None and done.highest < s.tau:
             return f"the highest score is below tau ({done.highest:.3f} < {s.tau:g})"

@@ -7,10 +7,10 @@
 | ``categories.csv``, ``categories.md`` | TsT paper, Table 8: category, original count, removed, percent removed, final count; total last |
 | ``history.json`` | every round (``prune.Round``); an interrupted pruning goes on from it |
 | ``judge.json`` | the judge's numbers as they come (``controls``) |
-| ``pruned.json`` | all of it: ``schema`` (1), ``base``, ``settings``, ``stopped``, ``kept`` and ``removed`` (``{key, doc_id}``), ``judged``, ``overlap`` |
+| ``pruned.json`` | all of it: ``schema`` (1), ``base``, ``settings``, ``stopped``, ``over_pruned``, ``judged``, ``overlap``, ``kept``, ``removed`` |
 | ``task/`` | a task folder for ``--include_path`` (``harness.pruned_task``) |
 
-Scores are fractions on the metric's own scale, percentages are percent.
+``kept`` and ``removed`` are lists of ``{key, doc_id}``. Scores are fractions on the metric's own scale, percentages are percent.
 """
 
 from __future__ import annotations
