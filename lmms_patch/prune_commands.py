@@ -16,7 +16,7 @@ from lmms_patch import records
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.show import aligned
 from lmms_patch.spec import GROUPINGS
-from lmms_patch.tst import controls, pruned
+from lmms_patch.tst import controls, gap, locality, pruned, sides
 from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.items import Item, Places
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lmms_patch.harness.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
 
-JUDGE_TREES = 200
+JUDGE_TREES = 50
 
 
 def add_prune_parser(commands: Any) -> Any:
@@ -222,9 +222,10 @@ def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
         raise RecordError(f"{path}: no sample log of {wanted[0].task} beside it; run it with --log_samples")
     found = list(records.read_samples(log, 0))
     if args.by == "locality":
-        from lmms_patch.tst import locality
-
-        by_doc: Mapping[int, float | None] = locality.scores(found, locality.choose_grid(found) if args.grid is None else args.grid)
+        told = locality.locality(found, args.grid, wanted[0].described["metric"])
+        for line in told.warnings:
+            _tell(line)
+        by_doc: Mapping[int, float | None] = told.scores
     else:
         by_doc = {r["doc_id"]: r.get("tst", {}).get(args.by) for r in found}
     scores = np.array([np.nan if (value := by_doc.get(item.doc_id)) is None else value for item in items], float)
@@ -260,11 +261,8 @@ def run_gap(args: argparse.Namespace) -> None:
     Raises:
         PatchError: the runs cannot be compared.
     """
-    from lmms_patch.tst import gap
-
-    subset = None if args.subset is None else gap.read_subset(args.subset)
-    full, blind = (gap.read_side(path, which, task=args.task, metric=args.metric) for path, which in ((args.full, "full"), (args.blind, "blind")))
-    found = gap.gap(full, blind, subset)
+    full, blind = sides.read_pair(args.full, args.blind, task=args.task, metric=args.metric)
+    found = gap.gap(full, blind, None if args.subset is None else sides.read_subset(args.subset, full.base))
     print(aligned(gap.rows(found)))
     for line in (found.verdict, *found.warnings):
         if line:

@@ -273,7 +273,11 @@ def test_numbers_are_standardised_by_training_golds_of_their_category():
 
 def test_the_logarithm_is_for_skewed_golds_above_0():
     stream = np.random.default_rng(0)
-    golds = {"lognormal": np.exp(stream.standard_normal(200)), "normal": 50 + 10 * stream.standard_normal(200), "with zeros": np.exp(stream.standard_normal(200))}
+    golds = {
+        "lognormal": np.exp(stream.standard_normal(200)),
+        "normal": 50 + 10 * stream.standard_normal(200),
+        "with zeros": np.exp(stream.standard_normal(200)),
+    }
     golds["with zeros"][0] = 0.0
     golds["uniform"] = stream.uniform(1, 100, 200)
     for name, values in golds.items():

@@ -141,7 +141,12 @@ def test_one_group_over_everything_is_one_clear_line():
 
 @pytest.mark.parametrize(
     ("sources", "reason"),
-    [([None] * 4, "no source is known"), (["a"] * 4, "the same for all docs"), (["a", "b", "c", "d"], "different for every doc"), (["a", "a", "b", "c"], "")],
+    [
+        ([None] * 4, "no source is known"),
+        (["a"] * 4, "the same for all docs"),
+        (["a", "b", "c", "d"], "different for every doc"),
+        (["a", "a", "b", "c"], ""),
+    ],
 )
 def test_why_a_source_groups_nothing(sources, reason):
     found = grouping([free(i, "q", "a", source=source) for i, source in enumerate(sources)], "source")

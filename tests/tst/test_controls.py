@@ -1,0 +1,147 @@
+"""Reduction or selection noise: simulated worlds whose truth is known."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from lmms_patch.tst.controls import group_keys, judge, matched_random, overlap
+from lmms_patch.tst.diagnosis import Diagnosis
+from lmms_patch.tst.items import Item
+from lmms_patch.tst.shuffle import shuffle_golds
+
+ANSWERS = ("A", "B", "C", "D")
+
+
+def items(n=400):
+    return [Item(i, f"q{i}", f"q{i}", "mc", ANSWERS, ANSWERS, ("A",), "xy"[i % 2], key=f"k{i}") for i in range(n)]
+
+
+def test_matched_random_keeps_the_counts_per_group():
+    groups = ["a"] * 30 + ["b"] * 10 + ["c"] * 5
+    removed = np.array([0, 1, 2, 31, 32])
+    drawn = matched_random(groups, removed, 3)
+    assert Counter(groups[i] for i in drawn) == {"a": 3, "b": 2}
+    assert len(set(drawn.tolist())) == 5
+    assert (matched_random(groups, removed, 3) == drawn).all()
+    assert not (matched_random(groups, removed, 4) == drawn).all()
+    assert len(matched_random(groups, np.empty(0, int), 0)) == 0
+
+
+def probability_world(p, stable):
+    """Each item is answered right with its own probability; with ``stable`` that is the items' nature, else this draw of golds alone.
+
+    Selection takes the items that a first draw got right; the judge draws anew from ``p``.
+    """
+
+    def judged_by(places, seeds):
+        stream = np.random.default_rng([11, *seeds])
+        scores = (stream.random((len(seeds), len(p))) < p)[:, places].astype(float)
+        n = len(places)
+        return Diagnosis(scores.mean(axis=0), np.full(n, 0.25), scores, np.full((len(seeds), n), 0.25))
+
+    return judged_by
+
+
+def test_a_planted_shortcut_is_called_a_reduction():
+    """100 of 400 items are known for sure, the others guessed: without them 0.25 is left, after random removal (100 + 300/4)/400 = 0.44."""
+    p = np.full(400, 0.25)
+    p[:100] = 1.0
+    guess = np.full(400, 0.25)
+
+    def world(seed):
+        return np.random.default_rng(seed).choice(400, 100, replace=False), probability_world(guess, True)
+
+    found = judge(items(), np.arange(100), probability_world(p, True), world, shuffles=20)
+    assert found.verdict == "reduction"
+    assert abs(found.kept - 0.25) < 0.05
+    assert abs(np.mean(found.controls) - 0.4375) < 0.05
+    assert found.p == pytest.approx(1 / 21)
+    assert found.sentence.startswith("reduction: ")
+
+
+def test_selection_noise_is_not():
+    """The judge sees the same chance pattern that the selection fed on, in the world as it is and in the shuffled ones alike."""
+    claims = 0
+    for repeat in range(40):
+        stream = np.random.default_rng(repeat)
+
+        def draw(stream):
+            p = np.where(stream.random(400) < 0.25, 0.6, 0.14)  # what chance made predictable, in this draw of golds
+            removed = np.argsort(-(p + 0.1 * stream.normal(size=400)))[:80]
+            return removed, probability_world(p, False)
+
+        removed, judged_by = draw(stream)
+
+        def world(seed, repeat=repeat, draw=draw):
+            return draw(np.random.default_rng([repeat, seed + 1]))
+
+        claims += judge(items(), removed, judged_by, world, controls=3, shuffles=19, seed=repeat).verdict == "reduction"
+    assert claims <= 6  # 40 x 0.05 = 2 expected; P(more than 6) < 0.01
+
+
+def test_over_pruned_wins_over_everything():
+    def judged_by(places, seeds):
+        n = len(places)
+        right = 0.5 if n == 400 else 0.0
+        return Diagnosis(np.zeros(n), np.full(n, 0.25), np.full((1, n), right), np.full((1, n), 0.25))
+
+    found = judge(items(), np.arange(100), judged_by, lambda seed: (np.arange(100), judged_by), shuffles=1)
+    assert found.verdict == "over-pruned"
+    assert "worse than by guessing" in found.sentence
+
+
+def test_without_shuffles_nothing_is_claimed():
+    found = judge(items(), np.arange(100), probability_world(np.full(400, 0.4), True), lambda seed: None, shuffles=0)
+    assert found.verdict == "unknown"
+    assert found.p is None
+
+
+def test_an_interrupted_judgement_goes_on(tmp_path):
+    state, calls = tmp_path / "judge.json", []
+
+    def counting(places, seeds):
+        calls.append(len(places))
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return probability_world(np.full(400, 0.4), True)(places, seeds)
+
+    def world(seed):
+        return np.arange(10), probability_world(np.full(400, 0.25), True)
+
+    with pytest.raises(KeyboardInterrupt):
+        judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
+    before = len(calls)
+    found = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
+    assert len(calls) - before == 7 - 4  # original, kept and two controls are known
+    again = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
+    assert len(calls) - before == 3
+    assert again == found
+    judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="other")
+    assert len(calls) - before == 10  # another pruning knows nothing of these numbers
+
+
+def test_overlap_by_hand():
+    """10 items, removed 0-3, the other list has 0, 1, 8: two in both, five in either."""
+    other = np.zeros(10, bool)
+    other[[0, 1, 8]] = True
+    found = overlap(["a"] * 10, np.arange(4), other, draws=4000)
+    assert (found.both, found.removed, found.other, found.share, found.jaccard) == (2, 4, 3, 0.5, 0.4)
+    assert found.expected == pytest.approx(0.3, abs=0.02)  # 4 of 10 drawn: 4 x 3 / 10 = 1.2 of 4
+    # P(at least 2 of the 3 among 4 of 10) = (C(3,2) C(7,2) + C(3,3) C(7,1)) / C(10,4) = (63 + 7) / 210
+    assert found.p == pytest.approx(70 / 210, abs=0.03)
+
+
+def test_shuffled_golds_are_the_items_own_options():
+    number = [Item(i, "q", "q", "number", golds=(str(i),), category="n", key=f"n{i}") for i in range(50)]
+    shuffled = shuffle_golds([*items(2000), *number], 5)
+    counts = Counter(item.golds[0] for item in shuffled[:2000])
+    assert set(counts) == set(ANSWERS)
+    assert all(abs(count - 500) < 4 * (2000 * 0.25 * 0.75) ** 0.5 for count in counts.values())
+    assert sorted(item.golds[0] for item in shuffled[2000:]) == sorted(item.golds[0] for item in number)
+    assert [item.golds for item in shuffled[2000:]] != [item.golds for item in number]
+    assert shuffle_golds(items(30), 5) == shuffle_golds(items(30), 5)
+
+
+def test_groups_are_format_and_category():
+    assert group_keys(items(3)) == [("mc", "x"), ("mc", "y"), ("mc", "x")]

@@ -1,0 +1,342 @@
+"""Iterative Bias Pruning against cases worked out by hand, and properties that any pruning must have."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmms_patch.errors import OptionError
+from lmms_patch.tst.diagnosis import Diagnosis
+from lmms_patch.tst.items import Item
+from lmms_patch.tst.prune import (
+    OVER_PRUNED,
+    PruneError,
+    PruneSettings,
+    Selector,
+    against_baseline,
+    amount,
+    cluster_of,
+    hashed,
+    prune,
+    shares,
+)
+
+ANSWERS = ("A", "B", "C", "D")
+
+
+def choice(i, gold="A", category="c", source=None):
+    return Item(i, f"q{i}", f"q{i}", "mc", ANSWERS, ANSWERS, (gold,), category, source, source, key=f"k{i:03}")
+
+
+def pruned_keys(items, result):
+    return [items[i].key for i in result.removed]
+
+
+# --- amounts and shares -------------------------------------------------------------------------
+
+
+def test_an_amount_is_a_number_or_a_share():
+    assert (amount(0.3, 10), amount(3, 10), amount(30, 10), amount(0.25, 10)) == (3, 3, 10, 2)  # 2.5 rounds to even
+
+
+def test_shares_are_largest_remainders():
+    # 10 in proportion to 1 : 1 : 1 is 3.33 each: one gets the missing one, the first by name
+    assert shares({"b": 1, "a": 1, "c": 1}, 10) == {"b": 1, "a": 1, "c": 1}  # never more than there is
+    assert shares({"b": 10, "a": 10, "c": 10}, 10) == {"a": 4, "b": 3, "c": 3}
+    assert shares({"a": 60, "b": 30, "c": 10}, 10) == {"a": 6, "b": 3, "c": 1}
+    assert shares({"a": 0, "b": 0}, 5) == {"a": 0, "b": 0}
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 50), min_size=1), st.integers(0, 100))
+def test_shares_add_up_and_exceed_nothing(weights, total):
+    found = shares({k: float(v) for k, v in weights.items()}, total)
+    assert sum(found.values()) == min(total, sum(weights.values()))
+    assert all(0 <= found[k] <= weights[k] for k in weights)
+
+
+# --- one round ----------------------------------------------------------------------------------
+
+
+def test_top_takes_the_highest_and_breaks_ties_by_a_hash_of_the_key():
+    items = [choice(i) for i in range(6)]
+    scores = {0: 0.1, 1: 0.9, 2: 0.5, 3: 0.5, 4: 0.5, 5: 0.2}
+    tied = sorted(["k002", "k003", "k004"], key=lambda key: hashed(7, key))
+    chosen = Selector(items, PruneSettings(budget=3, seed=7)).choose(scores, [], 3, 1)
+    assert list(chosen) == ["k001", *tied[:2]]
+    assert chosen["k001"] == 0.9
+
+
+def test_hash_is_known():
+    # sha256("0/x") begins with 6ae8a755...: computed with the sha256sum program
+    import hashlib
+
+    assert hashed(0, "x") == int.from_bytes(hashlib.sha256(b"0/x").digest()[:8], "big") / 2**64
+    assert 0 <= hashed(3, "y") < 1
+
+
+def test_allocation_by_category_is_in_proportion():
+    items = [choice(i, category="a" if i < 60 else "b") for i in range(90)]
+    scores = {i: 1.0 if i >= 60 else 0.5 for i in range(90)}  # all of b is worse than all of a
+    for allocation, want in (("global", {"a": 0, "b": 9}), ("category", {"a": 6, "b": 3}), ({"a": 0.05, "b": 2}, {"a": 3, "b": 2})):
+        selector = Selector(items, PruneSettings(budget=9, allocation=allocation))
+        chosen = selector.choose(scores, [], selector.budget, 1)
+        found = {name: sum(items[int(key[1:])].category == name for key in chosen) for name in "ab"}
+        assert found == want, allocation
+    assert Selector(items, PruneSettings(budget=0.3, allocation={"a": 0.5})).budget == 30
+
+
+def test_allocation_by_format():
+    items = [choice(i) for i in range(20)] + [
+        dataclasses.replace(choice(i), format="number", options=(), answers=(), golds=("1",)) for i in range(20, 30)
+    ]
+    chosen = Selector(items, PruneSettings(budget=6, allocation="format")).choose(dict.fromkeys(range(30), 0.5), [], 6, 1)
+    assert sum(int(key[1:]) < 20 for key in chosen) == 4
+
+
+def test_an_unknown_category_is_one_clear_line():
+    with pytest.raises(PruneError, match="no category 'x' to give a budget to; categories: c"):
+        Selector([choice(0)], PruneSettings(allocation={"x": 0.5}))
+
+
+@pytest.mark.parametrize(("floor", "left"), [(8, 8), (0.9, 9), (0, 5)])
+def test_floors_hold(floor, left):
+    items = [choice(i) for i in range(10)]
+    chosen = Selector(items, PruneSettings(budget=5, floor=floor)).choose(dict.fromkeys(range(10), 0.5), [], 5, 1)
+    assert 10 - len(chosen) == left
+
+
+def test_balanced_takes_from_the_most_frequent_gold_first():
+    """Golds 6 x A, 3 x B, 1 x C; the removals must bring A down to B before B is touched: A A A, then A and B in turn."""
+    golds = "AAAAAABBBC"
+    items = [choice(i, gold) for i, gold in enumerate(golds)]
+    scores = {i: 0.1 if gold == "A" else 0.9 for i, gold in enumerate(golds)}
+    chosen = Selector(items, PruneSettings(budget=7, strategy="balanced")).choose(scores, [], 7, 1)
+    taken = "".join(golds[int(key[1:])] for key in chosen)
+    assert taken[:3] == "AAA"
+    left = {gold: golds.count(gold) - taken.count(gold) for gold in "ABC"}
+    assert left == {"A": 1, "B": 1, "C": 1}
+
+
+def test_weighted_draws_in_proportion():
+    """Two items with weights 3 : 1 (and a third of weight 0): the first goes first three times in four."""
+    first = 0
+    for seed in range(2000):
+        items = [choice(i) for i in range(3)]
+        chosen = Selector(items, PruneSettings(budget=1, strategy="weighted", seed=seed)).choose({0: 0.3, 1: 0.1, 2: 0.0}, [], 1, 1)
+        first += "k000" in chosen
+        assert "k002" not in chosen
+    assert abs(first / 2000 - 0.75) < 3 * (0.75 * 0.25 / 2000) ** 0.5
+
+
+# --- the whole procedure ------------------------------------------------------------------------
+
+
+def world(items, biased, noise=0.0, floor=0.25):
+    """A diagnostic that knows the planted items, as long as any is there, and guesses at the others."""
+    biased = set(biased)
+
+    def diagnose(places, seeds):
+        stream = np.random.default_rng(list(seeds))
+        knows = np.array([items[i].key in biased for i in places])
+        s = np.where(knows, 0.9, floor) + noise * stream.normal(size=len(places))
+        scores = np.array([np.where(knows, 1.0, stream.random(len(places)) < floor) for _ in seeds], float)
+        baseline = np.array([stream.random(len(places)) < floor for _ in seeds], float)
+        return Diagnosis(s, np.full(len(places), floor), scores, baseline)
+
+    return diagnose
+
+
+def test_planted_items_go_first_and_it_stops_near_chance():
+    items = [choice(i) for i in range(300)]
+    planted = [f"k{i:03}" for i in range(0, 300, 6)]  # 50
+    found = prune(items, PruneSettings(budget=0.5, batch=25), world(items, planted))
+    assert set(pruned_keys(items, found)) == set(planted)
+    assert found.stopped == "text-only answers are not significantly above the frequency baseline"
+    assert [len(done.removed) for done in found.rounds] == [25, 25, 0]
+
+
+def test_budget_and_batch():
+    items = [choice(i) for i in range(100)]
+    found = prune(items, PruneSettings(budget=10, batch=4), world(items, [f"k{i:03}" for i in range(50)]))
+    assert [len(done.removed) for done in found.rounds] == [4, 4, 2, 0]
+    assert found.stopped == "the budget is used up"
+    assert len(found.kept) == 90
+    assert found.scores == pytest.approx([0.65] * 10)  # 0.9 less a guess
+
+
+def test_tau_stops():
+    items = [choice(i) for i in range(100)]
+    found = prune(items, PruneSettings(budget=0.9, batch=10, tau=0.95), world(items, ["k001"]))
+    assert len(found.removed) == 0
+    assert found.stopped.startswith("the highest score is below tau (0.650 < 0.95)")
+
+
+def test_unscored_docs_never_go():
+    items = [choice(i) for i in range(10)]
+    scores = np.array([np.nan] * 5 + [0.1, 0.2, 0.3, 0.4, 0.5])
+    found = prune(items, PruneSettings(budget=8), None, given=scores)
+    assert pruned_keys(items, found) == ["k009", "k008", "k007", "k006", "k005"]
+    assert "no scored item" in found.stopped or "no item has a score" in found.stopped
+
+
+def test_over_pruning_is_taken_back():
+    """After the first round what is left is answered against the pattern: always wrong where a guess is right one time in four."""
+    items = [choice(i) for i in range(200)]
+
+    def diagnose(places, seeds):
+        n = len(places)
+        right = 1.0 if n == 200 else 0.0
+        return Diagnosis(np.linspace(1, 0, n), np.full(n, 0.25), np.full((1, n), right), np.full((1, n), 0.25))
+
+    found = prune(items, PruneSettings(budget=100, batch=50), diagnose)
+    assert found.over_pruned
+    assert found.stopped == OVER_PRUNED
+    assert len(found.removed) == 0  # the round that did it is taken back
+
+
+def test_by_delta_needs_zero_shot():
+    items = [choice(i) for i in range(20)]
+    with pytest.raises(PruneError, match="needs zero-shot"):
+        prune(items, PruneSettings(by="delta"), world(items, []))
+    zero = np.zeros(20)
+    zero[3] = 0.9  # solved before training: not learned from the test set
+    found = prune(items, PruneSettings(by="delta", budget=1, near_chance=False), world(items, ["k003", "k004"]), zero_shot=zero)
+    assert pruned_keys(items, found) == ["k004"]
+
+
+def test_every_round_has_new_fold_seeds():
+    items = [choice(i) for i in range(60)]
+    seen = []
+
+    def diagnose(places, seeds):
+        seen.append(list(seeds))
+        return world(items, [f"k{i:03}" for i in range(30)])(places, seeds)
+
+    prune(items, PruneSettings(budget=12, batch=4, fold_seeds=2), diagnose)
+    flat = [seed for seeds in seen for seed in seeds]
+    assert len(flat) == len(set(flat)) == 2 * len(seen)
+
+
+@given(st.permutations(range(40)), st.sampled_from(["top", "weighted", "balanced"]), st.sampled_from(["global", "category"]))
+@settings(max_examples=25, deadline=None)
+def test_the_order_of_the_items_changes_nothing(order, strategy, allocation):
+    items = [choice(i, gold="ABCD"[i % 3], category="xy"[i % 2]) for i in range(40)]
+    scores = np.array([(i * 37 % 11) / 11 for i in range(40)])
+    chosen = PruneSettings(budget=15, strategy=strategy, allocation=allocation)
+    one = prune(items, chosen, None, given=scores)
+    other_items = [items[i] for i in order]
+    other = prune(other_items, chosen, None, given=scores[list(order)])
+    assert pruned_keys(items, one) == pruned_keys(other_items, other)
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=1, max_size=40),
+    st.integers(1, 30),
+    st.integers(0, 10),
+    st.sampled_from(["top", "weighted", "balanced"]),
+    st.sampled_from(["global", "category", "format"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_budgets_floors_and_unscored(scores, budget, floor, strategy, allocation):
+    items = [choice(i, gold="ABCD"[i % 4], category="xyz"[i % 3]) for i in range(len(scores))]
+    values = np.array([np.nan if s is None else s for s in scores])
+    found = prune(items, PruneSettings(budget=budget, floor=floor, strategy=strategy, allocation=allocation), None, given=values)
+    assert len(found.removed) <= budget
+    assert np.isfinite(values[found.removed]).all()
+    assert sorted([*found.kept, *found.removed]) == list(range(len(items)))
+    for category in "xyz":
+        size = sum(item.category == category for item in items)
+        kept = sum(items[i].category == category for i in found.kept)
+        assert kept >= min(size, floor)
+
+
+# --- interrupted --------------------------------------------------------------------------------
+
+
+def test_an_interrupted_pruning_goes_on(tmp_path):
+    items = [choice(i) for i in range(120)]
+    planted = [f"k{i:03}" for i in range(60)]
+    chosen = PruneSettings(budget=40, batch=10)
+    whole = prune(items, chosen, world(items, planted, noise=0.1))
+    calls = []
+
+    def dies(places, seeds):
+        calls.append(len(places))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return world(items, planted, noise=0.1)(places, seeds)
+
+    state = tmp_path / "history.json"
+    with pytest.raises(KeyboardInterrupt):
+        prune(items, chosen, dies, state=state)
+    assert len(json.loads(state.read_text())["rounds"]) == 2
+    again = []
+
+    def goes_on(places, seeds):
+        again.append(len(places))
+        return world(items, planted, noise=0.1)(places, seeds)
+
+    resumed = prune(items, chosen, goes_on, state=state)
+    assert again[0] == 100  # the first two rounds are not diagnosed again
+    assert pruned_keys(items, resumed) == pruned_keys(items, whole)
+    assert resumed.rounds == whole.rounds
+
+
+def test_a_state_of_other_settings_is_refused(tmp_path):
+    items = [choice(i) for i in range(20)]
+    scores = np.linspace(0, 1, 20)
+    state = tmp_path / "history.json"
+    prune(items, PruneSettings(budget=5), None, given=scores, state=state)
+    with pytest.raises(PruneError, match="other docs or settings; give another --output, or type --fresh"):
+        prune(items, PruneSettings(budget=6), None, given=scores, state=state)
+    assert len(prune(items, PruneSettings(budget=6), None, given=scores, state=state, fresh=True).removed) == 6
+    state.write_text("{")
+    with pytest.raises(PruneError, match="cannot be read"):
+        prune(items, PruneSettings(budget=6), None, given=scores, state=state)
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"budget": 0}, {"budget": -1}, {"budget": 1.5}, {"budget": float("nan")}, {"batch": 0}, {"floor": -2}, {"by": "x"}, {"strategy": "x"},
+        {"allocation": "x"}, {"allocation": {"a": 2.5}}, {"fold_seeds": 0},
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_one_clear_line(wrong):
+    with pytest.raises(OptionError) as caught:
+        PruneSettings(**wrong)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_docs_with_one_id():
+    with pytest.raises(PruneError, match="two docs have the id 'k000'"):
+        prune([choice(0), choice(0)], PruneSettings(), None, given=np.zeros(2))
+
+
+# --- the tests that stop it ---------------------------------------------------------------------
+
+
+def test_below_is_below_the_lower_of_baseline_and_chance():
+    """A baseline that knows the test set (0.35 where a guess earns 0.25) does not make honest guesses over-pruned."""
+    stream = np.random.default_rng(0)
+    scores = (stream.random((1, 4000)) < 0.25).astype(float)
+    baseline = (stream.random((1, 4000)) < 0.35).astype(float)
+    told, above, below = against_baseline(Diagnosis(scores[0], np.full(4000, 0.25), scores, baseline), None)
+    assert told == baseline.mean()
+    assert above > 0.9
+    assert below > 0.05
+    _, _, below = against_baseline(Diagnosis(scores[0], np.full(4000, 0.25), scores * 0, baseline), None)
+    assert below < 0.001
+
+
+def test_clusters():
+    assert cluster_of([choice(0), choice(1)]) is None
+    found = cluster_of([choice(0, source="a"), choice(1), choice(2, source="a"), choice(3)])
+    assert found[0] == found[2]
+    assert len(set(found)) == 3
