@@ -47,7 +47,7 @@ def add_prune_parser(commands: Any) -> Any:
     )
     parser.add_argument("--floor", type=float, default=0, metavar="N", help="docs that every category keeps: a number, or a share below 1")
     parser.add_argument(
-        "--from", dest="run", type=Path, metavar="OUT", help="single pass by the scores of a finished _tst run, or for locality of an _rci run"
+        "--from", dest="scores_of", type=Path, metavar="OUT", help="single pass by the scores of a finished _tst run, or for locality of an _rci run"
     )
     parser.add_argument("--grid", type=int, metavar="N", help="for --by locality: the grid (default: the finest of the run)")
     parser.add_argument("--folds", type=int, default=5, metavar="K")
@@ -140,12 +140,12 @@ def run_prune(args: argparse.Namespace) -> None:
     from lmms_patch.harness.load import text_only
 
     settings = settings_of(args)
-    if args.by in ("locality", "delta") and args.run is None:
+    if args.by in ("locality", "delta") and args.scores_of is None:
         raise OptionError(f"--by {args.by} needs --from OUT, a finished {'_rci' if args.by == 'locality' else '_tst run with --model tst_lora'} run")
     out = args.output or Path("out/pruned") / args.task
     task = text_only(args.task, folds=args.folds, include_path=args.include_path, grouping=args.grouping)
     items = task.keyed_items(args.key)
-    given = None if args.run is None else given_scores(args, items)
+    given = None if args.scores_of is None else given_scores(args, items)
     work = _Work(items, task.headline, args.folds)
     judge_model = "forest" if args.model == "boosting" else "boosting"
     about = f"{args.model}/{args.folds}/{args.grouping}/{args.by}"
@@ -212,7 +212,7 @@ def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
     Raises:
         RecordError: the run is of another task or kind, or has no such scores.
     """
-    path = args.run if args.run.is_file() else records.results_files(args.run)[-1]
+    path = args.scores_of if args.scores_of.is_file() else records.results_files(args.scores_of)[-1]
     wanted = [r for r in records.read_results(path) if r.described["base"] == args.task and (r.described["kind"] == "tst") == (args.by != "locality")]
     if not wanted:
         kind = "rci" if args.by == "locality" else "tst5"

@@ -27,6 +27,7 @@ from lmms_patch.tst.causes import causes
 from lmms_patch.tst.diagnosis import Diagnosis, Runner, diagnose, jobs_of, scored
 from lmms_patch.tst.folds import GROUPINGS, Grouping, Repeats, folds, grouping, repeats
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
+from lmms_patch.tst.keys import keys_of
 from lmms_patch.tst.rewards import Rewards
 
 MODELS = ("tst_rf", "tst_lora")
@@ -147,8 +148,6 @@ class TextOnly:
         Args:
             field: the doc field that holds them; default: the option ``key``, else a hash of the doc.
         """
-        from lmms_patch.tst.keys import keys_of
-
         keys = keys_of(self._base.eval_docs, field or self.spec.options.key)
         return [dataclasses.replace(item, key=keys[item.doc_id]) for item in self.items]
 

@@ -138,20 +138,19 @@ def gap(
     row, widened = paired.row("pruned", own), paired.widened(own)
     gaps, random = paired.controls(own, controls, seed)
     p = (1 + int((gaps >= paired.mean_gap(own) - _ROUNDING).sum())) / (1 + controls)
-    claimed = p < ALPHA and widened.low is not None and widened.low > 0
-    verdict = _widening(row, random, widened, p, claimed)
-    warnings = (*whole.warnings, *_subset_warnings(len(wanted), len(own), len(paired.ids), blind.kind))
+    circular = blind.kind == "tst"
+    claimed = p < ALPHA and widened.low is not None and widened.low > 0 and not circular
+    verdict = _widening(row, random, widened, p, claimed, circular)
+    warnings = (*whole.warnings, *_subset_warnings(len(wanted), len(own), len(paired.ids)))
     return dataclasses.replace(whole, kept=row, controls=random, widened=widened, p=p, claimed=claimed, verdict=verdict, warnings=warnings)
 
 
-def _subset_warnings(wanted: int, kept: int, docs: int, blind_kind: str) -> list[str]:
+def _subset_warnings(wanted: int, kept: int, docs: int) -> list[str]:
     out = []
     if wanted > kept:
         out.append(f"{wanted - kept} of the {wanted} docs of the subset are not scored in both runs")
     if kept == docs:
         out.append("the subset has every doc: there is nothing to compare")
-    if blind_kind == "tst":
-        out.append("the blind scores are those of a text-only diagnostic: if it also chose what was pruned, the gap widens by that choice alone")
     return out
 
 
@@ -281,11 +280,12 @@ def _seeing(gap: Estimate) -> str:
     return f"{'looking hurts' if gap.high < 0 else 'no gap is shown'}: {_signed(gap)}"
 
 
-def _widening(kept: GapRow, random: Controls, widened: Estimate, p: float, claimed: bool) -> str:
+def _widening(kept: GapRow, random: Controls, widened: Estimate, p: float, claimed: bool, circular: bool) -> str:
     numbers = f"{_signed(widened)} against all docs; {_value(kept.gap.value)} against {random.mean:.3f} in random subsets (p = {p:.3f})"
     if claimed:
         return f"pruning widened the gap: {numbers}"
-    why = [] if p < ALPHA else ["random subsets have gaps as wide"]
+    why = ["the blind answers are those of a text-only diagnostic, which is what pruning goes by"] if circular else []
+    why += [] if p < ALPHA else ["random subsets have gaps as wide"]
     if widened.low is None:
         why.append("there is no interval")
     elif widened.low <= 0:
