@@ -77,7 +77,7 @@ def write(
     evaluated = _evaluated(manager, base)
     known = keys_of(evaluated.docs, key)
     _check_kept(base, kept_keys, known)
-    copies = _Copies(folder)
+    copies = _Copies(folder, source.parent)
     config = flat(source, copies)
     about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
     wanted = set(kept_keys)
@@ -164,7 +164,7 @@ def _check_kept(base: str, kept: Sequence[str], known: Sequence[str]) -> None:
     if missing:
         raise OptionError(
             f"{base}: {len(missing)} of the {len(kept)} kept ids are not those of its docs (the first: {missing[0]!r}); "
-            "the dataset has changed since, or the option key is another"
+            "the dataset has changed since, the option key is another, or process_docs draws at random (then name a field with key)"
         )
 
 
@@ -360,16 +360,21 @@ class _Copies:
 
     Attributes:
         folder: the task folder.
+        home: the folder of the base's YAML file, which becomes ``base``.
         files: place in the task folder -> file.
         large: paths, seen from the task folder, of data that is not copied.
         needs_plugin: whether copied code imports lmms_patch.
     """
 
     folder: Path
+    home: Path
     files: dict[str, Path] = field(default_factory=dict)
     large: list[str] = field(default_factory=list)
     needs_plugin: bool = False
     _roots: list[Path] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._roots.append(self.home.resolve())
 
     def module(self, path: Path, root: Path) -> str:
         """The place of a module; what it imports and reads from beside it comes along."""

@@ -24,7 +24,7 @@ from lmms_patch.planning import Doc
 from lmms_patch.scoring import Scalar
 from lmms_patch.spec import WrapSpec
 from lmms_patch.tst.causes import causes
-from lmms_patch.tst.diagnosis import Diagnosis, Runner, diagnose, jobs_of, scored
+from lmms_patch.tst.diagnosis import Diagnosis, Runner, diagnose, jobs_of, model_seed, scored
 from lmms_patch.tst.folds import GROUPINGS, Grouping, Repeats, folds, grouping, repeats
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.keys import keys_of
@@ -205,7 +205,7 @@ class TextOnly:
                     unusable[name] = str(error)
             zero = self._zero_shot(prepared)
             explain = getattr(prepared, "explain", None)
-            jobs = jobs_of(everyone, self.folds, self.spec.folds, options.seed * 1000 + options.fold_seed)
+            jobs = jobs_of(everyone, self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
             importance = explain(jobs, self.headline.groups) if explain else []
             head = found[self.headline.name]
         self.found = Found(

@@ -81,6 +81,11 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
     return run
 
 
+def model_seed(*parts: int) -> int:
+    """A seed that depends on all of the parts, in the range that scikit-learn and LightGBM take."""
+    return int(np.random.SeedSequence([abs(part) for part in parts]).generate_state(1)[0] >> 1)
+
+
 def jobs_of(places: Places, fold: Places, k: int, seed: int) -> list[Job]:
     """The folds of one cross-validation as jobs.
 
@@ -90,7 +95,7 @@ def jobs_of(places: Places, fold: Places, k: int, seed: int) -> list[Job]:
         k: number of folds.
         seed: of the models; each fold gets its own.
     """
-    return [(places[fold != number], places[fold == number], seed * 1000 + number) for number in range(k)]
+    return [(places[fold != number], places[fold == number], model_seed(seed, number)) for number in range(k)]
 
 
 def deal(items: Sequence[Item], places: Places, grouping: Grouping, k: int, fold_seed: int) -> Places:
@@ -127,7 +132,7 @@ def diagnose(
         runner: does the folds; default: one after the other.
     """
     dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
-    jobs = [job for fold, fold_seed in zip(dealt, seeds, strict=True) for job in jobs_of(places, fold, k, seed * 1000 + fold_seed)]
+    jobs = [job for fold, fold_seed in zip(dealt, seeds, strict=True) for job in jobs_of(places, fold, k, model_seed(seed, fold_seed))]
     found = (runner or in_threads())(prepared, jobs, grouping.groups)
     s, chance, scores, baseline = (np.full((len(seeds), len(places)), np.nan) for _ in range(4))
     answers = []
@@ -185,7 +190,7 @@ def frequency_baseline(items: Sequence[Item], rewards: Rewards, places: Places, 
     kinds: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for at, place in enumerate(places):
         item = items[place]
-        kinds[item.category, item.format, item.answers if item.is_choice else ()].append(at)
+        kinds[item.category, item.format, len(item.answers)].append(at)
     for members in kinds.values():
         own = np.array(members)
         for number in range(k):
@@ -200,9 +205,9 @@ def _typical(items: Sequence[Item], rewards: Rewards, train: Sequence[int], test
     if not test:
         return []
     if items[test[0]].is_choice:
-        counts = Counter(items[i].golds[0] for i in train)
-        answer = counts.most_common(1)[0][0] if counts else None
-        return [(at, answer if answer is not None else items[i].answers[0], items[i].chance) for at, i in enumerate(test)]
+        counts = Counter(items[i].right for i in train if items[i].right is not None)
+        place = counts.most_common(1)[0][0] if counts else 0
+        return [(at, items[i].answers[place or 0], items[i].chance) for at, i in enumerate(test)]
     if items[test[0]].format == "number":
         train = [i for i in train if as_number(items[i].golds[0]) is not None]
     if not train:
@@ -215,4 +220,4 @@ def _typical(items: Sequence[Item], rewards: Rewards, train: Sequence[int], test
         common = Counter(items[i].golds[0] for i in train).most_common(20)
         texts, weights = tuple(text for text, _ in common), np.array([count for _, count in common]) / len(train)
         answer = texts[0]
-    return [(at, answer, float(np.nan_to_num(rewards.vector(i, texts)) @ weights)) for at, i in enumerate(test)]
+    return [(at, answer, float(np.nan_to_num(rewards.vector(i, texts)) @ weights) if items[i].golds else np.nan) for at, i in enumerate(test)]

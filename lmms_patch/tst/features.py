@@ -61,8 +61,8 @@ def _segments(text: str) -> list[str]:
 
 def _less_mean(values: Array, owner: Places, items: int) -> Array:
     """Each row less the mean of the rows of its item."""
-    known = np.nan_to_num(values)
-    means = np.bincount(owner, known, items) / np.maximum(np.bincount(owner, minlength=items), 1)
+    known = np.isfinite(values)
+    means = np.bincount(owner[known], values[known], items) / np.maximum(np.bincount(owner[known], minlength=items), 1)
     return np.asarray(values - means[owner])
 
 
@@ -216,7 +216,7 @@ class OptionTable:
         kept = within < MOST_WORDS
         entry, row = self._spread(asked.owner[kept])
         out.append(Family("word of the question and option", row, mix(10, asked.hashes[asked.words[kept]][entry], self.hashes[row])))
-        return [family for family in out if len(family.row)]
+        return out
 
     def _segment_pairs(self, name: str, salt: int, distances: Iterable[int]) -> Family:
         row, _, part = self._parts
@@ -252,8 +252,6 @@ class OptionTable:
         residual = self.target - 1 / np.maximum(self.sizes, 1)[self.owner]
         columns: dict[str, Array] = {}
         for family in [*self._fixed_families, *self._slot_families(slots)]:
-            if not len(family.row):
-                continue
             for name, values in rates(family, residual, inner).items():
                 columns[f"{family.name}: {name}"] = values
                 if name != "count":
@@ -265,9 +263,9 @@ class OptionTable:
         offered = self._offered(train)
         columns |= {"option.times offered": offered, "option.times offered, relative": _less_mean(offered, self.owner, count)}
         columns |= {name: values[self.owner] for name, values in items.items()}
-        columns["category"] = self.category[self.owner].astype(float)
+        columns["category"] = _as_seen(self.category, train)[self.owner]
         columns |= {f"question text (TF-IDF) {i}": v[self.owner] for i, v in enumerate(self._space.components(train, seed))}
-        shown = np.unique(self.text[np.isin(self.owner, train)])
+        shown = _first_seen(self.text[np.isin(self.owner, train)])
         columns |= {f"option text (TF-IDF) {i}": v[self.text] for i, v in enumerate(self._option_space.components(shown, seed))}
         return Features(np.column_stack(list(columns.values())).astype(np.float32), tuple(columns), inner)
 
@@ -277,6 +275,20 @@ class OptionTable:
         in_train[train] = True
         kinds, code = np.unique(mix(14, self.category[self.owner], self.hashes), return_inverse=True)
         return np.asarray(np.log1p(np.bincount(code[in_train[self.owner]], minlength=len(kinds))[code] - in_train[self.owner]))
+
+
+def _as_seen(category: Places, train: Places) -> Array:
+    """Categories as numbers from 0 in the order in which training items show them; nan for those that none shows."""
+    shown = _first_seen(category[train])
+    codes = np.full(int(category.max()) + 1 if len(category) else 0, np.nan)
+    codes[shown] = np.arange(len(shown))
+    return np.asarray(codes[category])
+
+
+def _first_seen(values: Places) -> Places:
+    """The distinct values in the order in which they come."""
+    found, first = np.unique(values, return_index=True)
+    return np.asarray(found[np.argsort(first)])
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> float:
@@ -307,7 +319,7 @@ class NumberTable:
     def _static(self) -> dict[str, Array]:
         values = [[v for word in words(item.question) if (v := as_number(word)) is not None] for item in self.items]
         first = np.array([own[0] if own else np.nan for own in values])
-        return {**_item_features(self.items, self.questions), "question.first number": first, "category": self.category.astype(float)}
+        return {**_item_features(self.items, self.questions), "question.first number": first}
 
     def standardised(self, train: Places) -> tuple[Array, NDArray[np.bool_]]:
         """The golds with mean 0 and SD 1 over the training items of each category, on the scale that fits.
@@ -359,9 +371,8 @@ class NumberTable:
         target, _ = self.standardised(train)
         columns: dict[str, Array] = {}
         for family in self._families(slots):
-            if len(family.row):
-                columns |= {f"{family.name}: {name}": values for name, values in moments(family, target, inner).items()}
-        columns |= self._static
+            columns |= {f"{family.name}: {name}": values for name, values in moments(family, target, inner).items()}
+        columns |= {**self._static, "category": _as_seen(self.category, train)}
         columns |= {f"question text (TF-IDF) {i}": v for i, v in enumerate(self._space.components(train, seed))}
         return Features(np.column_stack(list(columns.values())).astype(np.float32), tuple(columns), inner)
 

@@ -43,7 +43,7 @@ class Grouping:
 
 
 def text_of(item: Item) -> str:
-    """What counts as the same text: question and options, in lower case, without marks at the ends."""
+    """What counts as the same text: question and options, in lower case, without blanks at the ends."""
     return "\n".join(part.strip().lower() for part in (item.question, *item.options))
 
 
@@ -171,7 +171,7 @@ class Repeats:
 
 
 def repeats(items: Sequence[Item]) -> Repeats:
-    """Counts of repeated texts and of label conflicts among them (the gold's text, where options have one)."""
+    """Counts of repeated texts and of label conflicts among them; the text has the options in their order, so a letter is an option."""
     texts = [text_of(item) for item in items]
     counts = Counter(texts)
     golds: dict[str, set[str]] = {}

@@ -79,7 +79,7 @@ class Right:
         """Shape (rows,)."""
         if self.model is None or not len(values):
             return np.full(len(values), self.constant)
-        return np.asarray(_quietly(self.model.predict_proba, values)[:, 1])
+        return np.asarray(self.model.predict_proba(values)[:, 1])
 
 
 def fit_right(features: Features, target: Array, settings: ModelSettings, seed: int) -> Right:
@@ -97,7 +97,9 @@ def fit_right(features: Features, target: Array, settings: ModelSettings, seed: 
     if not len(y) or y.min() == y.max():
         return Right(None, float(y.mean()) if len(y) else 0.0, none)
     model = _classifier(settings, seed)
-    _quietly(model.fit, _filled(features.values[rows], settings), y.astype(int))
+    model.fit(_filled(features.values[rows], settings), y.astype(int))
+    if settings.model == "forest":
+        model.n_jobs = 1  # threads add up the trees in the order in which they finish
     return Right(_Filling(model, settings), 0.0, _importance(model, settings))
 
 
@@ -142,17 +144,14 @@ def _leaf_weights(known: NDArray[np.float32], target: Array, value: Places, coun
     forest = RandomForestRegressor(
         settings.size, max_depth=settings.depth, min_samples_leaf=10, max_features=0.4, n_jobs=settings.threads, random_state=seed
     ).fit(filled, target)
-    shares = []
-    for tree in forest.estimators_:
-        nodes = tree.tree_.node_count
-        share = np.bincount(tree.apply(filled) * count + value, minlength=nodes * count).reshape(nodes, count).astype(np.float32)
-        shares.append(share / np.maximum(share.sum(axis=1, keepdims=True), 1))
 
     def of(values: NDArray[np.float32]) -> Array:
         asked = _filled(values, settings)
         out = np.zeros((len(asked), count))
-        for tree, share in zip(forest.estimators_, shares, strict=True):
-            out += share[tree.apply(asked)]
+        for tree in forest.estimators_:  # one tree at a time: all of their leaves together would be nodes x values x trees
+            nodes = tree.tree_.node_count
+            share = np.bincount(tree.apply(filled) * count + value, minlength=nodes * count).reshape(nodes, count)
+            out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[tree.apply(asked)]
         return out
 
     return Density(of, np.asarray(forest.feature_importances_))
@@ -185,17 +184,18 @@ class _Regressor:
     def __init__(self, settings: ModelSettings, seed: int, values: NDArray[np.float32], target: Array) -> None:
         self._constant, self._model = float(target.mean()) if len(target) else 0.0, None
         self.importance: Array = np.zeros(values.shape[1])
+        self._threads = settings.threads
         if len(target) >= 2 and target.min() < target.max():
             from lightgbm import LGBMRegressor
 
             self._model = LGBMRegressor(**_boosting(settings, seed))
-            _quietly(self._model.fit, values, target)
+            self._model.fit(values, target)
             self.importance = _importance(self._model, settings)
 
     def __call__(self, values: NDArray[np.float32]) -> Array:
         if self._model is None or not len(values):
             return np.full(len(values), self._constant)
-        return np.asarray(_quietly(self._model.predict, values))
+        return np.asarray(self._model.booster_.predict(values, num_threads=self._threads))
 
 
 def _boosting(settings: ModelSettings, seed: int) -> dict[str, Any]:
@@ -247,13 +247,7 @@ class _Filling:
         self._model, self._settings = model, settings
 
     def predict_proba(self, values: NDArray[np.float32]) -> Array:
+        if self._settings.model == "boosting":
+            likely = self._model.booster_.predict(values, num_threads=self._settings.threads)
+            return np.column_stack([1 - likely, likely])
         return np.asarray(self._model.predict_proba(_filled(values, self._settings)))
-
-
-def _quietly(call: Any, *values: Any) -> Any:
-    """LightGBM's wrapper warns of feature names that nobody gave."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return call(*values)

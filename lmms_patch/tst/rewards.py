@@ -35,7 +35,7 @@ class Rewards:
 
     def _kind(self, place: int) -> tuple[object, ...]:
         item = self.items[place]
-        if item.is_choice or item.format == "number":
+        if len(item.golds) < 2 and (item.is_choice or item.format == "number"):
             return item.format, item.category, item.answers, item.golds[:1]
         return (place,)
 

@@ -68,9 +68,10 @@ def _sums(family: Family, target: Array, inner: Places, squares: bool) -> _Sums:
     cell = code * INNER_FOLDS + np.maximum(inner[family.row], 0)
 
     def others(weights: Array) -> Array:
-        by_cell = np.bincount(cell[seen], weights[seen], len(kinds) * INNER_FOLDS)
-        by_key = by_cell.reshape(-1, INNER_FOLDS).sum(axis=1)
-        return np.asarray(by_key[code] - np.where(seen, by_cell[cell], 0.0))
+        by_cell = np.bincount(cell[seen], weights[seen], len(kinds) * INNER_FOLDS).reshape(-1, INNER_FOLDS)
+        # added up anew for each fold: the total less the own part would still hold the own part's rounding
+        without = np.column_stack([np.delete(by_cell, fold, axis=1).sum(axis=1) for fold in range(INNER_FOLDS)])
+        return np.asarray(np.where(seen, without.ravel()[cell], by_cell.sum(axis=1)[code]))
 
     own = target[family.row]
     ones = np.ones(len(code))

@@ -8,8 +8,8 @@ out change nothing about how training texts are read.
 
 from __future__ import annotations
 
+import hashlib
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,8 +40,7 @@ def words(text: str) -> list[str]:
 
 def hash_of(text: str) -> int:
     """A 64-bit hash of a text that is the same in every process."""
-    data = text.encode("utf-8", "replace")
-    return (zlib.crc32(data) << 32) | zlib.adler32(data + b"\x00" + data[::-1])
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
 def mix(*parts: Hashes | Places | int) -> Hashes:

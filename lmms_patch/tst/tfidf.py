@@ -46,7 +46,9 @@ class TextSpace:
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.utils.extmath import randomized_svd
 
-        shown, times = np.unique(self._place[train], return_counts=True)
+        shown, first, times = np.unique(self._place[train], return_index=True, return_counts=True)
+        order = np.argsort(first)  # as the training texts come: held-out texts must not decide how rows are sorted
+        shown, times = shown[order], times[order]
         if len(shown) <= COMPONENTS:
             return np.empty((0, len(self._place)), np.float32)
         weights = TfidfTransformer(sublinear_tf=True).fit(self._counts[np.repeat(shown, np.minimum(times, 20))])
