@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lmms_patch.tst.rewards import Rewards
 
 JUDGE_TREES = 50
+_MATCH = "random removals keep the counts of category and format, of format alone, or of nothing (default: category)"
 
 
 def add_prune_parser(commands: Any) -> Any:
@@ -75,6 +76,7 @@ def add_gap_parser(commands: Any) -> Any:
     parser.add_argument("--subset", type=Path, metavar="KEPT", help="folder of lmms-patch prune, its kept_ids.txt, or a file of doc ids")
     parser.add_argument("--task", help="the base task, where the runs have several")
     parser.add_argument("--metric", help="the metric (default: the primary one)")
+    parser.add_argument("--match", choices=controls.MATCHES, default="category", help=_MATCH)
     return parser
 
 
@@ -157,7 +159,7 @@ def run_prune(args: argparse.Namespace) -> None:
         more["judged"] = controls.to_json(_judge(args, work, task, settings, found, judge_model, given, out, about))
         print(more["judged"]["sentence"])
     if args.against and len(found.removed):
-        more["overlap"] = _overlap(args.against, task, items, found)
+        more["overlap"] = _overlap(args, task, items, found)
     described = {
         **dataclasses.asdict(settings),
         "by": args.by,
@@ -168,8 +170,9 @@ def run_prune(args: argparse.Namespace) -> None:
     }
     pruned.write(out, args.task, items, found, described, more)
     print("\n" + _category_table(items, found))
-    folder = pruned_task.write(args.task, [items[int(i)].key for i in found.kept], out / "task", include_path=args.include_path, key=args.key)
-    print(f"\nwritten: {out}\nto run the kept docs: lmms-eval --tasks {args.task}_pruned --include_path {folder} ...")
+    kept = [items[int(i)].key for i in found.kept]
+    written = pruned_task.write(args.task, kept, out / "task", include_path=args.include_path, key=args.key or task.spec.options.key)
+    print(f"\nwritten: {out}\nto run the kept docs: lmms-eval --tasks {written.stem} --include_path {written.parent} ...")
 
 
 def _judge(
@@ -195,6 +198,7 @@ def _judge(
         world,
         controls=args.controls,
         shuffles=args.shuffles,
+        match=args.match,
         seed=args.seed,
         state=out / "judge.json",
         fingerprint=print_,
@@ -234,11 +238,12 @@ def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
     return scores
 
 
-def _overlap(name: str, task: TextOnly, items: Sequence[Item], found: Pruned) -> dict[str, Any]:
+def _overlap(args: argparse.Namespace, task: TextOnly, items: Sequence[Item], found: Pruned) -> dict[str, Any]:
+    name = args.against
     values = task.column(name)
     if not all(isinstance(value, (bool, np.bool_)) for value in values):
         raise PruneError(f"--against {name}: not a field with true or false for every doc")
-    compared = controls.overlap(controls.group_keys(items), found.removed, np.array(values, bool))
+    compared = controls.overlap(controls.group_keys(items, args.match), found.removed, np.array(values, bool))
     print(
         f"of the removed docs {100 * compared.share:.1f} % are marked {name} "
         f"(matched-random removal: {100 * compared.expected:.1f} %, p = {compared.p:.3f}; Jaccard index {compared.jaccard:.2f})"
@@ -262,7 +267,7 @@ def run_gap(args: argparse.Namespace) -> None:
         PatchError: the runs cannot be compared.
     """
     full, blind = sides.read_pair(args.full, args.blind, task=args.task, metric=args.metric)
-    found = gap.gap(full, blind, None if args.subset is None else sides.read_subset(args.subset, full.base))
+    found = gap.gap(full, blind, None if args.subset is None else sides.read_subset(args.subset, full.base), match=args.match)
     print(aligned(gap.rows(found)))
     for line in (found.verdict, *found.warnings):
         if line:

@@ -8,6 +8,7 @@ same pruning where golds are shuffled (DESIGN §7).
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
@@ -42,7 +43,7 @@ class Judged:
         shuffled: the same fall with shuffled golds, one per shuffle.
         p: (1 + shuffled falls at least as large) / (1 + shuffles).
         baseline, p_above, p_below: of the kept items, see ``prune.against_baseline``.
-        verdict: reduction, selection noise, over-pruned, or unknown.
+        verdict: reduction, selection noise (no more than noise gives: small sets hide real reductions), over-pruned, or unknown.
         sentence: the verdict in plain words.
     """
 
@@ -59,9 +60,21 @@ class Judged:
     sentence: str
 
 
-def group_keys(items: Sequence[Item]) -> list[Hashable]:
-    """The group of each item that a matched-random removal keeps the counts of: format and category."""
-    return [(item.format, item.category) for item in items]
+MATCHES = ("category", "format", "none")
+
+
+def group_keys(items: Sequence[Item], match: str = "category") -> list[Hashable]:
+    """The group of each item that a matched-random removal keeps the counts of.
+
+    ``category``: format and category, so that what is told is selection within categories. ``format``, ``none``: coarser, so
+    that it counts too which categories the removed items are of.
+    """
+    return [matched_part((item.format, item.category), match) for item in items]
+
+
+def matched_part(group: tuple[str, str], match: str) -> Hashable:
+    """What of (format, category) a matching looks at."""
+    return {"category": group, "format": group[0], "none": ""}[match]
 
 
 def matched_random(groups: Sequence[Hashable], removed: Places, seed: Seed) -> Places:
@@ -94,6 +107,7 @@ def judge(
     *,
     controls: int = CONTROLS,
     shuffles: int = SHUFFLES,
+    match: str = "category",
     seed: int = 0,
     state: Path | None = None,
     fingerprint: str = "",
@@ -107,7 +121,8 @@ def judge(
         judged_by: another model class than the one that selected.
         world: the same pruning and judge with shuffled golds.
         controls: number of matched-random sets.
-        shuffles: number of shuffles; under 19 none can be called a reduction (p is at least 1 / (shuffles + 1)).
+        shuffles: number of shuffles; under 20 none can be called a reduction (p is at least 1 / (shuffles + 1)).
+        match: what the random sets are matched by, see ``group_keys``.
         seed: of the controls and fold seeds.
         state: file in which every finished number is kept, so that an interrupted call goes on.
         fingerprint: what these numbers belong to.
@@ -116,8 +131,11 @@ def judge(
     Raises:
         PruneError: the state is of another pruning.
     """
-    known = _Known(state, f"{fingerprint}/{len(removed)}/{seed}", tell)
-    groups = group_keys(items)
+    if controls < 1:
+        raise PruneError("at least one matched-random removal is needed to compare with (--controls 5)")
+    gone = hashlib.sha256("/".join(sorted(items[int(i)].key for i in removed)).encode()).hexdigest()[:16]
+    known = _Known(state, f"{fingerprint}/{gone}/{match}/{seed}", tell)
+    groups = group_keys(items, match)
     everyone = np.arange(len(items))
     kept = np.setdiff1d(everyone, removed)
     seeds = [900_000 + 1000 * seed + i for i in range(3)]
@@ -127,7 +145,7 @@ def judge(
         known.number(f"control {c}", lambda c=c: judged_by(np.setdiff1d(everyone, matched_random(groups, removed, seed * 7919 + c)), seeds).accuracy)  # type: ignore[misc]
         for c in range(controls)
     )
-    fall = float(np.mean(random) - left[0]) if random else float("nan")
+    fall = float(np.mean(random) - left[0])
     shuffled = tuple(known.number(f"shuffle {s}", lambda s=s: _shuffled_fall(world, groups, everyone, seed, s, seeds[:1])) for s in range(shuffles))  # type: ignore[misc]
     return _verdict(whole, left, random, fall, shuffled)
 
@@ -156,7 +174,8 @@ def _verdict(whole: float, left: Sequence[Any], random: tuple[float, ...], fall:
     elif fall > 0 and p < ALPHA:
         verdict, says = "reduction", "more than selection on noise explains: a reduction of text-only shortcuts"
     else:
-        verdict, says = "selection noise", "no more than selection on noise gives: no reduction is shown"
+        least = f"only a fall above {max(shuffled):+.3f} could have been called one" if len(shuffled) >= 20 else "20 shuffles or more are needed"
+        verdict, says = "selection noise", f"no reduction is shown, which does not mean that there is no shortcut: on a set of this size {least}"
     sentence = f"{verdict}: {numbers}; {span}" + (f" (p = {p:.3f})" if p is not None else "") + f": {says}"
     return Judged(whole, kept, random, fall, shuffled, p, baseline, above, below, verdict, sentence)
 
@@ -170,10 +189,11 @@ class _Known:
         if path is not None and path.exists():
             try:
                 data = json.loads(path.read_text(encoding="utf-8"))
-                fresh = data["schema"] != SCHEMA or data["fingerprint"] != fingerprint
-                self.found = {} if fresh else dict(data["found"])
+                same, self.found = data["schema"] == SCHEMA and data["fingerprint"] == fingerprint, dict(data["found"])
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None
+            if not same:
+                raise PruneError(f"{path} is of another pruning; give another --output, or type --fresh to begin anew")
 
     def values(self, name: str, make: Callable[[], Any]) -> Any:
         """The value, made at the first call."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from lmms_patch.errors import RecordError
 from lmms_patch.scoring import Scalar
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, bootstrap, cluster_numbers, generator
-from lmms_patch.tst.controls import ALPHA, matched_random
+from lmms_patch.tst.controls import ALPHA, matched_part, matched_random
 from lmms_patch.tst.sides import Side
 
 CONTROLS = 200
@@ -111,6 +111,7 @@ def gap(
     kept: Iterable[int] | None = None,
     *,
     controls: int = CONTROLS,
+    match: str = "category",
     draws: int = DRAWS,
     level: float = LEVEL,
     seed: int = 0,
@@ -121,6 +122,7 @@ def gap(
         full, blind: the two runs.
         kept: doc ids; None: no subset.
         controls: R, random subsets.
+        match: what they keep the counts of, see ``controls.group_keys``: category, format or none.
         draws, level: of the bootstrap.
         seed: of the bootstrap and the random subsets.
 
@@ -136,7 +138,7 @@ def gap(
     if not len(own):
         raise RecordError(f"{full.base}: none of the {len(wanted)} doc ids of the subset is scored in both runs; is it of another benchmark?")
     row, widened = paired.row("pruned", own), paired.widened(own)
-    gaps, random = paired.controls(own, controls, seed)
+    gaps, random = paired.controls(own, controls, match, seed)
     p = (1 + int((gaps >= paired.mean_gap(own) - _ROUNDING).sum())) / (1 + controls)
     circular = blind.kind == "tst"
     claimed = p < ALPHA and widened.low is not None and widened.low > 0 and not circular
@@ -173,13 +175,13 @@ class _Paired:
 
     def _clusters(self) -> NDArray[np.intp] | None:
         """Cluster numbers, by the run that knows more of them; None: docs are independent. A doc without a label is a cluster of its own."""
-        known = max((side.clusters for side in self.sides), key=lambda labels: sum(doc_id in labels for doc_id in self.ids))
+        known: Mapping[int, Any] = max((side.clusters for side in self.sides), key=lambda labels: sum(doc_id in labels for doc_id in self.ids))
         labels = [("of", known[doc_id]) if doc_id in known else ("doc", doc_id) for doc_id in self.ids]
         return cluster_numbers(labels) if any(doc_id in known for doc_id in self.ids) else None
 
-    def _groups(self) -> list[Hashable]:
-        known = max((side.groups for side in self.sides), key=lambda labels: sum(doc_id in labels for doc_id in self.ids))
-        return [known.get(doc_id) for doc_id in self.ids]
+    def _groups(self, match: str) -> list[Hashable]:
+        known: Mapping[int, Any] = max((side.groups for side in self.sides), key=lambda labels: sum(doc_id in labels for doc_id in self.ids))
+        return [matched_part(group, match) if isinstance(group := known.get(doc_id), tuple) else group for doc_id in self.ids]
 
     def mean_gap(self, places: NDArray[np.intp]) -> float:
         """Mean gap of some docs."""
@@ -198,9 +200,9 @@ class _Paired:
         rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
         return bootstrap(rows, lambda sums: sums[..., 0] / sums[..., 1] - sums[..., 2] / sums[..., 3], self.clusters, **self.options)
 
-    def controls(self, places: NDArray[np.intp], subsets: int, seed: int) -> tuple[Array, Controls]:
+    def controls(self, places: NDArray[np.intp], subsets: int, match: str, seed: int) -> tuple[Array, Controls]:
         """Gaps of random subsets, shape (R,), and what is told of them."""
-        groups, stream = self._groups(), generator(seed)
+        groups, stream = self._groups(match), generator(seed)
         drawn = [matched_random(groups, places, stream) for _ in range(subsets)]
         gaps = np.array([self.mean_gap(own) for own in drawn])
         full, blind = np.mean([self.scores[own].mean(axis=0) for own in drawn], axis=0).tolist()

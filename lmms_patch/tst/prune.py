@@ -179,7 +179,9 @@ def prune(
         raise PruneError("either a diagnostic or given scores decide what goes, not both")
     if settings.by == "delta" and diagnose is not None and zero_shot is None:
         raise PruneError("--by delta needs zero-shot scores, which the rf diagnostic has not; prune --from a tst_lora run")
-    print_ = fingerprint(items, settings, about, given)
+    if given is not None and len(given) != len(items):
+        raise PruneError(f"{len(given)} scores for {len(items)} docs")
+    print_ = fingerprint(items, settings, about, given, zero_shot)
     history = [] if state is None or fresh else load_state(state, print_)
     return _Pruning(items, settings, diagnose, given, zero_shot, history, state, print_, tell).run()
 
@@ -205,6 +207,8 @@ class _Pruning:
 
     def run(self) -> Pruned:
         budget = self.selector.budget
+        if budget < 1:
+            raise PruneError(f"a budget of {self.settings.budget:g} is less than one of {len(self.items)} docs")
         batch = (
             budget if self.diagnose is None else max(1, amount(self.settings.batch, len(self.items)) if self.settings.batch else -(-budget // ROUNDS))
         )
@@ -238,7 +242,8 @@ class _Pruning:
         else:
             found = self.diagnose(kept, self._seeds(number))
             scores = self._score(found, kept)
-            told = Round(number, len(kept), found.accuracy, *self._against(found, kept), None)
+            accuracy = found.accuracy if math.isfinite(found.accuracy) else None
+            told = Round(number, len(kept), accuracy, *self._against(found, kept), None)
         known = {int(i): float(v) for i, v in zip(kept, scores, strict=True) if np.isfinite(v)}
         return Round(**{**asdict(told), "highest": max(known.values(), default=None)}), known
 
@@ -391,10 +396,12 @@ class Selector:
             if item.key in away:
                 left[item.category] -= 1
                 spent[self.group(place)] += 1
-        rooms = None if self.quotas is None else {name: quota - spent[name] for name, quota in self.quotas.items()}
+        rooms = (
+            None if self.quotas is None else {name: max(0, min(q - spent[name], self._may_go(name, scores, left))) for name, q in self.quotas.items()}
+        )
         now = None if rooms is None else shares({name: float(room) for name, room in rooms.items()}, count)
         out: dict[str, float] = {}
-        for place in self._order(scores, number, left):
+        for place in self._order(scores, number):
             item, group = self.items[place], self.group(place)
             if len(out) == count:
                 break
@@ -406,7 +413,15 @@ class Selector:
                 now[group] -= 1
         return out
 
-    def _order(self, scores: Mapping[int, float], number: int, left: Mapping[str, int]) -> list[int]:
+    def _may_go(self, group: str, scores: Mapping[int, float], left: Mapping[str, int]) -> int:
+        """How many items of a group are scored and not held back by the floor of their category."""
+        scored: dict[str, int] = defaultdict(int)
+        for place in scores:
+            if self.group(place) == group:
+                scored[self.items[place].category] += 1
+        return sum(min(count, left[name] - self.floors[name]) for name, count in scored.items() if left[name] > self.floors[name])
+
+    def _order(self, scores: Mapping[int, float], number: int) -> list[int]:
         """Places, the first to go first; ties by a hash of seed and key."""
         tie = {place: hashed(self.settings.seed, self.items[place].key) for place in scores}
         if self.settings.strategy == "weighted":
@@ -447,10 +462,14 @@ def shares(weights: Mapping[str, float], total: int) -> dict[str, int]:
     return out
 
 
-def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None) -> str:
-    """What a history belongs to: items (keys, golds, texts), settings, diagnostic and given scores."""
-    rows = sorted((item.key, item.golds, item.prompt) for item in items)
-    scores = None if given is None else sorted((item.key, repr(float(v))) for item, v in zip(items, given, strict=True))
+def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None, zero_shot: Array | None = None) -> str:
+    """What a history belongs to: items, settings, diagnostic, given scores and zero-shot scores."""
+    rows = sorted(
+        (item.key, item.golds, item.prompt, item.category, item.format, item.options, repr(item.source), repr(item.cluster)) for item in items
+    )
+    scores = [
+        None if values is None else sorted((item.key, repr(float(v))) for item, v in zip(items, values, strict=True)) for values in (given, zero_shot)
+    ]
     text = json.dumps([rows, asdict(settings), about, scores], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

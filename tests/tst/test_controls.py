@@ -8,6 +8,7 @@ import pytest
 from lmms_patch.tst.controls import group_keys, judge, matched_random, overlap
 from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.items import Item
+from lmms_patch.tst.prune import PruneError
 from lmms_patch.tst.shuffle import shuffle_golds
 
 ANSWERS = ("A", "B", "C", "D")
@@ -76,7 +77,7 @@ def test_selection_noise_is_not():
         def world(seed, repeat=repeat, draw=draw):
             return draw(np.random.default_rng([repeat, seed + 1]))
 
-        claims += judge(items(), removed, judged_by, world, controls=3, shuffles=19, seed=repeat).verdict == "reduction"
+        claims += judge(items(), removed, judged_by, world, controls=3, shuffles=20, seed=repeat).verdict == "reduction"
     assert claims <= 6  # 40 x 0.05 = 2 expected; P(more than 6) < 0.01
 
 
@@ -117,8 +118,11 @@ def test_an_interrupted_judgement_goes_on(tmp_path):
     again = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
     assert len(calls) - before == 3
     assert again == found
-    judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="other")
-    assert len(calls) - before == 10  # another pruning knows nothing of these numbers
+    for other in ({"removed": np.arange(100), "fingerprint": "other"}, {"removed": np.arange(1, 101), "fingerprint": "f"}):
+        with pytest.raises(PruneError, match="of another pruning"):
+            judge(items(), other["removed"], counting, world, shuffles=2, state=state, fingerprint=other["fingerprint"])
+    with pytest.raises(PruneError, match="at least one matched-random"):
+        judge(items(), np.arange(100), counting, world, controls=0)
 
 
 def test_overlap_by_hand():

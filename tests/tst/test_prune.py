@@ -253,6 +253,32 @@ def test_budgets_floors_and_unscored(scores, budget, floor, strategy, allocation
         assert kept >= min(size, floor)
 
 
+def test_a_group_without_scores_leaves_its_room_to_the_others():
+    items = [choice(i, category="ab"[i % 2]) for i in range(20)]
+    scores = np.array([np.nan if item.category == "a" else 0.5 for item in items])
+    selector = Selector(items, PruneSettings(budget=10, allocation="category"))
+    chosen = selector.choose({i: 0.5 for i in range(20) if np.isfinite(scores[i])}, [], 1, 1)
+    assert len(chosen) == 1
+    found = prune(items, PruneSettings(budget=10, allocation="category"), None, given=scores)
+    assert len(found.removed) == 5  # b's own budget
+
+
+def test_nothing_scored_is_no_error(tmp_path):
+    items = [choice(i) for i in range(10)]
+    nothing = np.full((1, 10), np.nan)
+    found = prune(items, PruneSettings(), lambda places, seeds: Diagnosis(nothing[0], nothing[0], nothing, nothing), state=tmp_path / "history.json")
+    assert found.stopped == "no item has a score"
+    assert json.loads((tmp_path / "history.json").read_text())["rounds"][0]["accuracy"] is None
+
+
+def test_wrong_inputs_are_one_clear_line():
+    items = [choice(i) for i in range(10)]
+    with pytest.raises(PruneError, match="3 scores for 10 docs"):
+        prune(items, PruneSettings(), None, given=np.zeros(3))
+    with pytest.raises(PruneError, match="less than one of 10 docs"):
+        prune(items, PruneSettings(budget=0.01), None, given=np.zeros(10))
+
+
 # --- interrupted --------------------------------------------------------------------------------
 
 
@@ -293,6 +319,8 @@ def test_a_state_of_other_settings_is_refused(tmp_path):
     with pytest.raises(PruneError, match="other docs or settings; give another --output, or type --fresh"):
         prune(items, PruneSettings(budget=6), None, given=scores, state=state)
     assert len(prune(items, PruneSettings(budget=6), None, given=scores, state=state, fresh=True).removed) == 6
+    with pytest.raises(PruneError, match="other docs or settings"):
+        prune([dataclasses.replace(item, category="other") for item in items], PruneSettings(budget=6), None, given=scores, state=state)
     state.write_text("{")
     with pytest.raises(PruneError, match="cannot be read"):
         prune(items, PruneSettings(budget=6), None, given=scores, state=state)
