@@ -20,7 +20,8 @@ from lmms_patch.tst import controls, gap, locality, pruned, sides
 from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.prune import ALLOCATIONS, BY, STRATEGIES, Pruned, PruneError, PruneSettings, fingerprint, prune
+from lmms_patch.tst.prune import Pruned, fingerprint, prune
+from lmms_patch.tst.selection import ALLOCATIONS, BY, STRATEGIES, PruneError, PruneSettings
 from lmms_patch.tst.shuffle import shuffle_golds
 
 if TYPE_CHECKING:

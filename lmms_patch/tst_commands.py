@@ -35,6 +35,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--fold-seeds", type=int, metavar="R", help="number of fold seeds to average over (default: 3)")
     parser.add_argument("--grouping", choices=GROUPINGS, help="what stays in one fold (default: auto: the source, where it is known)")
     parser.add_argument("--model-args", default="", metavar="K=V,...", help="arguments of the diagnostic, such as model=forest,trees=1000")
+    parser.add_argument("--check", action="store_true", help="first see on these docs that nothing leaks from held-out ones (rf only)")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N docs only")
     parser.add_argument("--include-path", metavar="DIR", help="a folder with more task files")
     parser.add_argument("--output", type=Path, metavar="OUT", default=Path("out/tst"), help="folder for results and sample log (default: out/tst)")
@@ -68,7 +69,10 @@ def command_of(args: argparse.Namespace, folder: Path) -> list[str]:
         "--output_path",
         str(args.output),
     ]
-    command += ["--model_args", args.model_args] if args.model_args else []
+    if args.check and args.diagnostic != "rf":
+        raise OptionError("--check: a language model has no features to check; it is for --diagnostic rf")
+    model_args = ",".join(part for part in (args.model_args, "check=True" if args.check else "") if part)
+    command += ["--model_args", model_args] if model_args else []
     command += ["--limit", str(args.limit)] if args.limit is not None else []
     if len(include) > 1:
         raise OptionError(

@@ -8,46 +8,29 @@
 | ``pruned_task.json`` | what the filter checks: ``schema`` (1), ``task``, ``base``, ``split``, ``other_splits``, ``docs`` (of the split, before), ``kept``, ``sha256`` (of the sorted kept ids), ``key``, ``process_docs`` (the base's), ``lmms_eval`` |
 | ``base/``, ``base2/`` ... | copies of a base's own files, one folder for each folder they come from |
 
-What a base refers to, and what becomes of it:
-
-- functions of lmms-eval's own tasks: ``utils.f`` becomes ``lmms_eval.tasks.<folder>.utils.f``, so the folder works wherever that lmms-eval is installed;
-- functions of other files (the plugin's tasks, a user's ``--include_path``): the module is copied, with the modules beside it that it imports and the
-  files beside it that its texts name;
-- local ``data_files``: copied up to ``MAX_BYTES``; a larger one is referred to by a path relative to the folder;
-- all else (names on the hub, folders in ``dataset_path``) stays as it is.
+What a base refers to, and what becomes of it: ``flat_config``.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import lmms_eval
-import yaml
 
 from lmms_patch import __version__
 from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError, nearest
 from lmms_patch.harness import catalog, compat, configs
+from lmms_patch.harness.flat_config import Copies, Function, dump, flat
 from lmms_patch.tst import pruned_filter
 from lmms_patch.tst.keys import keys_of
 
-MAX_BYTES = 64 * 2**20
-"""Larger files are not copied."""
-
-BUILDERS = frozenset({"csv", "json", "parquet", "text", "pandas", "arrow"})
-"""Values of ``dataset_path`` whose relative ``data_files`` the host looks for beside the YAML file."""
-
 LEFT_OUT = ("include", "tag", "group", "group_alias", "task_alias")
 """Keys of a base that would put the pruned task under the base's name somewhere."""
-
-HOST = Path(lmms_eval.__file__).parent
 
 
 def write(
@@ -77,7 +60,7 @@ def write(
     evaluated = _evaluated(manager, base)
     known = keys_of(evaluated.docs, key)
     _check_kept(base, kept_keys, known)
-    copies = _Copies(folder, source.parent)
+    copies = Copies(folder, source.parent)
     config = flat(source, copies)
     about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
     wanted = set(kept_keys)
@@ -209,118 +192,7 @@ def _evaluated(manager: Any, base: str) -> _Evaluated:
     return _Evaluated(docs, split, others)
 
 
-# --- the base's config, flat ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Function:
-    """A ``!function`` as it is written: ``text`` is what follows the tag."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A ``!function`` as it was read, in a YAML file of ``folder``."""
-
-    text: str
-    folder: Path
-
-
-@dataclass(frozen=True)
-class _Data:
-    """A local data file that a YAML file of ``folder`` names."""
-
-    path: Path
-    folder: Path
-
-
-class _Loader(yaml.FullLoader):
-    """Reads a ``!function`` as a ``_Found``, to be placed later."""
-
-
-class _Dumper(yaml.Dumper):
-    """Writes it again, and no anchors."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _construct(loader: Any, node: Any) -> _Found:
-    return _Found(loader.construct_scalar(node), Path(os.path.dirname(loader.name)))
-
-
-def _represent(dumper: Any, function: Function) -> Any:
-    return dumper.represent_scalar("!function", function.text)
-
-
-_Loader.add_constructor("!function", _construct)
-_Dumper.add_representer(Function, _represent)
-
-
-def dump(config: Mapping[str, Any]) -> str:
-    """The YAML text of a flat config."""
-    text: str = yaml.dump(dict(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=150)
-    return text
-
-
-def flat(path: Path, copies: _Copies) -> dict[str, Any]:
-    """A task's config without ``include``, whose functions and files can be found from another folder.
-
-    Args:
-        path: the YAML file.
-        copies: gets the files that must go with it.
-    """
-    return {key: _placed(value, copies) for key, value in _read(str(path)).items()}
-
-
-def _read(path: str) -> dict[str, Any]:
-    """The same with functions unplaced: keys of later includes lose against earlier ones, and all against the file's own, as the host has it."""
-    with open(path, "rb") as file:
-        own = dict(yaml.load(file, Loader=_Loader))
-    folder = os.path.dirname(path)
-    includes = own.pop("include", [])
-    config: dict[str, Any] = {}
-    for include in reversed([includes] if isinstance(includes, str) else includes):
-        config.update(_read(include if os.path.isfile(include) else os.path.join(folder, include)))
-    config.update(own)
-    kwargs = config.get("dataset_kwargs")
-    if config.get("dataset_path") in BUILDERS and isinstance(kwargs, Mapping) and "data_files" in kwargs:
-        config["dataset_kwargs"] = {**kwargs, "data_files": _data(kwargs["data_files"], Path(folder))}
-    return config
-
-
-def _data(value: Any, folder: Path) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _data(inner, folder) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_data(inner, folder) for inner in value]
-    if isinstance(value, str) and value and (folder / value).is_file():
-        return _Data(folder / value, folder)
-    return value
-
-
-def _placed(value: Any, copies: _Copies) -> Any:
-    if isinstance(value, _Found):
-        return Function(_reference(value, copies))
-    if isinstance(value, _Data):
-        return copies.data(value.path, value.folder)
-    if isinstance(value, Mapping):
-        return {key: _placed(inner, copies) for key, inner in value.items()}
-    return [_placed(inner, copies) for inner in value] if isinstance(value, list) else value
-
-
-def _reference(function: _Found, copies: _Copies) -> str:
-    """What to write for a function in another folder. The host looks for a file beside the YAML first, then for an installed module."""
-    module, _, name = function.text.rpartition(".")
-    path = Path(os.path.normpath(function.folder / f"{module}.py"))
-    if not path.exists():
-        return function.text
-    if path.is_relative_to(HOST):
-        parts = path.relative_to(HOST).with_suffix("").parts
-        if not any("." in part for part in parts):
-            return ".".join([HOST.name, *parts, name])
-    return f"{copies.module(path, function.folder).removesuffix('.py')}.{name}"
+# --- the new config -------------------------------------------------------------------------------
 
 
 def _pruned(config: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
@@ -331,7 +203,7 @@ def _pruned(config: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, An
     return {**out, "metadata": {**metadata, "pruned": note}} if isinstance(metadata, Mapping) else out
 
 
-def _header(about: Mapping[str, Any], copies: _Copies, config: Mapping[str, Any]) -> str:
+def _header(about: Mapping[str, Any], copies: Copies, config: Mapping[str, Any]) -> str:
     """The comments at the top: what this is, how it runs, what it needs."""
     name, base = about["task"], about["base"]
     lines = [
@@ -349,93 +221,3 @@ def _header(about: Mapping[str, Any], copies: _Copies, config: Mapping[str, Any]
         ),
     ]
     return "".join(f"# {line}\n" for line in lines)
-
-
-# --- files that go with it ------------------------------------------------------------------------
-
-
-@dataclass
-class _Copies:
-    """The files of a base that are copied, each under the name of its folder (``base``, ``base2``, ...).
-
-    Attributes:
-        folder: the task folder.
-        home: the folder of the base's YAML file, which becomes ``base``.
-        files: place in the task folder -> file.
-        large: paths, seen from the task folder, of data that is not copied.
-        needs_plugin: whether copied code imports lmms_patch.
-    """
-
-    folder: Path
-    home: Path
-    files: dict[str, Path] = field(default_factory=dict)
-    large: list[str] = field(default_factory=list)
-    needs_plugin: bool = False
-    _roots: list[Path] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._roots.append(self.home.resolve())
-
-    def module(self, path: Path, root: Path) -> str:
-        """The place of a module; what it imports and reads from beside it comes along."""
-        place = self._place(path, root)
-        if place in self.files:
-            return place
-        self.files[place] = path
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        imported = set(_imported(tree))
-        self.needs_plugin |= "lmms_patch" in {name.split(".")[0] for name in imported}
-        for beside in (path.parent.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(imported) if name):
-            if beside.is_file():
-                self.module(beside, root)
-        for other in _read_by(tree, path.parent):
-            if other.stat().st_size > MAX_BYTES:
-                raise CannotWrapError(f"{path} reads {other}, which is too large to copy into a task folder ({other.stat().st_size / 1e6:.0f} MB)")
-            self.files[self._place(other, root)] = other
-        return place
-
-    def data(self, path: Path, root: Path) -> str:
-        """The place of a data file, as the YAML names it."""
-        if path.stat().st_size > MAX_BYTES:
-            self.large.append(Path(os.path.relpath(path.resolve(), self.folder.resolve())).as_posix())
-            return self.large[-1]
-        place = self._place(path, root)
-        self.files[place] = path
-        return place
-
-    def _place(self, path: Path, root: Path) -> str:
-        path, root = path.resolve(), root.resolve()
-        if not path.is_relative_to(root):
-            root = path.parent
-        if root not in self._roots:
-            self._roots.append(root)
-        number = self._roots.index(root) + 1
-        return f"base{number if number > 1 else ''}/{path.relative_to(root).as_posix()}"
-
-    def make(self) -> None:
-        """Copy them."""
-        for place, path in self.files.items():
-            (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, self.folder / place)
-
-
-def _imported(tree: ast.AST) -> Iterator[str]:
-    """The modules that code imports, as written; of ``from . import x`` the x."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names)
-
-
-def _read_by(tree: ast.AST, folder: Path) -> list[Path]:
-    """The files beside a module that its texts name: ``"words.txt"``, ``"data/words.txt"``, or ``"data"`` and ``"words.txt"``.
-
-    YAML files are left out: in the new folder the host would take them for tasks.
-    """
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    names = sorted(text for text in texts if 0 < len(text) < 200 and text.isprintable() and not os.path.isabs(text) and ".." not in text)
-    folders = [folder, *(folder / name for name in names if name.strip("./") and (folder / name).is_dir())]
-    found = [inside / name for inside in folders for name in names if (inside / name).is_file()]
-    return sorted({path for path in found if path.suffix not in (".yaml", ".py", ".pyc")})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from loguru import logger
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness.aggregate import Aggregations, PatchItem
 from lmms_patch.harness.configs import OUTPUT_TYPES, judge_refusal, options_over
+from lmms_patch.harness.delegate import Delegate
 from lmms_patch.harness.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.filters import apply_filters
 from lmms_patch.harness.judge import calls_judge
@@ -32,7 +32,7 @@ _DOCS_TO_LOOK_AT = 16
 _NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
-class WrappedTask(Task):
+class WrappedTask(Delegate):
     """A task of the harness whose every doc is asked in several views.
 
     It owns its base and shares the base's config object, under a name of its own. What it does not
@@ -96,76 +96,6 @@ class WrappedTask(Task):
         config.task = self.spec.name
         if config.task_alias:
             config.task_alias = f"{config.task_alias}_{self.spec.suffix}"
-
-    # --- what is handed to the base -----------------------------------------------------------
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_base":
-            raise AttributeError(name)
-        return getattr(self._base, name)
-
-    @property
-    def VERSION(self) -> Any:  # noqa: N802 - the host's name
-        return self._base.VERSION
-
-    @property
-    def OUTPUT_TYPE(self) -> Any:  # noqa: N802 - the host's name
-        return self._base.OUTPUT_TYPE
-
-    @property
-    def DATASET_PATH(self) -> Any:  # noqa: N802 - the host's name
-        return self._base.DATASET_PATH
-
-    @property
-    def DATASET_NAME(self) -> Any:  # noqa: N802 - the host's name
-        return self._base.DATASET_NAME
-
-    @property
-    def _filters(self) -> Any:
-        """The base's own pipelines; the host may put one more step in front of each."""
-        return self._base._filters
-
-    def download(self, *args: Any, **kwargs: Any) -> None:
-        self._base.download(*args, **kwargs)
-
-    def has_training_docs(self) -> Any:
-        return self._base.has_training_docs()
-
-    def has_validation_docs(self) -> Any:
-        return self._base.has_validation_docs()
-
-    def has_test_docs(self) -> Any:
-        return self._base.has_test_docs()
-
-    def training_docs(self) -> Any:
-        return self._base.training_docs()
-
-    def fewshot_docs(self) -> Any:
-        return self._base.fewshot_docs()
-
-    def fewshot_examples(self, k: int, rnd: random.Random) -> Any:
-        return self._base.fewshot_examples(k, rnd)
-
-    def fewshot_context(self, *args: Any, **kwargs: Any) -> Any:
-        return self._base.fewshot_context(*args, **kwargs)
-
-    def doc_to_text(self, doc: Any) -> Any:
-        return self._base.doc_to_text(doc)
-
-    def doc_to_target(self, doc: Any) -> Any:
-        return self._base.doc_to_target(doc)
-
-    def doc_to_decontamination_query(self, doc: Any) -> Any:
-        return self._base.doc_to_decontamination_query(doc)
-
-    def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Any:
-        return self._base.construct_requests(doc_id, ctx, **kwargs)
-
-    def count_bytes(self, doc: Any) -> Any:
-        return self._base.count_bytes(doc)
-
-    def set_fewshot_seed(self, seed: int | None = None) -> None:
-        self._base.set_fewshot_seed(seed)
 
     # --- settings -----------------------------------------------------------------------------
 

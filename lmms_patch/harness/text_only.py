@@ -24,7 +24,8 @@ from lmms_patch.planning import Doc
 from lmms_patch.scoring import Scalar
 from lmms_patch.spec import WrapSpec
 from lmms_patch.tst.causes import causes
-from lmms_patch.tst.diagnosis import Diagnosis, Runner, diagnose, jobs_of, model_seed, scored
+from lmms_patch.tst.checks import leaks
+from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, jobs_of, model_seed, scored
 from lmms_patch.tst.folds import GROUPINGS, Grouping, Repeats, folds, grouping, repeats
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.keys import keys_of
@@ -165,7 +166,9 @@ class TextOnly:
         """A diagnostic that has read the items."""
         return diagnostic.prepare(self.items, self.rewards)
 
-    def diagnose(self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True) -> Found:
+    def diagnose(
+        self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True, check: bool = False
+    ) -> Found:
         """Cross-validate; the result is kept for the records.
 
         Args:
@@ -173,6 +176,11 @@ class TextOnly:
             described: its settings, for the results file.
             runner: does the folds.
             everything: the side-by-side groupings too, not the headline alone.
+            check: first see on the first fold that nothing leaks (``tst.checks``).
+
+        Raises:
+            OptionError: the docs cannot be dealt to folds.
+            CannotWrapError: something leaks.
         """
         start = time.monotonic()
         options = self.spec.options
@@ -180,6 +188,9 @@ class TextOnly:
         with own_stream(f"{self.spec.name}/tst"):
             prepared = self.prepare(diagnostic)
             everyone = np.arange(len(self.items))
+            jobs = jobs_of(everyone, self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
+            if check:
+                self._check(diagnostic, jobs[0])
             found, unusable = {}, {}
             for name in dict.fromkeys([self.headline.name, *(GROUPINGS if everything else ())]):
                 groups = grouping(self.items, name)
@@ -205,7 +216,6 @@ class TextOnly:
                     unusable[name] = str(error)
             zero = self._zero_shot(prepared)
             explain = getattr(prepared, "explain", None)
-            jobs = jobs_of(everyone, self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
             importance = explain(jobs, self.headline.groups) if explain else []
             head = found[self.headline.name]
         self.found = Found(
@@ -221,6 +231,16 @@ class TextOnly:
             time.monotonic() - start,
         )
         return self.found
+
+    def _check(self, diagnostic: Diagnostic, fold: Job) -> None:
+        def prepare(items: Sequence[Item]) -> Any:
+            return diagnostic.prepare(items, self.rewards.regold(items))
+
+        moved = leaks(self.items, prepare, *fold, self.headline.groups)
+        if moved:
+            more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
+            raise CannotWrapError(f"{self.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted")
+        logger.info(f"{self.spec.name}: checked: golds of held-out docs move no feature, their texts none of a training doc")
 
     def _zero_shot(self, prepared: Prepared) -> tuple[Any, Any, Any]:
         ask = getattr(prepared, "zero_shot", None)
@@ -281,7 +301,7 @@ _AS = {"none": "random folds", "source": "folds grouped by source", "text": "fol
 def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None) -> Item:
     options = spec.options
     category = field_of(row, options.category) if options.category else field_of(row, options.stratum)
-    source = doc.source
+    source = None if doc.source != doc.source else doc.source  # nan: none
     choice = answer.format in ("mc", "yesno")
     texts = answer.texts if len(answer.texts) == len(answer.options) else answer.options
     return Item(

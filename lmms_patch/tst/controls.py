@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from lmms_patch.stats.resample import Seed, generator
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.prune import SCHEMA, PruneError, against_baseline, cluster_of, save_json
+from lmms_patch.tst.prune import SCHEMA, against_baseline, cluster_of, save_json
+from lmms_patch.tst.selection import PruneError
 
 CONTROLS, SHUFFLES = 5, 20
 ALPHA = 0.05

@@ -28,6 +28,8 @@ from lmms_patch.tst.tfidf import TextSpace
 MOST_SEGMENTS = 8
 MOST_WORDS = 32
 """Words of a question that are paired with options: bounds the memory for long texts."""
+MOST_RIVALS = 32
+"""Options of an item that every option is compared with: bounds the memory for long lists."""
 
 _SEGMENT = re.compile(r"\s*(?:[,;/]|→|->|\band\b|\bthen\b)\s*")
 _NOT_NUMBER = re.compile(r"[^\d.eE+-]")
@@ -171,7 +173,7 @@ class OptionTable:
             for offset, a in enumerate(texts):
                 row = self.start[i] + offset
                 overlap[row] = len(vocabulary[a] & question) / max(1, len(vocabulary[a]))
-                others = [b for place, b in enumerate(texts[:MOST_WORDS]) if place != offset]
+                others = [b for place, b in enumerate(texts[:MOST_RIVALS]) if place != offset]
                 if others:
                     likeness[row] = sum(len(vocabulary[a] & vocabulary[b]) / max(1, len(vocabulary[a] | vocabulary[b])) for b in others) / len(others)
                     same[row] = sum(_shared(parts[a], parts[b]) for b in others) / len(others)
@@ -191,7 +193,9 @@ class OptionTable:
         every = np.arange(self.rows)
         category = self.category[self.owner].astype(np.uint64)
         row, place, part = self._parts
-        entry, rival = self._spread(self.owner)
+        few = np.flatnonzero(self.place < MOST_RIVALS)
+        entry, rival = self._spread(self.owner[few])
+        entry = few[entry]
         other = entry != rival
         out = [
             Family("option", every, mix(1, category, self.hashes), single=True),

@@ -7,10 +7,8 @@ so that neither their order nor an interruption changes the result.
 from __future__ import annotations
 
 import hashlib
-import heapq
 import json
 import math
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,84 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.errors import OptionError, PatchError
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
-from lmms_patch.tst.folds import classes_of
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.results import sign_flip_p
+from lmms_patch.tst.selection import PruneError, PruneSettings, Selector, amount
 
 Array = NDArray[np.float64]
 
 SCHEMA = 1
-BY = ("s_minus_chance", "s", "delta")
-STRATEGIES = ("top", "weighted", "balanced")
-ALLOCATIONS = ("global", "format", "category")
 ROUNDS = 5
 ALPHA = 0.05
-
-
-class PruneError(PatchError):
-    """Pruning cannot start or go on."""
-
-
-@dataclass(frozen=True)
-class PruneSettings:
-    """How to prune.
-
-    Attributes:
-        budget: how many items may go: a number, or a share of all (below 1); not read where ``allocation`` is explicit.
-        batch: how many go per round, likewise; None: a fifth of the budget.
-        tau: stop when no remaining score is this high; None: never for that reason.
-        near_chance: stop when text-only answers are no longer significantly above the frequency baseline.
-        over_pruned: stop, and take the last round back, when they fall significantly below chance.
-        by: the score that ranks: ``s_minus_chance`` (comparable across formats), ``s``, or ``delta`` (s less zero-shot).
-        strategy: ``top``: the highest first. ``weighted``: drawn with probability in proportion to the score above the
-            lowest. ``balanced``: within a category always from the gold that is most frequent there, its highest score first.
-        allocation: ``global``; ``format`` or ``category``: budgets in proportion to the size of each; or explicit budgets by category.
-        floor: least number of items that every category keeps, or share of it (below 1).
-        seed: of ties, draws and fold seeds.
-        fold_seeds: fold seeds per round; every round takes new ones, so that it does not select on the same draw of folds again.
-    """
-
-    budget: float = 0.3
-    batch: float | None = None
-    tau: float | None = None
-    near_chance: bool = True
-    over_pruned: bool = True
-    by: str = "s_minus_chance"
-    strategy: str = "top"
-    allocation: str | Mapping[str, float] = "global"
-    floor: float = 0
-    seed: int = 0
-    fold_seeds: int = 3
-
-    def __post_init__(self) -> None:
-        for name, value in (("budget", self.budget), ("batch", self.batch)):
-            if value is not None and not _is_amount(value):
-                raise OptionError(f"{name} must be a number of docs (1, 2, ...) or a share between 0 and 1, not {value!r}")
-        if self.floor != 0 and not _is_amount(self.floor):
-            raise OptionError(f"floor must be a number of docs or a share between 0 and 1, not {self.floor!r}")
-        for name, allowed in (("by", BY), ("strategy", STRATEGIES)):
-            if getattr(self, name) not in allowed:
-                raise OptionError(f"{name} must be {', '.join(allowed)}, not {getattr(self, name)!r}")
-        if isinstance(self.allocation, str) and self.allocation not in ALLOCATIONS:
-            raise OptionError(f"allocation must be {', '.join(ALLOCATIONS)} or budgets by category (a=0.3,b=20), not {self.allocation!r}")
-        if not isinstance(self.allocation, str):
-            for category, amount in self.allocation.items():
-                if amount != 0 and not _is_amount(amount):
-                    raise OptionError(f"the budget of {category!r} must be a number of docs or a share between 0 and 1, not {amount!r}")
-        if self.fold_seeds < 1:
-            raise OptionError(f"fold_seeds must be at least 1, not {self.fold_seeds}")
-
-
-def _is_amount(value: Any) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return number and (0 < value < 1 or (value >= 1 and float(value).is_integer()))
-
-
-def amount(value: float, total: int) -> int:
-    """A number of docs, or a share of ``total`` (below 1), as a number of docs, at most ``total``."""
-    return min(total, round(value * total) if value < 1 else int(value))
 
 
 @dataclass(frozen=True)
@@ -328,138 +258,6 @@ def cluster_of(items: Sequence[Item]) -> Places | None:
         return None
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(("own", i) if key is None else ("shared", repr(key)), len(numbers)) for i, key in enumerate(keys)], np.intp)
-
-
-def hashed(seed: int, *parts: object) -> float:
-    """A number in [0, 1) that seed and parts alone decide, the same in every process."""
-    digest = hashlib.sha256("/".join(map(str, (seed, *parts))).encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64
-
-
-class Selector:
-    """Chooses what goes, within budgets and floors.
-
-    Args:
-        items: all items.
-        settings: see ``PruneSettings``.
-
-    Raises:
-        PruneError: a budget for a category that is not there.
-    """
-
-    def __init__(self, items: Sequence[Item], settings: PruneSettings) -> None:
-        self.items, self.settings = items, settings
-        self.sizes: dict[str, int] = defaultdict(int)
-        for item in items:
-            self.sizes[item.category] += 1
-        self.floors = {name: (math.ceil(settings.floor * size) if settings.floor < 1 else int(settings.floor)) for name, size in self.sizes.items()}
-        self.golds = classes_of(items)
-        self.quotas = self._quotas()
-        explicit = self.quotas is not None and not isinstance(settings.allocation, str)
-        self.budget = sum(self.quotas.values()) if explicit and self.quotas is not None else amount(settings.budget, len(items))
-
-    def group(self, place: int) -> str:
-        """The group that an item's budget is of."""
-        return self.items[place].format if self.settings.allocation == "format" else self.items[place].category
-
-    def _quotas(self) -> dict[str, int] | None:
-        """The budget of each group; None: one for all."""
-        allocation = self.settings.allocation
-        if allocation == "global":
-            return None
-        sizes: dict[str, int] = defaultdict(int)
-        for place in range(len(self.items)):
-            sizes[self.group(place)] += 1
-        if isinstance(allocation, str):
-            return shares({name: float(size) for name, size in sizes.items()}, amount(self.settings.budget, len(self.items)))
-        unknown = sorted(set(allocation) - set(sizes))
-        if unknown:
-            raise PruneError(f"there is no category {unknown[0]!r} to give a budget to; categories: {', '.join(sorted(sizes))}")
-        return {name: amount(allocation.get(name, 0), size) if allocation.get(name, 0) else 0 for name, size in sizes.items()}
-
-    def choose(self, scores: Mapping[int, float], gone: Sequence[str], count: int, number: int) -> dict[str, float]:
-        """The items of one round.
-
-        Args:
-            scores: of the items that are left and scored, by place.
-            gone: keys of those that are gone.
-            count: how many at most.
-            number: of the round.
-
-        Returns:
-            Key -> score, in the order in which they are chosen.
-        """
-        left = dict(self.sizes)
-        away = set(gone)
-        spent: dict[str, int] = defaultdict(int)
-        for place, item in enumerate(self.items):
-            if item.key in away:
-                left[item.category] -= 1
-                spent[self.group(place)] += 1
-        rooms = (
-            None if self.quotas is None else {name: max(0, min(q - spent[name], self._may_go(name, scores, left))) for name, q in self.quotas.items()}
-        )
-        now = None if rooms is None else shares({name: float(room) for name, room in rooms.items()}, count)
-        out: dict[str, float] = {}
-        for place in self._order(scores, number):
-            item, group = self.items[place], self.group(place)
-            if len(out) == count:
-                break
-            if left[item.category] <= self.floors[item.category] or (now is not None and now[group] <= 0):
-                continue
-            out[item.key] = scores[place]
-            left[item.category] -= 1
-            if now is not None:
-                now[group] -= 1
-        return out
-
-    def _may_go(self, group: str, scores: Mapping[int, float], left: Mapping[str, int]) -> int:
-        """How many items of a group are scored and not held back by the floor of their category."""
-        scored: dict[str, int] = defaultdict(int)
-        for place in scores:
-            if self.group(place) == group:
-                scored[self.items[place].category] += 1
-        return sum(min(count, left[name] - self.floors[name]) for name, count in scored.items() if left[name] > self.floors[name])
-
-    def _order(self, scores: Mapping[int, float], number: int) -> list[int]:
-        """Places, the first to go first; ties by a hash of seed and key."""
-        tie = {place: hashed(self.settings.seed, self.items[place].key) for place in scores}
-        if self.settings.strategy == "weighted":
-            lowest = min(scores.values())
-            # Efraimidis and Spirakis (2006): the largest u^(1/w) are a draw without replacement in proportion to w
-            draws = {p: math.log(max(hashed(self.settings.seed, number, self.items[p].key), 1e-300)) / (s - lowest + 1e-9) for p, s in scores.items()}
-            return sorted(scores, key=lambda p: (-draws[p], tie[p]))
-        highest = sorted(scores, key=lambda p: (-scores[p], tie[p]))
-        return highest if self.settings.strategy == "top" else self._balanced(highest)
-
-    def _balanced(self, highest: Sequence[int]) -> list[int]:
-        """In turn from the gold that is most frequent in its category, among what is left; in each gold the highest score first."""
-        waiting: dict[int, list[int]] = defaultdict(list)
-        for place in reversed(highest):
-            waiting[int(self.golds[place])].append(place)
-        rank = {place: at for at, place in enumerate(highest)}
-        heap = [(-len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold) for gold, places in waiting.items()]
-        heapq.heapify(heap)
-        out = []
-        while heap:
-            _, _, gold = heapq.heappop(heap)
-            out.append(waiting[gold].pop())
-            if places := waiting[gold]:
-                heapq.heappush(heap, (-len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold))
-        return out
-
-
-def shares(weights: Mapping[str, float], total: int) -> dict[str, int]:
-    """``total`` in whole parts in proportion to the weights, by largest remainders; ties by name."""
-    whole = sum(weights.values())
-    if whole <= 0:
-        return dict.fromkeys(weights, 0)
-    exact = {name: min(total, whole) * weight / whole for name, weight in weights.items()}
-    out = {name: int(part) for name, part in exact.items()}
-    missing = round(min(total, whole)) - sum(out.values())
-    for name in sorted(exact, key=lambda n: (out[n] - exact[n], n))[: max(0, missing)]:
-        out[name] += 1
-    return out
 
 
 def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None, zero_shot: Array | None = None) -> str:

@@ -9,6 +9,7 @@ Source: TsT paper, §3.3 and §B.2.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ MOST_PERMUTED = 8
 """Groups of features whose permutation importance is computed, per kind of item."""
 MOST_ROWS = 400_000
 """Rows of candidates for open answers: bounds the memory."""
+ROWS_AT_ONCE = 1_000_000
+"""Rows of all folds that are worked on at the same time (about 2 kB each): bounds the memory whatever the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,8 @@ class PreparedRf:
         self._has_gold = np.isin(np.arange(len(items)), usable)
         self._has_gold[self._choice] &= np.array([items[i].right is not None for i in self._choice], bool)
         self._has_gold[self._number] &= np.array([bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool)
+        rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + min(MOST_ROWS, len(self._open) * MOST_CANDIDATES)
+        self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
 
     @cached_property
     def _options(self) -> OptionTable:
@@ -181,9 +186,14 @@ class PreparedRf:
     def predict(self, train: Places, test: Places, *, seed: int, groups: Places) -> list[Prediction]:
         """See ``items.Prepared``. Training items without a gold are left out."""
         found: dict[int, Prediction] = {}
-        for places, asked, ready in self._fits(train, test, seed, groups):
-            found |= {int(places[i]): _nothing() for i in asked} if ready is None else ready.predict(ready.features.values, asked)
+        with self._room:
+            for places, asked, ready in self._fits(train, test, seed, groups):
+                found |= {int(places[i]): _nothing() for i in asked} if ready is None else ready.predict(ready.features.values, asked)
         return [found[int(place)] for place in test]
+
+    def features(self, train: Places, seed: int, groups: Places) -> list[Features]:
+        """What the models are fitted on, one table for each kind of item: for the leak checks (``checks``)."""
+        return [ready.features for _, _, ready in self._fits(train, np.arange(len(self.items)), seed, groups) if ready is not None]
 
     def explain(self, jobs: Sequence[tuple[Places, Places, int]], groups: Places) -> list[Importance]:
         """Which features the diagnostic leans on, over the folds of one cross-validation.
@@ -279,13 +289,3 @@ def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[li
     candidates = [lists[item.category, int(inner[i])] for i, item in enumerate(items)]
     right = [[p for p, text in enumerate(own) if text in item.golds[:10]] for own, item in zip(candidates, items, strict=True)]
     return candidates, right
-
-
-def features_of(prepared: PreparedRf, train: Places, seed: int, groups: Places) -> list[Features]:
-    """The features of choice and number items, as ``predict`` makes them: for the leak checks."""
-    out = []
-    for places, table in ((prepared._choice, prepared._options), (prepared._number, prepared._numbers)):
-        if len(places):
-            usable = train[prepared._has_gold[train]]
-            out.append(table.features(np.flatnonzero(np.isin(places, usable)), groups[places], seed))
-    return out

@@ -14,7 +14,7 @@ from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
-from lmms_patch.harness import pruned_task
+from lmms_patch.harness import flat_config, pruned_task
 from lmms_patch.tst.keys import keys_of
 from tests.harness import standins, toys
 
@@ -158,7 +158,7 @@ def test_the_folder_has_what_it_needs_and_no_path_of_this_machine(toy, tmp_path)
 
 
 def test_large_data_stays_where_it_is(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(pruned_task, "MAX_BYTES", (toy / "toy" / "shots.parquet").stat().st_size)
+    monkeypatch.setattr(flat_config, "MAX_BYTES", (toy / "toy" / "shots.parquet").stat().st_size)
     path = pruned_task.write("toy", keys_of(rows_of(toy))[:1], tmp_path / "out", include_path=str(toy))
     assert yaml.safe_load(path.read_text().replace("!function", ""))["dataset_kwargs"]["data_files"] == {
         "test": "../mine/toy/data.parquet",
@@ -331,8 +331,8 @@ def test_a_task_of_the_plugin_runs_where_the_plugin_is_not_installed(tmp_path):
 
 def test_code_that_imports_the_plugin_is_named(tmp_path):
     source = resources.folder("tasks") / "amber" / "amber_relation.yaml"
-    copies = pruned_task._Copies(tmp_path, source.parent)
-    config = pruned_task.flat(source, copies)
+    copies = flat_config.Copies(tmp_path, source.parent)
+    config = flat_config.flat(source, copies)
     assert copies.needs_plugin
     assert config["process_docs"].text == "base/utils.relation"
     assert sorted(copies.files) == ["base/placeholder.json", "base/utils.py"]

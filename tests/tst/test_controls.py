@@ -8,7 +8,7 @@ import pytest
 from lmms_patch.tst.controls import group_keys, judge, matched_random, overlap
 from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.items import Item
-from lmms_patch.tst.prune import PruneError
+from lmms_patch.tst.selection import PruneError
 from lmms_patch.tst.shuffle import shuffle_golds
 
 ANSWERS = ("A", "B", "C", "D")

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_patch.tst.features import Features, NumberTable, OptionTable, numbered
-from lmms_patch.tst.rf import features_of
 from tests.tst.worlds import (
     free,
     load,
@@ -37,8 +36,7 @@ REAL = {"vsi_bench": 700, "pope_coco": 500, "scienceqa_test": 300, "videomme": 3
 def all_features(items, train, groups, seed=0) -> list[Features]:
     """What each kind of item among all is fitted on, candidates for open answers included, as ``predict`` makes it."""
     prepared, _ = prepare(items)
-    everyone = np.arange(len(items))
-    return [ready.features for _, _, ready in prepared._fits(train, everyone, seed, groups) if ready is not None]
+    return prepared.features(train, seed, groups)
 
 
 def same(a: Features, b: Features, *, training_only: bool = False) -> None:
@@ -283,11 +281,3 @@ def test_the_logarithm_is_for_skewed_golds_above_0():
     for name, values in golds.items():
         _, logarithmic = NumberTable([number(i, "q", repr(float(v))) for i, v in enumerate(values)]).standardised(np.arange(200))
         assert logarithmic.all() == (name == "lognormal"), name
-
-
-def test_features_of_is_what_predict_uses():
-    items, *_ = planted_choice(60)
-    prepared, _ = prepare(items)
-    (found,) = features_of(prepared, np.arange(40), 3, np.arange(60))
-    (used,) = [ready.features for _, _, ready in prepared._fits(np.arange(40), np.arange(60), 3, np.arange(60))]
-    same(found, used)

@@ -11,18 +11,8 @@ from hypothesis import strategies as st
 from lmms_patch.errors import OptionError
 from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.items import Item
-from lmms_patch.tst.prune import (
-    OVER_PRUNED,
-    PruneError,
-    PruneSettings,
-    Selector,
-    against_baseline,
-    amount,
-    cluster_of,
-    hashed,
-    prune,
-    shares,
-)
+from lmms_patch.tst.prune import OVER_PRUNED, against_baseline, cluster_of, prune
+from lmms_patch.tst.selection import PruneError, PruneSettings, Selector, amount, hashed, shares
 
 ANSWERS = ("A", "B", "C", "D")
 

@@ -33,11 +33,11 @@ class _TextOnlyModel(lmms):
 
     is_simple = True
 
-    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], everything: bool) -> None:
+    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], everything: bool, check: bool = False) -> None:
         super().__init__()
         self.accelerator = Accelerator()
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
-        self._diagnostic, self._described, self._everything = diagnostic, described, everything
+        self._diagnostic, self._described, self._everything, self._check = diagnostic, described, everything, check
 
     def _runner(self, name: str) -> Runner:
         """What does the folds of a task."""
@@ -56,7 +56,8 @@ class _TextOnlyModel(lmms):
         if text_only.found is None:
             try:
                 name = text_only.spec.name
-                _tell(name, text_only.diagnose(self._diagnostic, self._described, self._runner(name), everything=self._everything))
+                found = text_only.diagnose(self._diagnostic, self._described, self._runner(name), everything=self._everything, check=self._check)
+                _tell(name, found)
             except PatchError as error:
                 refuse(error)
             except Exception as error:  # the host would print it and end with status 0
@@ -89,11 +90,18 @@ class TstRf(_TextOnlyModel):
     """``--model tst_rf``: generic features and trees; on the CPU, in seconds.
 
     Model arguments: ``model`` (boosting or forest), ``trees``, ``depth``, ``groupings`` (all, or headline for the one
-    number), ``workers`` (folds at the same time; default: the number of cores).
+    number), ``workers`` (folds at the same time; default: the number of cores), ``check`` (True: see first that nothing leaks).
     """
 
     def __init__(
-        self, model: str = "boosting", trees: int | None = None, depth: int = 20, groupings: str = "all", workers: int | None = None, **other: Any
+        self,
+        model: str = "boosting",
+        trees: int | None = None,
+        depth: int = 20,
+        groupings: str = "all",
+        workers: int | None = None,
+        check: bool = False,
+        **other: Any,
     ) -> None:
         from lmms_patch.tst.models import ModelSettings
         from lmms_patch.tst.rf import RfDiagnostic
@@ -105,7 +113,7 @@ class TstRf(_TextOnlyModel):
             refuse(OptionError(f"--model_args of tst_rf: {error}"))
         self._workers = int(workers or os.cpu_count() or 1)
         described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
-        super().__init__(RfDiagnostic(settings), described, groupings == "all")
+        super().__init__(RfDiagnostic(settings), described, groupings == "all", check)
 
     def _runner(self, name: str) -> Runner:
         return in_threads(self._workers, f"{name}: folds")
