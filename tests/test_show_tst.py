@@ -244,8 +244,8 @@ def test_the_first_causes_and_the_last_ones():
 
 
 def test_numbers_of_a_cause_and_their_absence():
-    table = causes(task_of(causes=[cause(1, gold="120", mean=123.456, sd=12.5, cv=0.10125), cause(2)]))
-    assert [column(table, name, 0) for name in ("mean", "SD", "CV")] == ["123.5", "12.5", "0.1012"]
+    table = causes(task_of(causes=[cause(1, gold="120", mean=123.456, sd=12.5, cv=0.10128), cause(2)]))
+    assert [column(table, name, 0) for name in ("mean", "SD", "CV")] == ["123.5", "12.5", "0.1013"]
     assert [column(table, name, 1) for name in ("mean", "SD", "CV")] == ["", "", ""]
 
 

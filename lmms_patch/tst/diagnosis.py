@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from lmms_patch.answers import as_number
@@ -75,7 +76,8 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
         def one(job: Job) -> list[Prediction]:
             return prepared.predict(job[0], job[1], seed=job[2], groups=groups)
 
-        with ThreadPoolExecutor(max(1, workers)) as pool:
+        # the folds share the cores; BLAS threads of their own would wait for each other
+        with threadpool_limits(1, "blas"), ThreadPoolExecutor(max(1, workers)) as pool:
             return list(tqdm(pool.map(one, jobs), total=len(jobs), desc=what, disable=not what, leave=False))
 
     return run

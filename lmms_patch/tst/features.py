@@ -277,8 +277,8 @@ class OptionTable:
         """How often the option is offered by training items of its category, log of 1 +."""
         in_train = np.zeros(len(self.items), bool)
         in_train[train] = True
-        kinds, code = np.unique(mix(14, self.category[self.owner], self.hashes), return_inverse=True)
-        return np.asarray(np.log1p(np.bincount(code[in_train[self.owner]], minlength=len(kinds))[code] - in_train[self.owner]))
+        kinds, code = next(family for family in self._fixed_families if family.name == "option").coded
+        return np.asarray(np.log1p(np.bincount(code[in_train[self.owner]], minlength=kinds)[code] - in_train[self.owner]))
 
 
 def _as_seen(category: Places, train: Places) -> Array:

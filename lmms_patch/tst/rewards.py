@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ class Rewards:
 
     def __init__(self, items: Sequence[Item], score: Score) -> None:
         self.items, self._score = items, score
-        self._known: dict[tuple[object, ...], float] = {}
+        self._known: dict[tuple[object, ...], dict[str, float]] = defaultdict(dict)
         self._vectors: dict[tuple[object, ...], tuple[tuple[str, ...], Array]] = {}
 
     def _kind(self, place: int) -> tuple[object, ...]:
@@ -41,18 +42,22 @@ class Rewards:
 
     def of(self, place: int, answer: str) -> float:
         """The score of an answer on the item at a place; nan where it cannot be scored."""
-        key = *self._kind(place), answer
-        if key not in self._known:
+        return self._scored(self._known[self._kind(place)], place, answer)
+
+    def _scored(self, known: dict[str, float], place: int, answer: str) -> float:
+        if answer not in known:
             value = self._score(place, answer)
-            self._known[key] = np.nan if value is None else float(value)
-        return self._known[key]
+            known[answer] = np.nan if value is None else float(value)
+        return known[answer]
 
     def vector(self, place: int, answers: tuple[str, ...]) -> Array:
         """The scores of several answers on the item at a place, shape (answers,)."""
-        key = *self._kind(place), id(answers)
+        kind = self._kind(place)
+        key = *kind, id(answers)
         found = self._vectors.get(key)
         if found is None or found[0] is not answers:
-            found = self._vectors[key] = answers, np.array([self.of(place, answer) for answer in answers])
+            known = self._known[kind]
+            found = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
             if len(self._vectors) > 200_000:
                 self._vectors.clear()
         return found[1]

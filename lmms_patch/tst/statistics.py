@@ -12,6 +12,7 @@ Micci-Barreca, SIGKDD Explorations 3(1), 2001, §2, with the inner folds that ev
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,12 @@ class Family:
     key: Hashes
     single: bool = False
 
+    @cached_property
+    def coded(self) -> tuple[int, Places]:
+        """The number of different keys, and each entry's key as a number from 0."""
+        kinds, code = np.unique(self.key, return_inverse=True)
+        return len(kinds), code
+
 
 def inner_folds(train: Places, groups: Places, count: int, seed: int) -> Places:
     """The inner fold of each item, shape (n,); -1 for an item that is not in ``train``. Groups stay whole."""
@@ -64,11 +71,11 @@ class _Sums:
 
 def _sums(family: Family, target: Array, inner: Places, squares: bool) -> _Sums:
     seen = inner[family.row] >= 0
-    kinds, code = np.unique(family.key, return_inverse=True)
+    kinds, code = family.coded
     cell = code * INNER_FOLDS + np.maximum(inner[family.row], 0)
 
     def others(weights: Array) -> Array:
-        by_cell = np.bincount(cell[seen], weights[seen], len(kinds) * INNER_FOLDS).reshape(-1, INNER_FOLDS)
+        by_cell = np.bincount(cell[seen], weights[seen], kinds * INNER_FOLDS).reshape(-1, INNER_FOLDS)
         # added up anew for each fold: the total less the own part would still hold the own part's rounding
         without = np.column_stack([np.delete(by_cell, fold, axis=1).sum(axis=1) for fold in range(INNER_FOLDS)])
         return np.asarray(np.where(seen, without.ravel()[cell], by_cell.sum(axis=1)[code]))

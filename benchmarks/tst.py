@@ -1,0 +1,334 @@
+"""How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
+
+    python benchmarks/tst.py [--only speed prune memory table shuffles] [--names vsi_bench pope_coco ...]
+
+Needs the folder ``shared/data`` beside the project (all but ``memory``).
+
+**speed**: whole headline cross-validations (5 folds, 3 fold seeds, native scores included) on VSI-Bench and POPE, against
+scikit-learn on the same folds with as many trees: a straightforward pipeline (TF-IDF of question and options, one-hot category,
+letters as classes, numbers by regression), and its forest on our features; then the stages on one core.
+**prune**: Iterative Bias Pruning with the default settings, 30 % of VSI-Bench.
+**memory**: one process cross-validates 100,000 made-up items of 4 options, another 100,000 numbers; the peak of each.
+**table**, **shuffles**: the numbers of docs/tst.md.
+See benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import multiprocessing
+import os
+import resource
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from lmms_patch.stats.resample import bootstrap, cluster_numbers
+from lmms_patch.tst import rf
+from lmms_patch.tst.diagnosis import Diagnosis, deal, diagnose, in_threads
+from lmms_patch.tst.features import NumberTable, OptionTable
+from lmms_patch.tst.folds import grouping
+from lmms_patch.tst.items import Item, Places
+from lmms_patch.tst.models import ModelSettings
+from lmms_patch.tst.prune import prune
+from lmms_patch.tst.rewards import Rewards
+from lmms_patch.tst.rf import RfDiagnostic
+from lmms_patch.tst.selection import PruneSettings
+from lmms_patch.tst.shuffle import shuffle_golds
+from tests.tst.worlds import load, mc, number, rewards_of
+
+NAMES = ("vsi_bench", "pope_coco", "scienceqa_test", "scienceqa_img", "videomme", "nlvr")
+SEEDS = (0, 1, 2)
+WORKERS = os.cpu_count() or 1
+TFIDF = "scikit-learn forest on TF-IDF, letters as classes"
+FOREST = "scikit-learn forest on our features, option by option"
+SECONDS, TIMES, PRUNE_SECONDS, MEMORY = 20.0, 3.0, 180.0, 6.0
+ALIKE = 0.02
+"""The targets: VSI-Bench in seconds, times as fast as a pipeline whose accuracy is at most ``ALIKE`` below, 30 % IBP in seconds, GiB at 100,000 items."""
+
+
+def items_of(name: str) -> list[Item]:
+    """The items of a file; ``scienceqa_img``: those of ScienceQA that have an image."""
+    if name != "scienceqa_img":
+        return list(load(name))
+    import json
+
+    from tests.tst.worlds import DATA
+
+    rows = [json.loads(line) for line in (DATA / "scienceqa_test.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [item for item, row in zip(load("scienceqa_test"), rows, strict=True) if row["meta"]["has_image"]]
+
+
+def source_of(items: Sequence[Item]) -> Any:
+    """The headline grouping: source where there is one."""
+    found = grouping(items, "source")
+    return found if found.usable else grouping(items, "none")
+
+
+def cross_validation(
+    items: Sequence[Item], settings: ModelSettings, grouped: Any, workers: int = WORKERS, rewards: Rewards | None = None
+) -> Diagnosis:
+    """The whole of it, from the items."""
+    rewards = rewards or rewards_of(items)
+    prepared = RfDiagnostic(settings).prepare(items, rewards)
+    return diagnose(prepared, items, rewards, np.arange(len(items)), grouped, seeds=SEEDS, runner=in_threads(workers))
+
+
+def _accuracy(items: Sequence[Item], settings: ModelSettings, grouped: Any) -> float:
+    return cross_validation(items, settings, grouped).accuracy
+
+
+# --- the straightforward pipeline -----------------------------------------------------------------
+
+
+def straightforward(items: Sequence[Item], trees: int, grouped: Any) -> float:
+    """Accuracy of a scikit-learn pipeline on the same folds."""
+    rewards, everyone = rewards_of(items), np.arange(len(items))
+    scores = []
+    for seed in SEEDS:
+        fold = deal(items, everyone, grouped, 5, seed)
+        for k in range(5):
+            for number_kind in (False, True):
+                own = np.array([(item.format == "number") == number_kind for item in items])
+                train, test = np.flatnonzero(own & (fold != k)), np.flatnonzero(own & (fold == k))
+                if len(test):
+                    answers = _fitted(items, train, test, trees, seed, number_kind)
+                    scores += [rewards.of(int(i), answer) for i, answer in zip(test, answers, strict=True)]
+    return float(np.nanmean(scores))
+
+
+def _fitted(items: Sequence[Item], train: Places, test: Places, trees: int, seed: int, numbers: bool) -> list[str]:
+    from scipy.sparse import hstack
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import OneHotEncoder
+
+    texts = [" ".join((item.question, *item.options)) for item in items]
+    words, kinds = TfidfVectorizer(ngram_range=(1, 2), min_df=2), OneHotEncoder(handle_unknown="ignore")
+
+    def features(places: Places, fit: bool) -> Any:
+        own, categories = [texts[i] for i in places], [[items[i].category] for i in places]
+        return hstack([(words.fit_transform if fit else words.transform)(own), (kinds.fit_transform if fit else kinds.transform)(categories)]).tocsr()
+
+    if not numbers:
+        model = RandomForestClassifier(trees, max_depth=20, n_jobs=WORKERS, random_state=seed)
+        model.fit(features(train, True), [items[i].golds[0] for i in train])
+        return [str(answer) for answer in model.predict(features(test, False))]
+    model = RandomForestRegressor(trees, max_depth=20, n_jobs=WORKERS, random_state=seed, max_features=0.33)
+    model.fit(features(train, True), np.log1p([float(items[i].golds[0]) for i in train]))
+    return [f"{value:.2f}" for value in np.expm1(model.predict(features(test, False)))]
+
+
+def speed(names: Sequence[str]) -> list[str]:
+    """Seconds, ratios, stages."""
+    failures = []
+    for name in names:
+        if name not in ("vsi_bench", "pope_coco"):
+            continue
+        items = items_of(name)
+        grouped, settings = source_of(items), ModelSettings()
+        cross_validation(items[:200], settings, source_of(items[:200]))  # imports
+        ways: dict[str, Callable[[], float]] = {
+            "tst_rf": partial(_accuracy, items, settings, grouped),
+            TFIDF: partial(straightforward, items, settings.size, grouped),
+            FOREST: partial(_accuracy, items, ModelSettings("forest", settings.size), grouped),
+        }
+        seconds, accuracy = dict.fromkeys(ways, float("inf")), {}
+        for way in [*ways, *ways]:
+            start = time.perf_counter()
+            accuracy[way] = ways[way]()
+            seconds[way] = min(seconds[way], time.perf_counter() - start)
+        ours, found = seconds["tst_rf"], accuracy["tst_rf"]
+        print(f"{name}: {len(items)} items, {settings.size} trees, the faster of two rounds")
+        for way in ways:
+            print(f"  {way}: {seconds[way]:.1f} s ({seconds[way] / ours:.1f} times), accuracy {accuracy[way]:.3f}")
+            if found < accuracy[way] - 0.002:
+                failures.append(f"{name}: accuracy {found:.3f}, below {accuracy[way]:.3f}")
+            if way != "tst_rf" and accuracy[way] > found - ALIKE and seconds[way] / ours < TIMES:
+                failures.append(f"{name}: {seconds[way] / ours:.1f} times as fast as {way}, below {TIMES:g}")
+        for stage, spent in stages(items, settings, grouped).items():
+            print(f"  one core: {stage}: {spent:.1f} s")
+        if name == "vsi_bench" and ours > SECONDS:
+            failures.append(f"{name} takes {ours:.1f} s, above {SECONDS:g}")
+    return failures
+
+
+def stages(items: Sequence[Item], settings: ModelSettings, grouped: Any) -> dict[str, float]:
+    """Seconds of each stage on one core."""
+    spent: Counter[str] = Counter()
+
+    def timed(stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent[stage] += time.perf_counter() - start
+
+        return call
+
+    kept = OptionTable.features, NumberTable.features, rf.fit_right, rf.fit_number
+    OptionTable.features, NumberTable.features = timed("features", kept[0]), timed("features", kept[1])  # type: ignore[method-assign]
+    rf.fit_right, rf.fit_number = timed("fits", kept[2]), timed("fits", kept[3])
+    start = time.perf_counter()
+    try:
+        cross_validation(items, settings, grouped, workers=1)
+    finally:
+        OptionTable.features, NumberTable.features, rf.fit_right, rf.fit_number = kept  # type: ignore[method-assign]
+    whole = time.perf_counter() - start
+    return {**spent, "predictions, scores, baseline": whole - sum(spent.values()), "whole": whole}
+
+
+# --- pruning ----------------------------------------------------------------------------------------
+
+
+def pruning(names: Sequence[str]) -> list[str]:
+    """Seconds of Iterative Bias Pruning."""
+    if "vsi_bench" not in names:
+        return []
+    items = [dataclasses.replace(item, key=str(i)) for i, item in enumerate(items_of("vsi_bench"))]
+    rewards, grouped = rewards_of(items), source_of(items)
+    prepared = RfDiagnostic().prepare(items, rewards)
+    start = time.perf_counter()
+    found = prune(
+        items,
+        PruneSettings(),
+        lambda places, seeds: diagnose(prepared, items, rewards, places, grouped, seeds=seeds, runner=in_threads(WORKERS)),
+        tell=print,
+    )
+    seconds = time.perf_counter() - start
+    print(f"vsi_bench: {len(found.removed)} of {len(items)} removed in {seconds:.0f} s ({found.stopped})")
+    return [f"pruning takes {seconds:.0f} s, above {PRUNE_SECONDS:g}"] if seconds > PRUNE_SECONDS else []
+
+
+# --- memory -----------------------------------------------------------------------------------------
+
+
+def made_up(kind: str, count: int) -> list[Item]:
+    """Questions of three slots, in 20 categories."""
+    stream = np.random.default_rng(0)
+    things = [f"thing{i}" for i in range(2000)]
+    out = []
+    for i in range(count):
+        a, b, c = (things[j] for j in stream.integers(0, len(things), 3))
+        text, category = f"How far is the {a} from the {b}, seen from the {c}?", f"kind {i % 20}"
+        if kind == "options":
+            options = tuple(things[j] for j in stream.integers(0, len(things), 4))
+            out.append(mc(i, text, options, int(stream.integers(0, 4)), category, source=i // 10))
+        else:
+            out.append(number(i, text, round(float(stream.lognormal()), 2), category, source=i // 10))
+    return out
+
+
+def _peak(kind: str, count: int, queue: Any) -> None:
+    items = made_up(kind, count)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    rewards = rewards_of(items)
+    start = time.perf_counter()
+    prepared = RfDiagnostic().prepare(items, rewards)
+    diagnose(prepared, items, rewards, np.arange(count), grouping(items, "source"), seeds=(0,), runner=in_threads(8))
+    queue.put((before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, time.perf_counter() - start))
+
+
+def memory(count: int = 100_000) -> list[str]:
+    """Peak resident memory in GiB, with 8 threads."""
+    failures = []
+    for kind in ("options", "numbers"):
+        context = multiprocessing.get_context("spawn")
+        queue = context.Queue()
+        process = context.Process(target=_peak, args=(kind, count, queue))
+        process.start()
+        before, peak, seconds = queue.get()
+        process.join()
+        print(f"{count} items, {kind}: peak {peak:.1f} GiB (the items themselves {before:.1f}), {seconds:.0f} s for one cross-validation")
+        failures += [f"{kind}: peak {peak:.1f} GiB, above {MEMORY:g}"] if peak > MEMORY else []
+    return failures
+
+
+# --- what is found ----------------------------------------------------------------------------------
+
+
+def table(names: Sequence[str]) -> list[str]:
+    """Accuracy by grouping, in percent."""
+    for name in names:
+        items = items_of(name)
+        for by in ("none", "source", "text"):
+            grouped = grouping(items, by)
+            if not grouped.usable:
+                print(f"{name}, {by}: {grouped.reason}")
+                continue
+            start = time.perf_counter()
+            found = cross_validation(items, ModelSettings(), grouped)
+            seconds = time.perf_counter() - start
+            print(f"{name}, {by}: {_told(items, found)}, {seconds:.1f} s")
+            if by == source_of(items).name:
+                _by_category(items, found)
+    return []
+
+
+def _told(items: Sequence[Item], found: Diagnosis) -> str:
+    scores = found.scores.mean(axis=0)
+    labels = [(i,) if item.source is None else item.source for i, item in enumerate(items)]
+    shape = np.column_stack([scores, np.ones(len(scores))])
+    interval = bootstrap(shape, lambda sums: sums[..., 0] / sums[..., 1], cluster_numbers(labels), draws=1000, level=0.95, seed=0)
+    sd = found.scores.mean(axis=1).std(ddof=1)
+    return (
+        f"chance {100 * np.nanmean(found.chance):.1f}, majority {100 * np.nanmean(found.baseline):.1f}, "
+        f"TsT {100 * found.accuracy:.1f} [{100 * (interval.low or 0):.1f}, {100 * (interval.high or 0):.1f}], SD {100 * sd:.2f}"
+    )
+
+
+def _by_category(items: Sequence[Item], found: Diagnosis) -> None:
+    groups: dict[str, list[int]] = defaultdict(list)
+    for i, item in enumerate(items):
+        groups[item.category].append(i)
+    for category, own in sorted(groups.items()) if 1 < len(groups) <= 20 else []:
+        accuracy, typical = 100 * np.nanmean(found.scores[:, own]), 100 * np.nanmean(found.baseline[:, own])
+        print(f"    {category}: {len(own)} items, TsT {accuracy:.1f}, majority {typical:.1f}")
+
+
+def shuffles(names: Sequence[str], count: int = 20) -> list[str]:
+    """TsT accuracy on golds that mean nothing, less the frequency baseline and less chance."""
+    for name in names:
+        items = items_of(name)
+        grouped, rewards, rows = source_of(items), rewards_of(items), []
+        for seed in range(count):
+            shuffled = shuffle_golds(items, seed)
+            again = rewards.regold(shuffled)
+            prepared = RfDiagnostic().prepare(shuffled, again)
+            found = diagnose(prepared, shuffled, again, np.arange(len(items)), grouped, seeds=(0,), runner=in_threads(WORKERS))
+            rows.append([found.accuracy, np.nanmean(found.baseline), np.nanmean(found.chance)])
+        means, errors = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(count)
+        less = np.array(rows)[:, :1] - np.array(rows)[:, 1:]
+        apart = [f"{100 * d.mean():+.2f} ({d.mean() / (d.std(ddof=1) / np.sqrt(count)):+.1f} SE)" for d in less.T]
+        told = ", ".join(f"{what} {100 * m:.2f} (SE {100 * e:.2f})" for what, m, e in zip(("TsT", "baseline", "chance"), means, errors, strict=True))
+        print(f"{name}, {count} shuffles: {told}; TsT less baseline {apart[0]}, less chance {apart[1]}", flush=True)
+    return []
+
+
+PARTS = {"speed": speed, "prune": pruning, "memory": lambda names: memory(), "table": table, "shuffles": shuffles}
+
+
+def main() -> int:
+    """Run the parts; 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=["speed", "prune", "memory"])
+    parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
+    args = parser.parse_args()
+    failures = [line for part in args.only for line in PARTS[part](args.names)]
+    for line in failures:
+        print(f"missed: {line}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
