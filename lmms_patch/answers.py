@@ -103,7 +103,7 @@ def _recognise(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
     spelled = _LETTER.match(gold)
     texts = doc.choices or options_in(doc.prompt)
     if spelled and len(texts) > ord(spelled[2]) - ord("A"):
-        return Answer("mc", golds, _spelled(spelled, len(texts)), texts)
+        return Answer("mc", golds, _spelled(spelled, len(texts)), without_letters(texts))
     if len(texts) > 1 and gold in texts:
         return Answer("mc", golds, texts, texts)
     if spelled and letters:
@@ -185,6 +185,19 @@ def options_in(prompt: str) -> tuple[str, ...]:
         return ()
     ends = [mark.start() for mark in run[1:]] + [len(prompt)]
     return tuple(_one_line(prompt[mark.end() : end]) for mark, end in zip(run, ends, strict=True))
+
+
+def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Option texts without their letters, where each begins with its own; as they are otherwise.
+
+    >>> without_letters(("A. a cat", "B. a dog"))
+    ('a cat', 'a dog')
+    >>> without_letters(("A. a cat", "a dog"))
+    ('A. a cat', 'a dog')
+    """
+    marks = [_MARK.match(text) for text in texts]
+    lettered = all(mark is not None and mark[1] == chr(ord("A") + i) for i, mark in enumerate(marks))
+    return tuple(text[mark.end() :].strip() for text, mark in zip(texts, marks, strict=True) if mark) if lettered else texts
 
 
 def without_options(question: str) -> str:
