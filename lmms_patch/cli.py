@@ -107,7 +107,9 @@ def _show(args: argparse.Namespace) -> None:
     shown = show.load(path)
     tested = [result for result in records.read_results(path) if result.details.get("tst_details")]
     if not shown and not tested:
-        raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
+        asked = ", ".join(result.task for result in records.read_results(path))
+        none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
+        raise RecordError(f"{path}: {none}")
     if shown:
         blocks = [show.table(shown), *([show.chances(shown)] if args.chance else []), *([show.cell_tables(shown)] if args.cells else [])]
         print("\n\n".join([*blocks, *(["\n".join(lines)] if (lines := show.warnings(shown)) else []), show.meaning(shown)]))
@@ -116,8 +118,7 @@ def _show(args: argparse.Namespace) -> None:
 
 
 def _tst(args: argparse.Namespace) -> None:
-    tst_commands.run(args)
-    _show(argparse.Namespace(folder=args.output, chance=False, cells=False, causes=True))
+    _show(argparse.Namespace(folder=tst_commands.run(args), chance=False, cells=False, causes=True))
 
 
 def _stress_blocks(tested: Sequence[records.TaskResult], causes: bool) -> list[str]:

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_patch import records
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.show import aligned
-from lmms_patch.spec import GROUPINGS
+from lmms_patch.spec import GROUPINGS, KINDS
 from lmms_patch.tst import controls, gap, locality, pruned, sides
 from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.prune import Pruned, fingerprint, prune
-from lmms_patch.tst.selection import ALLOCATIONS, BY, STRATEGIES, PruneError, PruneSettings
+from lmms_patch.tst.selection import ALLOCATIONS, BY, STRATEGIES, PruneSettings, Selector
 from lmms_patch.tst.shuffle import shuffle_golds
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def add_prune_parser(commands: Any) -> Any:
     parser.add_argument(
         "--shuffles", type=int, default=controls.SHUFFLES, metavar="N", help="prunings of shuffled golds (default: 20; 0: no verdict)"
     )
+    parser.add_argument("--match", choices=controls.MATCHES, default="category", help=_MATCH)
     parser.add_argument("--against", metavar="FIELD", help="a true/false doc field: how far the removed docs are those")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fresh", action="store_true", help="begin anew where an earlier call was interrupted")
@@ -144,10 +146,16 @@ def run_prune(args: argparse.Namespace) -> None:
 
     settings = settings_of(args)
     if args.by in ("locality", "delta") and args.scores_of is None:
-        raise OptionError(f"--by {args.by} needs --from OUT, a finished {'_rci' if args.by == 'locality' else '_tst run with --model tst_lora'} run")
+        raise OptionError(f"--by {args.by} needs --from OUT, a finished {'_rci run' if args.by == 'locality' else '_tst run with --model tst_lora'}")
+    if args.controls < 1:
+        raise OptionError("--controls: at least one matched-random removal is needed to compare with")
     out = args.output or Path("out/pruned") / args.task
+    _check_output(out)
+    pruned_task.check(args.task, out / "task", include_path=args.include_path)
     task = text_only(args.task, folds=args.folds, include_path=args.include_path, grouping=args.grouping)
     items = task.keyed_items(args.key)
+    against = None if args.against is None else _marks(task, args.against)
+    _check_budget(items, settings, args.folds)
     given = None if args.scores_of is None else given_scores(args, items)
     work = _Work(items, task.headline, args.folds)
     judge_model = "forest" if args.model == "boosting" else "boosting"
@@ -159,8 +167,8 @@ def run_prune(args: argparse.Namespace) -> None:
     if len(found.removed) and args.by != "locality":
         more["judged"] = controls.to_json(_judge(args, work, task, settings, found, judge_model, given, out, about))
         print(more["judged"]["sentence"])
-    if args.against and len(found.removed):
-        more["overlap"] = _overlap(args, task, items, found)
+    if against is not None and len(found.removed):
+        more["overlap"] = _overlap(args, items, found, against)
     described = {
         **dataclasses.asdict(settings),
         "by": args.by,
@@ -211,6 +219,11 @@ def _same_number(settings: PruneSettings, found: Pruned) -> Mapping[str, Any]:
     return {"budget": float(len(found.removed))} if isinstance(settings.allocation, str) else {}
 
 
+def _has_scores(result: records.TaskResult, by: str) -> bool:
+    kind = KINDS[result.described["kind"]]
+    return bool(kind.index if by == "locality" else kind.folds)
+
+
 def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
     """The scores of a finished run, in the order of the items; nan for docs without.
 
@@ -218,7 +231,7 @@ def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
         RecordError: the run is of another task or kind, or has no such scores.
     """
     path = args.scores_of if args.scores_of.is_file() else records.results_files(args.scores_of)[-1]
-    wanted = [r for r in records.read_results(path) if r.described["base"] == args.task and (r.described["kind"] == "tst") == (args.by != "locality")]
+    wanted = [r for r in records.read_results(path) if r.described["base"] == args.task and _has_scores(r, args.by)]
     if not wanted:
         kind = "rci" if args.by == "locality" else "tst5"
         raise RecordError(f"{path}: no {args.task}_{kind} in this run")
@@ -226,6 +239,8 @@ def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
     if log is None:
         raise RecordError(f"{path}: no sample log of {wanted[0].task} beside it; run it with --log_samples")
     found = list(records.read_samples(log, 0))
+    if found and len(found) != wanted[0].docs:
+        raise RecordError(f"{log}: {len(found)} docs, but the run scored {wanted[0].docs}; the file is cut, or of another run")
     if args.by == "locality":
         told = locality.locality(found, args.grid, wanted[0].described["metric"])
         for line in told.warnings:
@@ -239,14 +254,31 @@ def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
     return scores
 
 
-def _overlap(args: argparse.Namespace, task: TextOnly, items: Sequence[Item], found: Pruned) -> dict[str, Any]:
-    name = args.against
+def _marks(task: TextOnly, name: str) -> NDArray[np.bool_]:
     values = task.column(name)
     if not all(isinstance(value, (bool, np.bool_)) for value in values):
-        raise PruneError(f"--against {name}: not a field with true or false for every doc")
-    compared = controls.overlap(controls.group_keys(items, args.match), found.removed, np.array(values, bool))
+        raise OptionError(f"--against {name}: not a field with true or false for every doc")
+    return np.array(values, bool)
+
+
+def _check_output(out: Path) -> None:
+    there = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise OptionError(f"--output {out}: {there} is no folder that can be written to; give another --output")
+
+
+def _check_budget(items: Sequence[Item], settings: PruneSettings, folds: int) -> None:
+    left = len(items) - Selector(items, settings).budget
+    if left < folds:
+        raise OptionError(
+            f"a budget that leaves {left} of {len(items)} docs leaves nothing to cross-validate in {folds} folds; give a smaller --budget"
+        )
+
+
+def _overlap(args: argparse.Namespace, items: Sequence[Item], found: Pruned, marked: NDArray[np.bool_]) -> dict[str, Any]:
+    compared = controls.overlap(controls.group_keys(items, args.match), found.removed, marked)
     print(
-        f"of the removed docs {100 * compared.share:.1f} % are marked {name} "
+        f"of the removed docs {100 * compared.share:.1f} % are marked {args.against} "
         f"(matched-random removal: {100 * compared.expected:.1f} %, p = {compared.p:.3f}; Jaccard index {compared.jaccard:.2f})"
     )
     return dataclasses.asdict(compared)

@@ -300,7 +300,7 @@ def read_samples(path: Path, filter_place: int | None = None) -> Iterator[dict[s
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open(path, encoding="utf-8") as lines:
+    with open(path, "rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 sample = json.loads(line)

@@ -53,6 +53,11 @@ def _row(result: TaskResult) -> list[str]:
     ]
 
 
+def _short(text: str) -> str:
+    """A text as a cell of a table: one line, not too long."""
+    return " ".join(text.split())[:40]
+
+
 def _value(grouped: Mapping[str, Any] | None) -> str:
     return "" if grouped is None else number(grouped["accuracy"]["value"])
 
@@ -68,7 +73,7 @@ def categories(result: TaskResult) -> str:
         return ""
     header = [f"{result.task}, category", "docs", "chance", "majority", "TsT [95 %]", "s(x)"]
     rows = [
-        [name, str(c["docs"]), number(c["chance"]), number(c["majority"]), number(c["accuracy"]) + _span(c), number(c["s"])]
+        [_short(name), str(c["docs"]), number(c["chance"]), number(c["majority"]), number(c["accuracy"]) + _span(c), number(c["s"])]
         for name, c in found["categories"].items()
     ]
     return aligned([header, *rows])
@@ -94,12 +99,12 @@ def causes(result: TaskResult, most: int = 15) -> str:
     shown = [row for i, row in enumerate(rows) if i < most or i >= len(rows) - 5]
     lines = [
         [
-            row["words"],
-            row["category"],
+            _short(row["words"]),
+            _short(row["category"]),
             str(row["rank"]),
             str(row["docs"]),
             number(row["s_minus_chance"], signed=True),
-            row["gold"][:40],
+            _short(row["gold"]),
             number(row["gold_share"]),
             *("" if row[name] is None else f"{row[name]:.4g}" for name in ("mean", "sd", "cv")),
         ]

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from lmms_patch.errors import OptionError, PatchError
+from lmms_patch.records import results_files
 from lmms_patch.spec import GROUPINGS, Options, check_folds
 
 DIAGNOSTICS = ("rf", "lora")
@@ -87,13 +88,25 @@ def _task_file(folder: Path, name: str, config: Mapping[str, Any]) -> str:
     return str(folder)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> Path:
     """Run the test.
 
+    Returns:
+        The results file.
+
     Raises:
-        RunError: the harness ended with an error.
+        RunError: the harness ended with an error, or wrote no results.
     """
+    before = set(_results(args.output))
     with tempfile.TemporaryDirectory(prefix="lmms_patch_") as folder:
         status = subprocess.run(command_of(args, Path(folder)), env={**os.environ, "TOKENIZERS_PARALLELISM": "false"}, check=False).returncode
     if status:
         raise RunError(f"lmms-eval ended with status {status}; its last lines say why")
+    new = [path for path in _results(args.output) if path not in before]
+    if not new:
+        raise RunError(f"{args.output}: no *_results.json here from this run; the last lines of lmms-eval say why")
+    return new[-1]
+
+
+def _results(folder: Path) -> list[Path]:
+    return results_files(folder) if any(folder.rglob("*_results.json")) else []

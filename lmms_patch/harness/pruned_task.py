@@ -74,6 +74,17 @@ def write(
     return path
 
 
+def check(base: str, folder: Path, include_path: str | None = None, name: str | None = None) -> None:
+    """Whether ``write`` could write: the same refusals, but for those of the ids.
+
+    Raises:
+        PatchError: see ``write``.
+    """
+    manager = catalog.task_manager(include_path)
+    _source(manager, base)
+    _check_name(manager, name or f"{base}_pruned", folder)
+
+
 def _about(
     name: str, base: str, evaluated: _Evaluated, known: Sequence[str], kept: Sequence[str], key: str | None, own: Function | None
 ) -> dict[str, Any]:

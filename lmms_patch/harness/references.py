@@ -151,10 +151,10 @@ class References:
         return Baseline(text, tuple(roles), scored.items, scored.scores)
 
     def _as_results(self, text: str, options: int) -> list[Any]:
-        """An answer in the form that the scorer gets: a text, or log-likelihoods of which one is the highest."""
+        """An answer in the form that the scorer gets: a text, or losses (the host calls them log-likelihoods) of which one is the lowest."""
         if (self._base.OUTPUT_TYPE or self._base.config.output_type) != "multiple_choice":
             return [text]
-        return [(0.0 if str(i) == text else -100.0, str(i) == text) for i in range(options)]
+        return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
 
     def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], cells: Mapping[int, Sequence[int]]) -> Lent:
         def scalar(view: int) -> Scalar:
@@ -227,9 +227,10 @@ def field(row: Any, names: str | list[str] | None) -> Any:
     if names is None:
         return None
     values = [within(row, name) for name in ([names] if isinstance(names, str) else names)]
-    if None in values:
+    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]  # nan is None
+    if None in known:
         return None
-    simple = [value if isinstance(value, (str, int)) else json.dumps(plain(value), sort_keys=True) for value in values]
+    simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in known]
     return simple[0] if len(simple) == 1 else " / ".join(map(str, simple))
 
 

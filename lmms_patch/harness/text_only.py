@@ -135,8 +135,16 @@ class TextOnly:
 
     @cached_property
     def folds(self) -> Any:
-        """The fold of each item at the first fold seed, shape (n,)."""
-        return folds(self.items, self.spec.folds, self.headline.groups, self.spec.options.fold_seed)
+        """The fold of each item at the first fold seed, shape (n,).
+
+        Raises:
+            OptionError: the docs, or their groups, are too few.
+        """
+        groups = self.headline.groups
+        try:
+            return folds(self.items, self.spec.folds, groups, self.spec.options.fold_seed)
+        except OptionError as error:
+            raise OptionError(f"{self.spec.name}: {error}") from None
 
     def item_of(self, doc_id: int) -> Item | None:
         """The item of a doc; None where it is not evaluated."""
@@ -214,7 +222,7 @@ class TextOnly:
                     if name == self.headline.name:
                         raise OptionError(f"{self.spec.name}: {error}") from None
                     unusable[name] = str(error)
-            zero = self._zero_shot(prepared)
+            zero = self._zero_shot(prepared, runner)
             explain = getattr(prepared, "explain", None)
             importance = explain(jobs, self.headline.groups) if explain else []
             head = found[self.headline.name]
@@ -236,18 +244,21 @@ class TextOnly:
         def prepare(items: Sequence[Item]) -> Any:
             return diagnostic.prepare(items, self.rewards.regold(items))
 
-        moved = leaks(self.items, prepare, *fold, self.headline.groups)
+        train, held, seed = fold
+        assert train is not None
+        moved = leaks(self.items, prepare, train, held, seed, self.headline.groups)
         if moved:
             more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
             raise CannotWrapError(f"{self.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted")
         logger.info(f"{self.spec.name}: checked: golds of held-out docs move no feature, their texts none of a training doc")
 
-    def _zero_shot(self, prepared: Prepared) -> tuple[Any, Any, Any]:
-        ask = getattr(prepared, "zero_shot", None)
-        if ask is None:
+    def _zero_shot(self, prepared: Prepared, runner: Runner) -> tuple[Any, Any, Any]:
+        if not hasattr(prepared, "zero_shot"):
             return None, None, None
-        predictions = ask(np.arange(len(self.items)))
-        return predictions, *scored(self.items, self.rewards, np.arange(len(self.items)), predictions)
+        everyone = np.arange(len(self.items))
+        parts = runner(prepared, [(None, part, 0) for part in np.array_split(everyone, self.spec.folds)], self.headline.groups)
+        predictions = [prediction for part in parts for prediction in part]
+        return predictions, *scored(self.items, self.rewards, everyone, predictions)
 
     def answer(self, doc_id: int) -> str:
         """The held-out answer of a doc at the first fold seed."""
@@ -301,7 +312,7 @@ _AS = {"none": "random folds", "source": "folds grouped by source", "text": "fol
 def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None) -> Item:
     options = spec.options
     category = field_of(row, options.category) if options.category else field_of(row, options.stratum)
-    source = None if doc.source != doc.source else doc.source  # nan: none
+    source = doc.source
     choice = answer.format in ("mc", "yesno")
     texts = answer.texts if len(answer.texts) == len(answer.options) else answer.options
     return Item(

@@ -57,8 +57,8 @@ Diagnose = Callable[[Places, Sequence[int]], Diagnosis]
 """(places of the items that are kept, fold seeds) -> arrays in the order of the places."""
 
 
-Job = tuple[Places, Places, int]
-"""One fold: places to train on, places to predict, seed of the model."""
+Job = tuple[Places | None, Places, int]
+"""One fold: places to train on (None: the untrained model is asked), places to predict, seed of the model."""
 
 Runner = Callable[[Prepared, Sequence[Job], Places], list[list[Prediction]]]
 """Does jobs, (prepared, jobs, group of every item) -> the predictions of each job, in order."""
@@ -74,7 +74,9 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
 
     def run(prepared: Prepared, jobs: Sequence[Job], groups: Places) -> list[list[Prediction]]:
         def one(job: Job) -> list[Prediction]:
-            return prepared.predict(job[0], job[1], seed=job[2], groups=groups)
+            train, test, seed = job
+            assert train is not None
+            return prepared.predict(train, test, seed=seed, groups=groups)
 
         # the folds share the cores; BLAS threads of their own would wait for each other
         with threadpool_limits(1, "blas"), ThreadPoolExecutor(max(1, workers)) as pool:

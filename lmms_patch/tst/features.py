@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lmms_patch.answers import as_number
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.statistics import Array, Family, inner_folds, moments, rates
+from lmms_patch.tst.statistics import Array, Family, agreement, inner_folds, moments, rates
 from lmms_patch.tst.templates import Slots, Texts, find_slots, hash_of, mix, words
 from lmms_patch.tst.tfidf import TextSpace
 
@@ -222,6 +222,13 @@ class OptionTable:
         out.append(Family("word of the question and option", row, mix(10, asked.hashes[asked.words[kept]][entry], self.hashes[row])))
         return out
 
+    @cached_property
+    def _usual_places(self) -> tuple[Family, Array]:
+        """The segments of options that list several things, and where each stands: -1/2 first, 1/2 last."""
+        row, place, part = self._parts
+        last = (np.bincount(row, minlength=self.rows) - 1)[row]
+        return Family("usual place of segments", row, mix(15, self.category[self.owner[row]], part)), place / np.maximum(last, 1) - (last > 0) / 2
+
     def _segment_pairs(self, name: str, salt: int, distances: Iterable[int]) -> Family:
         row, _, part = self._parts
         firsts = [(np.flatnonzero(row[d:] == row[:-d]), d) for d in distances if len(row) > d]
@@ -255,11 +262,11 @@ class OptionTable:
         inner = inner_folds(train, groups, count, seed)[self.owner]
         residual = self.target - 1 / np.maximum(self.sizes, 1)[self.owner]
         columns: dict[str, Array] = {}
-        for family in [*self._fixed_families, *self._slot_families(slots)]:
-            for name, values in rates(family, residual, inner).items():
-                columns[f"{family.name}: {name}"] = values
-                if name != "count":
-                    columns[f"{family.name}: {name}, relative"] = _less_mean(values, self.owner, count)
+        usual, place = self._usual_places
+        learned = [(family.name, rates(family, residual, inner)) for family in [*self._fixed_families, *self._slot_families(slots)]]
+        for family, found in [*learned, (usual.name, agreement(usual, place, self.target, inner))]:
+            for name, values in found.items():  # an option competes with its own item's options alone
+                columns[f"{family}: {name}"] = values if name == "count" else _less_mean(values, self.owner, count)
         rows, items = self._static
         for name, values in rows.items():
             columns[name] = values

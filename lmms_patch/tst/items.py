@@ -69,6 +69,13 @@ class Item:
         return self.answers.index(self.golds[0]) if self.golds and self.golds[0] in self.answers else None
 
     @property
+    def said(self) -> tuple[str, ...]:
+        """For choice formats what a language model says for each option: the answers, or where these are mere places (0, 1, ... of
+        a task that is scored by log-likelihoods, whose prompts list no options) the option texts."""
+        places = tuple(str(place) for place in range(len(self.answers)))
+        return self.options if self.answers == places and len(self.options) == len(places) else self.answers
+
+    @property
     def chance(self) -> float:
         """What a uniform guess among the options earns (fraction); 0 where there are no options."""
         return 1 / len(self.answers) if self.is_choice else 0.0

@@ -16,15 +16,13 @@ from loguru import logger
 
 from lmms_patch.errors import OptionError
 from lmms_patch.tst import lora_cache, lora_load, lora_model
+from lmms_patch.tst.diagnosis import Job
 from lmms_patch.tst.items import Item, Places, Prediction
 from lmms_patch.tst.lora_model import TrainingError
 from lmms_patch.tst.lora_settings import PRESETS, LoraSettings
 from lmms_patch.tst.lora_text import Row
 
 __all__ = ["PRESETS", "Job", "LoraDiagnostic", "LoraPrepared", "LoraSettings", "TrainingError", "choice", "run_folds"]
-
-Job = tuple[Places | None, Places, int]
-"""(places to train on, or None for the zero-shot pass; places to predict; fold seed)."""
 
 Gather = Callable[[Any], list[Any]]
 """An object of this rank -> the objects of all ranks, in their order."""
@@ -70,7 +68,7 @@ class LoraPrepared:
         self._device = lora_load.device_of(settings)
         self._dtype = lora_load.dtype_of(settings, self._device)
         self._encoder = lora_load.load_tokenizer(settings)
-        self._answers = [tuple(map(self._encoder.answer, item.answers)) if item.is_choice else () for item in self._items]
+        self._answers = [tuple(map(self._encoder.answer, item.said)) if item.is_choice else () for item in self._items]
         self._rooms = [max([settings.max_new_tokens, *map(len, answers)]) for answers in self._answers]
         fitted = [self._encoder.fitted(item.prompt, room) for item, room in zip(self._items, self._rooms, strict=True)]
         self._prompts = [ids for ids, _ in fitted]
@@ -139,7 +137,10 @@ class LoraPrepared:
 
     def _row(self, place: int) -> Row:
         """What is trained on; an answer that is longer than any that could be given ends where there is no more room."""
-        return Row(self._prompts[place], self._encoder.answer(self._items[place].golds[0])[: self._rooms[place]])
+        return Row(self._prompts[place], self._gold(self._items[place])[: self._rooms[place]])
+
+    def _gold(self, item: Item) -> tuple[int, ...]:
+        return self._encoder.answer(item.golds[0] if item.right is None else item.said[item.right])
 
     def _predicted(self, test: Places, label: str) -> list[Prediction]:
         places = [int(place) for place in test]
@@ -153,7 +154,12 @@ class LoraPrepared:
             return {}
         rows = [Row(self._prompts[place], answer) for place in places for answer in self._answers[place]]
         logprobs = iter(lora_model.logprobs_of(self._model(), rows, self._settings, label))
-        return {place: choice(self._items[place].answers, [next(logprobs) for _ in self._answers[place]]) for place in places}
+        return {place: self._chosen(self._items[place], [next(logprobs) for _ in self._answers[place]]) for place in places}
+
+    @staticmethod
+    def _chosen(item: Item, logprobs: Sequence[float]) -> Prediction:
+        found = choice(item.said, logprobs)
+        return Prediction(item.answers[item.said.index(found.answer)], item.answers, found.probabilities)
 
     def _generated(self, places: Sequence[int], label: str) -> dict[int, Prediction]:
         if not places:
@@ -168,7 +174,7 @@ class LoraPrepared:
         without = sum(not item.golds for item in items)
         if without:
             logger.warning(f"tst_lora: {without} of {len(items)} items have no gold answer; they are predicted, not trained on")
-        long = sum(len(self._encoder.answer(item.golds[0])) > room for item, room in zip(items, self._rooms, strict=True) if item.golds)
+        long = sum(len(self._gold(item)) > room for item, room in zip(items, self._rooms, strict=True) if item.golds)
         if long:
             logger.warning(
                 f"tst_lora: {long} of {len(items)} golds are trained on without their end: longer than max_new_tokens={settings.max_new_tokens}"

@@ -99,9 +99,9 @@ def write(path: Path, predictions: Sequence[Prediction]) -> None:
     os.replace(part, path)
 
 
-def _asked(item: Item) -> tuple[str, ...] | None:
-    """The answers that an item's probabilities are over; None where the answer is generated."""
-    return item.answers if item.is_choice else None
+def _asked(item: Item) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The answers that an item's probabilities are over, and what is said for them; None where the answer is generated."""
+    return (item.answers, item.said) if item.is_choice else None
 
 
 def _prediction(data: Any) -> Prediction:

@@ -257,7 +257,7 @@ def _score_keys(described: Mapping[str, Any]) -> tuple[str, ...]:
 def _plain_side(found: _Found, log: Path, metric: str | None, keys: Sequence[str]) -> Side:
     """From a native log: one line per doc and filter; the first of each doc is read."""
     lines: dict[int, dict[str, Any]] = {}
-    with open(log, encoding="utf-8") as file:
+    with open(log, "rb") as file:
         for number, text in enumerate(file, 1):
             line = _line(text, f"{log}, line {number}")
             lines.setdefault(line["doc_id"], {name: line.get(name) for name in found.values})
@@ -279,7 +279,7 @@ def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
     return metric or numeric[0]
 
 
-def _line(text: str, where: str) -> dict[str, Any]:
+def _line(text: bytes, where: str) -> dict[str, Any]:
     try:
         line = json.loads(text)
     except ValueError:

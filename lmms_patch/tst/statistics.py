@@ -11,6 +11,7 @@ Micci-Barreca, SIGKDD Explorations 3(1), 2001, §2, with the inner folds that ev
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,7 +70,8 @@ class _Sums:
     squares: Array
 
 
-def _sums(family: Family, target: Array, inner: Places, squares: bool) -> _Sums:
+def _others(family: Family, inner: Places) -> Callable[[Array], Array]:
+    """Sums of weights of entries by key, over the rows that each entry may see: shape (E,) -> shape (E,)."""
     seen = inner[family.row] >= 0
     kinds, code = family.coded
     cell = code * INNER_FOLDS + np.maximum(inner[family.row], 0)
@@ -80,8 +82,12 @@ def _sums(family: Family, target: Array, inner: Places, squares: bool) -> _Sums:
         without = np.column_stack([np.delete(by_cell, fold, axis=1).sum(axis=1) for fold in range(INNER_FOLDS)])
         return np.asarray(np.where(seen, without.ravel()[cell], by_cell.sum(axis=1)[code]))
 
-    own = target[family.row]
-    ones = np.ones(len(code))
+    return others
+
+
+def _sums(family: Family, target: Array, inner: Places, squares: bool) -> _Sums:
+    others, own = _others(family, inner), target[family.row]
+    ones = np.ones(len(own))
     return _Sums(others(ones), others(own), others(own * own) if squares else ones)
 
 
@@ -114,6 +120,26 @@ def rates(family: Family, residual: Array, inner: Places) -> dict[str, Array]:
         out["mean"] = np.bincount(family.row, shrunk, rows) / np.maximum(np.bincount(family.row, minlength=rows), 1)
         out["max"] = _highest(shrunk, family.row, rows)
     return out
+
+
+def agreement(family: Family, value: Array, right: Array, inner: Places) -> dict[str, Array]:
+    """Does a row give its keys the values that right rows give them?
+
+    Args:
+        family: keys of the rows.
+        value: shape (E,), of each entry, centred within its row: where the row puts this key.
+        right: shape (rows,), 1 or 0; that of held-out rows is never read.
+        inner: as in ``rates``.
+
+    Returns:
+        By name, shape (rows,): ``agreement``, the sum over the keys of value x mean value of the key among right rows (shrunk
+        towards 0), and ``count``, the log of 1 + the number of right rows' entries seen.
+    """
+    others, own = _others(family, inner), right[family.row]
+    n = others(own)
+    usual = others(own * value) / (n + PRIOR)
+    rows = len(inner)
+    return {"agreement": np.bincount(family.row, value * usual, rows), "count": np.log1p(np.bincount(family.row, n, rows))}
 
 
 def moments(family: Family, target: Array, inner: Places) -> dict[str, Array]:

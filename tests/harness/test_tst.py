@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from lmms_patch.tst.results import flat, stress
 from tests.harness import tst_toys
 from tests.harness.toys import ChatModel, Model, metrics, run
 from tests.harness.tst_toys import ODD, Rf, choices, details, rf, samples_of, tst_of, write
@@ -47,7 +48,9 @@ def test_blind_shows_nothing_and_asks_for_no_image(tmp_path, model):
     results = run(blind, "toy_blind", tmp_path)
     assert not (tmp_path / "asked").exists()
     assert [images for _, _, images, _ in blind.seen] == [[]] * 48
-    assert [prompt for *_, prompt in blind.seen] == [f"{row['question']}\nA. {row['choices'][0]}\nB. {row['choices'][1]}\nAnswer with the letter." for row in choices(48)]
+    assert [prompt for *_, prompt in blind.seen] == [
+        f"{row['question']}\nA. {row['choices'][0]}\nB. {row['choices'][1]}\nAnswer with the letter." for row in choices(48)
+    ]
     assert metrics(results, "toy_blind")["exact_match"] == np.mean([row["answer"] == "A" for row in choices(48)])
 
 
@@ -172,7 +175,19 @@ def by_seed(records, key, name):
 def test_each_record_says_all_there_is_to_a_doc(tested):
     rows, results = tested
     for row, record, line in zip(rows, tst_of(results), samples_of(results, "toy_tst5"), strict=True):
-        assert list(record) == ["diagnostic", "grouping", "fold", "source", "answers", "s", "s_minus_chance", "delta", "zero_shot", "scores", "baseline"]
+        assert list(record) == [
+            "diagnostic",
+            "grouping",
+            "fold",
+            "source",
+            "answers",
+            "s",
+            "s_minus_chance",
+            "delta",
+            "zero_shot",
+            "scores",
+            "baseline",
+        ]
         assert (record["diagnostic"], record["grouping"], record["source"]) == ("rf", "source", row["scene"])
         assert record["fold"] in range(5)
         assert record["delta"] is record["zero_shot"] is None
@@ -203,7 +218,7 @@ def test_the_baseline_is_the_majority_letter_of_the_training_folds(tested):
 
 
 def test_numbers_follow_from_the_records(tested):
-    rows, results = tested
+    _, results = tested
     found, records = details(results), tst_of(results)
     assert found["tst_details"]["headline"] == found["tst_details"]["grouping"] == "source"
     for name, grouped in found["tst_details"]["by_grouping"].items():
@@ -247,6 +262,16 @@ def test_the_p_value_flips_whole_scenes(tested):
     signs = np.array(list(itertools.product((1, -1), repeat=16)))
     exact = (signs @ totals >= totals.sum() - 1e-12).mean()
     assert abs(details(results)["tst_p"] - exact) < 4 * np.sqrt(exact * (1 - exact) / 2000) + 1 / 2000
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["sources", "no source"])
+def test_numbers_do_not_depend_on_the_order_of_the_docs(tested, known):
+    """The host gathers the docs of several ranks one rank after the other. 20 docs: no p-value is the smallest possible one."""
+    records = [line["patch"] for line in samples_of(tested[1], "toy_tst5")][:20]
+    if not known:
+        records = [{**record, "tst": {**record["tst"], "source": None}} for record in records]
+    in_order, by_rank = flat(stress(records)), flat(stress(records[::2] + records[1::2]))
+    assert by_rank == pytest.approx(in_order, abs=1e-12)
 
 
 def test_categories_by_hand(tested):

@@ -87,6 +87,7 @@ def choices(n: int, seed: int = 0, *, purity: float = 1.0, options: Sequence[str
 
 def write(folder: Path, name: str = "toy", rows: Sequence[dict[str, Any]] | None = None, profile: Any = None, **config: Any) -> Path:
     """Write a task that shows nothing; by default 48 docs of ``choices``, known by scene and kind."""
+    folder.mkdir(exist_ok=True)
     (folder / "utils.py").write_text(UTILS)
     profile = {"group": "scene", "category": "kind", "choices": "choices", "fold_seeds": 1} if profile is None else profile
     defaults = {"doc_to_visual": "!function utils.never", "doc_to_text": "!function utils.ask", "metadata": {"lmms_patch": profile}}

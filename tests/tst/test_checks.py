@@ -39,7 +39,10 @@ def test_the_rf_diagnostic_does_not_leak(world):
     ("peek", "line"),
     [
         (lambda items: [hash(item.golds) % 1000 for item in items], "the golds of held-out docs move the feature 'peeking'"),
-        (lambda items: [len({item.question for item in items})] * len(items), "the texts of held-out docs move the feature of training docs 'peeking'"),
+        (
+            lambda items: [len({item.question for item in items})] * len(items),
+            "the texts of held-out docs move the feature of training docs 'peeking'",
+        ),
     ],
 )
 def test_a_leak_is_named(peek, line):

@@ -257,9 +257,10 @@ def brute(folder: str, prompt: list[int], answer: list[int]) -> float:
     return total
 
 
-@pytest.mark.parametrize("answers", [("A", "B"), ("chair", "chair leg", "a big lamp")])
-def test_option_probabilities_are_those_of_plain_forward_passes(folder, answers):
-    items = [dataclasses.replace(item, answers=answers, options=answers, golds=answers[:1]) for item in shortcut(3)]
+@pytest.mark.parametrize(("answers", "said"), [(("A", "B"),) * 2, (("chair", "chair leg", "a big lamp"),) * 2, (("0", "1"), ("chair", "a lamp"))])
+def test_option_probabilities_are_those_of_plain_forward_passes(folder, answers, said):
+    """Where answers are mere places, the option texts are what is said."""
+    items = [dataclasses.replace(item, answers=answers, options=said, golds=answers[:1]) for item in shortcut(3)]
     items[1] = dataclasses.replace(items[1], prompt=items[1].prompt * 2)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     found = prepared(items, folder, predict_batch=4).zero_shot(places(3))
@@ -269,7 +270,7 @@ def test_option_probabilities_are_those_of_plain_forward_passes(folder, answers)
         else:
             text = item.prompt + "\n"
         ends = tokenizer.eos_token_id
-        logprobs = [brute(folder, tokenizer(text).input_ids, [*tokenizer(a).input_ids, ends]) for a in answers]
+        logprobs = [brute(folder, tokenizer(text).input_ids, [*tokenizer(a).input_ids, ends]) for a in said]
         expected = np.exp(logprobs) / np.exp(logprobs).sum()
         np.testing.assert_allclose(prediction.probabilities, expected, atol=1e-5)
         assert prediction.answers == answers

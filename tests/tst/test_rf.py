@@ -92,7 +92,8 @@ def test_what_was_planted_is_named():
         assert sum(row.gain for row in rows) == pytest.approx(1)
         assert rows[0].feature in features
         assert sum(row.gain for row in rows if row.feature in features) > 0.5
-        assert rows[0].permutation > 0.02 or sum(row.permutation or 0 for row in rows if row.feature in features) > 0.02
+        if kind == "numbers":  # of options the three say the same, so none is missed when it is shuffled alone
+            assert rows[0].permutation > 0.02
         assert [row.gain for row in rows] == sorted((row.gain for row in rows), reverse=True)
 
 

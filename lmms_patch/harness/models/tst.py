@@ -22,6 +22,7 @@ from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.docs import ViewId
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.text_only import Found, TextOnly
+from lmms_patch.spec import parse
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
 
@@ -39,6 +40,11 @@ class _TextOnlyModel(lmms):
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
         self._diagnostic, self._described, self._everything, self._check = diagnostic, described, everything, check
 
+    @property
+    def device(self) -> Any:
+        """Where the host gathers the counts of all ranks."""
+        return self.accelerator.device
+
     def _runner(self, name: str) -> Runner:
         """What does the folds of a task."""
         raise NotImplementedError
@@ -48,11 +54,9 @@ class _TextOnlyModel(lmms):
         doc_id = next((argument for argument in request.args if isinstance(argument, ViewId)), None)
         text_only = doc_id.table.text_only if doc_id is not None else None
         if text_only is None:
-            refuse(
-                CannotWrapError(
-                    f"{request.task_name}: a text-only diagnostic answers text-only cross-validations; type --tasks {request.task_name}_tst5"
-                )
-            )
+            wrapped = parse(request.task_name)
+            base = wrapped.base if wrapped else request.task_name
+            refuse(CannotWrapError(f"{request.task_name}: a text-only diagnostic answers text-only cross-validations; type --tasks {base}_tst5"))
         if text_only.found is None:
             try:
                 name = text_only.spec.name
@@ -70,11 +74,11 @@ class _TextOnlyModel(lmms):
         return [self._found(request).answer(request.doc_id) for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
-        """For tasks that are scored by log-likelihood: the option that is answered is the likely one."""
+        """For tasks that are scored by log-likelihood (in truth losses: the lowest is answered): 0 for the option that is answered, else 1."""
         out = []
         for request in requests:
             chosen = self._found(request).answer(request.doc_id) == str(request.metadata["choice"])
-            out.append((0.0 if chosen else -1.0, chosen))
+            out.append((0.0 if chosen else 1.0, chosen))
         return out
 
     def generate_until_multi_round(self, requests: list[Instance]) -> list[str]:
@@ -111,7 +115,10 @@ class TstRf(_TextOnlyModel):
             settings = ModelSettings(model, trees, depth)
         except OptionError as error:
             refuse(OptionError(f"--model_args of tst_rf: {error}"))
-        self._workers = int(workers or os.cpu_count() or 1)
+        for name, value, allowed in (("workers", workers, "a whole number of at least 1"), ("check", check, "True or False")):
+            if not (isinstance(value, bool) if name == "check" else value is None or (type(value) is int and value >= 1)):
+                refuse(OptionError(f"--model_args of tst_rf: {name} must be {allowed}, not {value!r}"))
+        self._workers = workers or os.cpu_count() or 1
         described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
         super().__init__(RfDiagnostic(settings), described, groupings == "all", check)
 
