@@ -265,7 +265,7 @@ def table(names: Sequence[str]) -> list[str]:
             found = cross_validation(items, ModelSettings(), grouped)
             seconds = time.perf_counter() - start
             print(f"{name}, {by}: {_told(items, found)}, {seconds:.1f} s")
-            if by == source_of(items).name:
+            if by != "text":
                 _by_category(items, found)
     return []
 

@@ -199,7 +199,7 @@ def _judge(
             alike = dataclasses.replace(alike, batch=float(max(1, len(found.removed))), by="s_minus_chance")
         return prune(items, alike, select).removed, work.diagnose(items, rewards, model)
 
-    print_ = fingerprint(work.items, settings, f"{about}/{model}", given)
+    print_ = fingerprint(work.items, settings, f"{about}/{model}/{args.match}", given)
     return controls.judge(
         work.items,
         found.removed,
@@ -241,6 +241,7 @@ def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
     found = list(records.read_samples(log, 0))
     if found and len(found) != wanted[0].docs:
         raise RecordError(f"{log}: {len(found)} docs, but the run scored {wanted[0].docs}; the file is cut, or of another run")
+    _check_golds(log, found, items)
     if args.by == "locality":
         told = locality.locality(found, args.grid, wanted[0].described["metric"])
         for line in told.warnings:
@@ -252,6 +253,17 @@ def given_scores(args: argparse.Namespace, items: Sequence[Item]) -> Any:
     if not np.isfinite(scores).any():
         raise RecordError(f"{log}: no doc has a score {args.by!r}")
     return scores
+
+
+def _check_golds(log: Path, found: Sequence[Mapping[str, Any]], items: Sequence[Item]) -> None:
+    """Whether the docs of a run are those of the task as it is now; they are joined by their numbers."""
+    golds = {item.doc_id: item.golds[0] for item in items if item.golds}
+    for record in found:
+        gold, doc_id = (record.get("answer") or {}).get("gold"), record["doc_id"]
+        if gold is not None and doc_id in golds and golds[doc_id] != gold:
+            raise RecordError(
+                f"{log}: doc {doc_id} has the gold {gold!r} in this run and {golds[doc_id]!r} in the task: the dataset has changed since"
+            )
 
 
 def _marks(task: TextOnly, name: str) -> NDArray[np.bool_]:

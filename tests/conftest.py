@@ -8,3 +8,11 @@ os.environ.setdefault("HF_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch
 os.environ.setdefault("LMMS_EVAL_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch_tests_lmms"))
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_MODE", "offline")
+if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker: threads of several would wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_modifyitems(items):
+    """Files with real command lines first: they take longest, and with several workers none should wait for the last of them."""
+    slow = {item.path for item in items if item.get_closest_marker("cli")}
+    items.sort(key=lambda item: item.path not in slow)

@@ -96,6 +96,13 @@ def test_options_of_the_task_are_written_into_a_task_file(tmp_path, arguments, g
     assert spec.options.given == frozenset(given)
 
 
+def test_the_leak_checks_are_an_argument_of_the_model(tmp_path):
+    assert options_of(command(tmp_path, "gqa", "--check")[3:])["--model_args"] == "check=True"
+    assert options_of(command(tmp_path, "gqa", "--check", "--model-args", "trees=10")[3:])["--model_args"] == "trees=10,check=True"
+    with pytest.raises(OptionError, match="--check: a language model has no features to check"):
+        command(tmp_path, "gqa", "--check", "--diagnostic", "lora")
+
+
 @pytest.mark.parametrize("folds", ["1", "0", "-2", "51"])
 def test_impossible_folds_are_one_line(harness, capsys, folds):
     assert main(["tst", "gqa", "--folds", folds]) == 2

@@ -51,6 +51,15 @@ def test_unscored_docs_never_go(runs, tasks, tmp_path, knows):
     assert ids(tmp_path / "out", "kept") == [f"doc-{i:03}" for i in range(20)]
 
 
+def test_a_run_of_another_version_of_the_docs_is_refused(runs, tasks, tmp_path, knows, capsys):
+    def older(record):
+        if record["doc_id"] == 7:
+            record["answer"]["gold"] = "something else"
+
+    assert command(tasks, tmp_path / "out", "--from", with_records(runs, tmp_path, "tst", "toy_tst3", older)) == 2
+    assert "doc 7 has the gold 'something else' in this run" in refused(capsys)
+
+
 def test_by_delta_goes_by_what_training_added(runs, tasks, tmp_path, knows):
     """Written into the log as a language model's run has it: the size docs gained most."""
 

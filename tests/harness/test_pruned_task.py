@@ -10,6 +10,7 @@ import datasets
 import pytest
 import yaml
 from lmms_eval.tasks import TaskManager
+from lmms_eval.tasks.gqa import utils as gqa
 from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
@@ -273,7 +274,8 @@ def scored(sample):
 def test_own_process_docs_of_a_host_task_run_first(tmp_path, monkeypatch):
     """GQA, whose process_docs is the host's own; it loads its images beside the docs."""
     standin = standins.gqa()
-    monkeypatch.setattr(datasets, "load_dataset", standin.loader())
+    for module in (datasets, gqa):
+        monkeypatch.setattr(module, "load_dataset", standin.loader())
     path = pruned_task.write("gqa", ["202", "207"], tmp_path / "out", key="id")
     assert json.loads((path.parent / "pruned_task.json").read_text())["process_docs"].startswith("lmms_eval.tasks.gqa.utils.")
     base, pruned = (toys.run(toys.Model(standin.answer), name, tmp_path / "out") for name in ("gqa", "gqa_pruned"))
