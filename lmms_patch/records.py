@@ -233,7 +233,7 @@ def read_results(path: Path) -> list[TaskResult]:
         if not isinstance(described, dict) or task not in results:
             continue
         _check_schema(described.get("schema"), path)
-        for place, (name, values) in enumerate(_by_filter(results[task]).items()):
+        for place, (name, values) in enumerate(by_filter(results[task]).items()):
             found = values.pop("patch", None)
             details = found if isinstance(found, dict) else {}
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
@@ -251,7 +251,8 @@ def _finite(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Values of one task by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of a results file."""
     out: dict[str, dict[str, Any]] = {}
     for key, value in results.items():
         metric, comma, name = key.partition(",")

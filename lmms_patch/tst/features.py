@@ -119,6 +119,10 @@ class OptionTable:
                     self.target[self.start[i] + place] = 1.0
         self.questions = Texts.of([item.question for item in items])
 
+    def rows_of(self, places: Places) -> Places:
+        """The rows of the items at these places."""
+        return np.flatnonzero(np.isin(self.owner, places))
+
     @cached_property
     def _option_words(self) -> Texts:
         return Texts.of(self.names)

@@ -131,7 +131,7 @@ class PreparedRf:
                 out[int(self._choice[i])] = Prediction(item.answers[int(own.argmax())], item.answers, own)
             return out
 
-        return Ready("options", features, fitted.importance, lambda asked: np.flatnonzero(np.isin(table.owner, asked)), predict)
+        return Ready("options", features, fitted.importance, table.rows_of, predict)
 
     def _fit_number(self, train: Places, seed: int, groups: Places) -> Ready | None:
         table = self._numbers
@@ -173,7 +173,7 @@ class PreparedRf:
                 out[int(self._open[i])] = Prediction(answers[int(own.argmax())], answers, own) if len(own) else _nothing()
             return out
 
-        return Ready("open answers", features, fitted.importance, lambda asked: np.flatnonzero(np.isin(table.owner, asked)), predict)
+        return Ready("open answers", features, fitted.importance, table.rows_of, predict)
 
     def _fits(self, train: Places, test: Places, seed: int, groups: Places) -> Iterator[tuple[Places, Places, Ready | None]]:
         """For each kind of item among ``test``: all items of the kind, those that are asked (places among them), and the fit."""
@@ -253,7 +253,7 @@ def group_of(feature: str) -> str:
 
 def _spread_over(probability: Callable[[NDArray[np.float32]], Array], values: NDArray[np.float32], table: OptionTable, asked: Places) -> Array:
     """The probability of each row of the items that are asked, 0 elsewhere."""
-    rows = np.flatnonzero(np.isin(table.owner, asked))
+    rows = table.rows_of(asked)
     out = np.zeros(table.rows)
     out[rows] = probability(values[rows])
     return out

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from lmms_patch.errors import RecordError
 from lmms_patch.recompute import one_run
-from lmms_patch.records import read_results, read_samples, samples_file
+from lmms_patch.records import by_filter, read_results, read_samples, samples_file
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS
 from lmms_patch.tst.prune import SCHEMA
@@ -175,7 +175,7 @@ def _tasks(file: Path) -> list[_Found]:
     for task, config in data["configs"].items():
         if task not in data["results"] or (task not in wrapped and isinstance(config, dict) and "lmms_patch" in config):
             continue
-        filters = _by_filter(data["results"][task])
+        filters = by_filter(data["results"][task])
         values = next(iter(filters.values()), {})
         told = _of_task(data, "higher_is_better", task)
         higher = {metric: bool(value) for metric, value in told.items() if value is not None}
@@ -196,16 +196,6 @@ def _of_task(data: Mapping[str, Any], key: str, task: str) -> Mapping[str, Any]:
 def _model(config: Mapping[str, Any] | None) -> str:
     told = config or {}
     return " ".join(str(told[key]) for key in ("model", "model_args") if told.get(key))
-
-
-def _by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Values by filter pipeline and metric, from the keys ``"<metric>,<filter>"``."""
-    out: dict[str, dict[str, Any]] = {}
-    for key, value in results.items():
-        metric, comma, name = key.partition(",")
-        if comma and "_stderr" not in metric:
-            out.setdefault(name, {})[metric] = value
-    return out
 
 
 def _side(found: _Found, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
