@@ -103,7 +103,10 @@ def _tally(counts: dict[str, int]) -> str:
 
 
 def _show(args: argparse.Namespace) -> None:
-    path = args.folder if args.folder.is_file() else records.results_files(args.folder)[-1]
+    files = [args.folder] if args.folder.is_file() else records.results_files(args.folder)
+    path = files[-1]
+    if len(files) > 1:
+        print(f"{path}: the newest of {len(files)} runs here", file=sys.stderr)
     shown = show.load(path)
     tested = [result for result in records.read_results(path) if result.details.get("tst_details")]
     if not shown and not tested:

@@ -149,6 +149,8 @@ def run_prune(args: argparse.Namespace) -> None:
         raise OptionError(f"--by {args.by} needs --from OUT, a finished {'_rci run' if args.by == 'locality' else '_tst run with --model tst_lora'}")
     if args.controls < 1:
         raise OptionError("--controls: at least one matched-random removal is needed to compare with")
+    if args.shuffles < 0:
+        raise OptionError(f"--shuffles must be 0 or more, not {args.shuffles}")
     out = args.output or Path("out/pruned") / args.task
     _check_output(out)
     pruned_task.check(args.task, out / "task", include_path=args.include_path)

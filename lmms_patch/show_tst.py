@@ -66,17 +66,20 @@ def _span(estimate: Mapping[str, Any]) -> str:
     return "" if estimate["low"] is None else f" [{number(estimate['low'])}, {number(estimate['high'])}]"
 
 
-def categories(result: TaskResult) -> str:
-    """One row per category of a task; empty where there is but one."""
+def categories(result: TaskResult, most: int = 40) -> str:
+    """One row per category of a task, those with the most docs where there are many; empty where there is but one."""
     found = result.details["tst_details"]
     if not found["categories"]:
         return ""
+    shown = sorted(found["categories"], key=lambda name: -found["categories"][name]["docs"])[:most]
     header = [f"{result.task}, category", "docs", "chance", "majority", "TsT [95 %]", "s(x)"]
     rows = [
         [_short(name), str(c["docs"]), number(c["chance"]), number(c["majority"]), number(c["accuracy"]) + _span(c), number(c["s"])]
         for name, c in found["categories"].items()
+        if name in shown
     ]
-    return aligned([header, *rows])
+    more = len(found["categories"]) - len(shown)
+    return aligned([header, *rows]) + (f"\nand {more} smaller categories" if more else "")
 
 
 def importances(result: TaskResult, most: int = 12) -> str:

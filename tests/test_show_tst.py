@@ -49,7 +49,7 @@ def column(table, name, row=0):
 def record(i, source, random, majority, category):
     """A doc of a run with two fold seeds."""
     scores = {"source": list(source), "none": list(random)}
-    tst = {"diagnostic": "rf", "grouping": "source", "source": f"scene {i}", "s": 0.5, "s_minus_chance": 0.25, "zero_shot": None}
+    tst = {"diagnostic": "rf", "grouping": "source", "source": f"scene {i}", "s": 0.5, "s_minus_chance": 0.25, "chance": 0.25, "zero_shot": None}
     view = {"kind": "blind", "scores": {"acc": source[0]}, "items": {"acc": source[0]}}
     about = {"schema": 2, "task": "toy_tst5", "base": "toy", "kind": "tst", "grids": [], "doc_id": i, "image_sizes": [], "views": [view]}
     more = {"best": {}, "excluded": {}, "fields": {"category": category}}

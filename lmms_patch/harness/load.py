@@ -33,4 +33,5 @@ def text_only(base: str, *, folds: int = 5, include_path: str | None = None, **o
     configs.check(manager, spec)
     task = WrappedTask(manager.load_task_or_group([base])[base], spec)
     assert task.text_only is not None
+    task.text_only.check()
     return task.text_only

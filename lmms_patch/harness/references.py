@@ -7,6 +7,7 @@ exchanged between ranks, and a finished run's log holds all that the statistics 
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
 import threading
@@ -113,8 +114,7 @@ class References:
             prompt = ""  # a prompt that needs the image: its options are then those of the golds
         target = within(row, options.gold) if options.gold else base.doc_to_target(row)
         choices = base.doc_to_choice(row) if by_index else within(row, options.choices) if options.choices else None
-        texts = tuple(str(choice) for choice in choices) if isinstance(choices, (list, tuple)) else ()
-        return Asked(prompt if isinstance(prompt, str) else "", target, texts, by_index)
+        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), by_index)
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
         """The primary metric's scalar of an answer that no model gave, by the plain scorer; see ``Scorer.score_plainly``."""
@@ -243,6 +243,22 @@ def within(row: Any, name: str) -> Any:
     return row
 
 
+def texts_of(choices: Any) -> tuple[str, ...] | None:
+    """Option texts: of a list, of the values of a mapping, or of the text of one of these; None where it is neither.
+
+    >>> texts_of(["a cat", "a dog"]) == texts_of({"A": "a cat", "B": "a dog"}) == texts_of('["a cat", "a dog"]') == ("a cat", "a dog")
+    True
+    """
+    if isinstance(choices, str):
+        try:
+            choices = ast.literal_eval(choices)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    if isinstance(choices, Mapping):
+        choices = list(choices.values())
+    return tuple(str(choice) for choice in choices) if isinstance(choices, (list, tuple)) else None
+
+
 def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
     """Whether a doc has the fields that the options name.
 
@@ -253,7 +269,9 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
         named = getattr(spec.options, option)
         for name in [named] if isinstance(named, str) else named or []:
             if name in row or ("." in name and within(row, name) is not None):
-                continue
+                if option != "choices" or (value := within(row, name)) is None or texts_of(value) is not None:
+                    continue
+                raise OptionError(f"option choices names the field {name!r}, which holds {type(value).__name__}, not a list of option texts")
             problem = f"option {option} names the field {name!r}, which its docs do not have"
             if option in spec.options.given:
                 raise OptionError(f"{problem}; allowed: {', '.join(map(str, row))}")

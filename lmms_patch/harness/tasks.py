@@ -305,6 +305,9 @@ class WrappedTask(Delegate):
                 self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
             )
             if KINDS[self.spec.kind].folds:
+                if self._base.higher_is_better().get(primary) is False:
+                    told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
+                    raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
                 self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
             if self.spec.options.scorer == "cider_d":
                 self._scorer.caption_score = CaptionScore(self._references)

@@ -140,11 +140,34 @@ class TextOnly:
         Raises:
             OptionError: the docs, or their groups, are too few.
         """
+        self.check()
         groups = self.headline.groups
         try:
             return folds(self.items, self.spec.folds, groups, self.spec.options.fold_seed)
         except OptionError as error:
             raise OptionError(f"{self.spec.name}: {error}") from None
+
+    def check(self) -> None:
+        """Whether docs have scores of their own that tell golds from other answers; not asked of a judge.
+
+        Raises:
+            CannotWrapError: they have not.
+        """
+        if self.spec.options.allow_judge:
+            return
+        golds = [place for place, item in enumerate(self.items) if item.golds]
+        some = golds[:: max(1, len(golds) // 100)]
+        marks = [(self.score(place, self.items[place].golds[0]), self.score(place, _NO_ANSWER)) for place in some]
+        if all(mark is None for mark, _ in marks):
+            raise CannotWrapError(
+                f"{self.spec.name}: no doc of {self.spec.base} has a score of its own; name the key of its items that holds one with 'score', "
+                "or another metric with 'metric'"
+            )
+        if all(mark == other for mark, other in marks):
+            raise CannotWrapError(
+                f"{self.spec.name}: the scorer of {self.spec.base} gives golds no more than any other answer (doc {self.items[some[0]].doc_id}: "
+                f"gold {self.items[some[0]].golds[0]!r} scores {marks[0][0]}); name the field that it compares with, with 'gold'"
+            )
 
     def item_of(self, doc_id: int) -> Item | None:
         """The item of a doc; None where it is not evaluated."""
@@ -282,6 +305,7 @@ class TextOnly:
             "answers": [answers[at] for answers in head.answers],
             "s": s,
             "s_minus_chance": s - chance,
+            "chance": float(head.floor[at]),
             "delta": None if zero is None else s - zero,
             "zero_shot": None if zero is None else {"s": zero, "score": float(found.zero_shot_scores[at])},
             "scores": {name: d.scores[:, at].tolist() for name, d in found.by_grouping.items()},
@@ -305,6 +329,8 @@ class TextOnly:
             "seconds": round(found.seconds, 1),
         }
 
+
+_NO_ANSWER = "\N{SNOWMAN}"
 
 _AS = {"none": "random folds", "source": "folds grouped by source", "text": "folds grouped by text"}
 

@@ -31,9 +31,9 @@ class Diagnosis:
 
     Attributes:
         s: shape (n,), the bias score: held-out credit of the gold, averaged over the seeds (probability of the gold
-            option, or the expected native score of a draw from the predictive distribution); nan: unscored.
-        chance: shape (n,), what an uninformed guess earns on this item: 1 / options, or for open formats the expected
-            native score of a draw from the golds of the training folds.
+            option, or the expected native score of a draw from the predictive distribution, full marks being 1); nan: unscored.
+        chance: shape (n,), what an uninformed guess earns on this item, on the scale of ``s``: 1 / options, or for open
+            formats the expected native score of a draw from the golds of the training folds.
         scores: shape (R, n), native score of the held-out answer; nan: unscored.
         baseline: shape (R, n), native score of the training folds' majority answer (frequency baseline).
         answers: the held-out answers, one tuple per seed.
@@ -46,6 +46,13 @@ class Diagnosis:
     baseline: Array
     answers: tuple[tuple[str, ...], ...] = ()
     folds: Places | None = None
+    uninformed: Array | None = None
+    """Shape (n,), what an uninformed guess earns on the metric's own scale; None: as ``chance``."""
+
+    @property
+    def floor(self) -> Array:
+        """What an uninformed guess earns, shape (n,), on the metric's own scale."""
+        return self.chance if self.uninformed is None else self.uninformed
 
     @property
     def accuracy(self) -> float:
@@ -138,17 +145,20 @@ def diagnose(
     dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
     jobs = [job for fold, fold_seed in zip(dealt, seeds, strict=True) for job in jobs_of(places, fold, k, model_seed(seed, fold_seed))]
     found = (runner or in_threads())(prepared, jobs, grouping.groups)
-    s, chance, scores, baseline = (np.full((len(seeds), len(places)), np.nan) for _ in range(4))
+    s, floor, scores, baseline = (np.full((len(seeds), len(places)), np.nan) for _ in range(4))
     answers = []
     for at, fold in enumerate(dealt):
         predictions = _in_place(fold, found[at * k : (at + 1) * k])
-        typical, chance[at] = frequency_baseline(items, rewards, places, fold, k)
+        typical, floor[at] = frequency_baseline(items, rewards, places, fold, k)
         s[at], scores[at] = scored(items, rewards, places, predictions)
         baseline[at] = [
-            rewards.of(int(place), a) if a is not None and items[place].golds else np.nan for place, a in zip(places, typical, strict=True)
+            rewards.exact(int(place), a) if a is not None and items[place].golds else np.nan for place, a in zip(places, typical, strict=True)
         ]
         answers.append(tuple(p.answer for p in predictions))
-    return Diagnosis(_mean(s), _mean(chance), scores, baseline, tuple(answers), np.array(dealt, np.intp))
+    uninformed = _mean(floor)
+    options = np.array([items[place].chance if items[place].is_choice else np.nan for place in places])
+    chance = np.where(np.isfinite(options), options, uninformed / rewards.scale)
+    return Diagnosis(_mean(s), chance, scores, baseline, tuple(answers), np.array(dealt, np.intp), uninformed)
 
 
 def _in_place(fold: Places, by_fold: Sequence[Sequence[Prediction]]) -> list[Prediction]:
@@ -160,7 +170,7 @@ def _in_place(fold: Places, by_fold: Sequence[Sequence[Prediction]]) -> list[Pre
 def scored(items: Sequence[Item], rewards: Rewards, places: Places, predictions: Sequence[Prediction]) -> tuple[Array, Array]:
     """Bias score and native score of each prediction, shape (n,) each; nan for items without a gold."""
     s = [credit(items, rewards, int(place), p) for place, p in zip(places, predictions, strict=True)]
-    scores = [rewards.of(int(place), p.answer) if items[place].golds else np.nan for place, p in zip(places, predictions, strict=True)]
+    scores = [rewards.exact(int(place), p.answer) if items[place].golds else np.nan for place, p in zip(places, predictions, strict=True)]
     return np.array(s, float), np.array(scores, float)
 
 
@@ -170,24 +180,25 @@ def _mean(values: Array) -> Array:
 
 
 def credit(items: Sequence[Item], rewards: Rewards, place: int, prediction: Prediction) -> float:
-    """s(x) of one prediction: the probability of the gold option, or the expected native score of a draw; nan without a gold."""
+    """s(x) of one prediction: the probability of the gold option, or the expected native score of a draw, full marks being 1; nan without a gold."""
     item = items[place]
     if item.is_choice:
-        return float(prediction.probabilities[item.right]) if item.right is not None else np.nan
+        return float(prediction.probabilities[item.rights].sum()) if item.rights else np.nan
     if not item.golds:
         return np.nan
-    return float(np.nan_to_num(rewards.vector(place, prediction.answers)) @ prediction.probabilities)
+    return float(np.nan_to_num(rewards.vector(place, prediction.answers)) @ prediction.probabilities) / rewards.scale
 
 
 def frequency_baseline(items: Sequence[Item], rewards: Rewards, places: Places, fold: Places, k: int) -> tuple[list[str | None], Array]:
     """The answer that knows nothing of the question but its category, and what a guess earns.
 
     For choices the most frequent gold (a letter) of the training items of the category with as many options; for numbers the
-    training gold of the category that the native score rewards most; else the most frequent training gold of the category.
+    training gold of the category that the native score rewards most; else the most frequent training gold of the category. Where no
+    training item is of the category, those of the same format (and number of options) stand in.
 
     Returns:
-        The answer for each of ``places`` (None where no training item has a gold), and shape (n,): 1 / options, or the
-        expected native score of a draw from the training golds of the category.
+        The answer for each of ``places`` (None where no training item has a gold), and shape (n,), on the metric's own scale: the
+        mean score of the options, or the expected score of a draw from these training golds.
     """
     answers: list[str | None] = [None] * len(places)
     guess = np.full(len(places), np.nan)
@@ -199,10 +210,15 @@ def frequency_baseline(items: Sequence[Item], rewards: Rewards, places: Places, 
         own = np.array(members)
         for number in range(k):
             train = [int(places[at]) for at in own[fold[own] != number] if items[places[at]].golds]
+            train = train or [int(i) for i in places[fold != number] if items[i].golds and _alike(items[i], items[places[own[0]]])]
             for at, answer, earned in _typical(items, rewards, train, [int(places[at]) for at in own[fold[own] == number]]):
                 where = own[fold[own] == number][at]
                 answers[where], guess[where] = answer, earned
     return answers, guess
+
+
+def _alike(item: Item, other: Item) -> bool:
+    return item.format == other.format and len(item.answers) == len(other.answers)
 
 
 def _typical(items: Sequence[Item], rewards: Rewards, train: Sequence[int], test: Sequence[int]) -> list[tuple[int, str | None, float]]:
@@ -211,7 +227,8 @@ def _typical(items: Sequence[Item], rewards: Rewards, train: Sequence[int], test
     if items[test[0]].is_choice:
         counts = Counter(items[i].right for i in train if items[i].right is not None)
         place = counts.most_common(1)[0][0] if counts else 0
-        return [(at, items[i].answers[place or 0], items[i].chance) for at, i in enumerate(test)]
+        floors = [float(np.mean([rewards.exact(i, a) for a in items[i].answers])) if items[i].golds else np.nan for i in test]
+        return [(at, items[i].answers[place or 0], floor) for at, (i, floor) in enumerate(zip(test, floors, strict=True))]
     if items[test[0]].format == "number":
         train = [i for i in train if as_number(items[i].golds[0]) is not None]
     if not train:

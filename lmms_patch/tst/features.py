@@ -114,9 +114,8 @@ class OptionTable:
         self.hashes = np.array([hash_of(name) for name in self.names], np.uint64)[self.text] if self.rows else np.empty(0, np.uint64)
         self.target = np.zeros(self.rows)
         for i, item in enumerate(items):
-            for place in right[i] if right is not None else [item.right]:
-                if place is not None:
-                    self.target[self.start[i] + place] = 1.0
+            for place in right[i] if right is not None else item.rights:
+                self.target[self.start[i] + place] = 1.0
         self.questions = Texts.of([item.question for item in items])
 
     def rows_of(self, places: Places) -> Places:

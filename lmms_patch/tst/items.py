@@ -77,8 +77,13 @@ class Item:
 
     @property
     def chance(self) -> float:
-        """What a uniform guess among the options earns (fraction); 0 where there are no options."""
-        return 1 / len(self.answers) if self.is_choice else 0.0
+        """How likely a uniform guess among the options is right (fraction); 0 where there are no options."""
+        return max(1, len(self.rights)) / len(self.answers) if self.is_choice else 0.0
+
+    @property
+    def rights(self) -> list[int]:
+        """For choice formats the places of all answers that are the gold: several where options are spelled alike."""
+        return [place for place, answer in enumerate(self.answers) if answer == self.golds[0]] if self.golds else []
 
 
 @dataclass(frozen=True)

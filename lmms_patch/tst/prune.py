@@ -242,11 +242,11 @@ def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float |
     So "below" is below the lower of baseline and chance, item by item on average.
     """
     scores, baseline = found.scores.mean(axis=0), found.baseline.mean(axis=0)
-    known = np.isfinite(scores) & np.isfinite(baseline) & np.isfinite(found.chance)
+    known = np.isfinite(scores) & np.isfinite(baseline) & np.isfinite(found.floor)
     if not known.any():
         return None, None, None
     own = None if clusters is None else clusters[known]
-    low = baseline if baseline[known].mean() < found.chance[known].mean() else found.chance
+    low = baseline if baseline[known].mean() < found.floor[known].mean() else found.floor
     above = sign_flip_p((scores - baseline)[known], own)
     return float(baseline[known].mean()), above, sign_flip_p((low - scores)[known], own)
 

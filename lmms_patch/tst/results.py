@@ -71,7 +71,7 @@ class Stress:
             recognises the source, not the question; None without both.
         zero_shot: accuracy of the same model before training; None where the diagnostic has none.
         delta: headline accuracy less zero-shot, paired by doc; None without it.
-        chance: mean of what an uninformed guess earns.
+        chance: mean of what an uninformed guess earns, on the metric's own scale.
         s: mean bias score.
         categories: by category, headline.
         unscored: docs without a score.
@@ -164,7 +164,7 @@ class _Records:
         known = np.isfinite(above)
         clusters = None if self.clusters is None else self.clusters[known]
         p = sign_flip_p(above[known], clusters, self._options["seed"]) if known.any() else None  # type: ignore[arg-type]
-        sd = float(per_seed.std(ddof=1)) if len(per_seed) > 1 else None
+        sd = float(per_seed.std(ddof=1)) if len(per_seed) > 1 and np.isfinite(per_seed).all() else None
         return Grouped(self._mean(scores.mean(axis=0)), sd, len(scores), _known_mean(baseline.mean(axis=0)), self._mean(above), p)
 
     def stress(self) -> Stress:
@@ -174,7 +174,7 @@ class _Records:
         has_zero = bool(np.isfinite(zero).any())
         both = {"none", "source"} <= set(self.names)
         s = self._column("s")
-        chance = s - self._column("s_minus_chance")
+        chance = self._column("chance")
         return Stress(
             self.headline,
             {name: self.grouped(name) for name in self.names},
@@ -188,7 +188,8 @@ class _Records:
         )
 
     def _categories(self, head: Array, baseline: Array, chance: Array, s: Array) -> dict[str, Category]:
-        names = np.array([str((r.get("fields") or {}).get("category") or "") for r in self.records])
+        given = [(r.get("fields") or {}).get("category") for r in self.records]
+        names = np.array(["" if name is None else str(name) for name in given])
         out = {}
         for name in sorted(set(names)):
             own = names == name

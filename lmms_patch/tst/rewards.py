@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ MOST_VALUES = 60
 class Rewards:
     """Native scores of answers.
 
-    For choices and numbers a score is taken to depend on answer, gold, format and category alone, so
-    that one item stands for all like it; open answers are scored item by item.
+    What is reported of an item is its own score (``exact``). What answers are chosen by, and ``s``, is shared: for choices and
+    numbers a score is then taken to depend on answer, gold, format and category alone, so that one item stands for all like it;
+    open answers are scored item by item.
 
     Args:
         items: all items.
@@ -32,6 +34,7 @@ class Rewards:
     def __init__(self, items: Sequence[Item], score: Score) -> None:
         self.items, self._score = items, score
         self._known: dict[tuple[object, ...], dict[str, float]] = defaultdict(dict)
+        self._own: dict[tuple[int, str], float] = {}
         self._vectors: dict[tuple[object, ...], tuple[tuple[str, ...], Array]] = {}
 
     def _kind(self, place: int) -> tuple[object, ...]:
@@ -43,6 +46,22 @@ class Rewards:
     def of(self, place: int, answer: str) -> float:
         """The score of an answer on the item at a place; nan where it cannot be scored."""
         return self._scored(self._known[self._kind(place)], place, answer)
+
+    def exact(self, place: int, answer: str) -> float:
+        """The score of an answer on this very item, whatever its scorer reads of the doc; nan where it cannot be scored."""
+        key = place, answer
+        if key not in self._own:
+            value = self._score(place, answer)
+            self._own[key] = np.nan if value is None else float(value)
+        return self._own[key]
+
+    @cached_property
+    def scale(self) -> float:
+        """Full marks on the metric's own scale: the most that the golds of some 200 items get; 1 where that is not above 0."""
+        golds = [place for place, item in enumerate(self.items) if item.golds]
+        marks = np.array([self.exact(place, self.items[place].golds[0]) for place in golds[:: max(1, len(golds) // 200)]])
+        most = float(np.nanmax(marks)) if np.isfinite(marks).any() else 1.0
+        return most if most > 0 else 1.0
 
     def _scored(self, known: dict[str, float], place: int, answer: str) -> float:
         if answer not in known:

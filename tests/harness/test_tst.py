@@ -183,6 +183,7 @@ def test_each_record_says_all_there_is_to_a_doc(tested):
             "answers",
             "s",
             "s_minus_chance",
+            "chance",
             "delta",
             "zero_shot",
             "scores",
@@ -196,6 +197,7 @@ def test_each_record_says_all_there_is_to_a_doc(tested):
         assert record["scores"]["source"] == [marks(answer, row["answer"]) for answer in record["answers"]]
         assert 0 <= record["s"] <= 1
         assert record["s_minus_chance"] == pytest.approx(record["s"] - 1 / 3)
+        assert record["chance"] == pytest.approx(np.mean([marks(letter, row["answer"]) for letter in "ABC"]))
         assert line["patch"]["fields"]["category"] == row["kind"]
 
 
@@ -218,7 +220,7 @@ def test_the_baseline_is_the_majority_letter_of_the_training_folds(tested):
 
 
 def test_numbers_follow_from_the_records(tested):
-    _, results = tested
+    rows, results = tested
     found, records = details(results), tst_of(results)
     assert found["tst_details"]["headline"] == found["tst_details"]["grouping"] == "source"
     for name, grouped in found["tst_details"]["by_grouping"].items():
@@ -233,7 +235,7 @@ def test_numbers_follow_from_the_records(tested):
         assert found[f"tst_{name}"] == grouped["accuracy"]["value"]
     leak = by_seed(records, "scores", "none").mean() - by_seed(records, "scores", "source").mean()
     assert found["tst_leakage"] == found["tst_details"]["leakage"]["value"] == pytest.approx(leak)
-    assert found["tst_chance"] == pytest.approx(1 / 3)
+    assert found["tst_chance"] == pytest.approx(np.mean([marks(letter, row["answer"]) for letter in "ABC" for row in rows]))
     assert found["tst_s"] == pytest.approx(np.mean([record["s"] for record in records]))
     assert found["tst_details"]["unscored"] == 0
     assert metrics(results, "toy_tst5")["tst"] == found["tst"]

@@ -183,8 +183,8 @@ def test_the_baseline_where_no_training_item_has_a_gold():
         number(3, "q", "many", category="n"),
     ]
     answers, chance = frequency_baseline(items, rewards_of(items), np.arange(4), np.array([0, 1, 0, 1]), 2)
-    assert answers == [None, None, "yes", None]
-    np.testing.assert_array_equal(chance, [np.nan, np.nan, 0.5, np.nan])
+    assert answers == ["b", "a", "yes", None], "those of the format stand in for those of the category"
+    np.testing.assert_array_equal(chance, [0, 0, 0.5, np.nan])
 
 
 def test_choices_that_are_answered_by_their_texts_have_a_baseline():
@@ -209,3 +209,29 @@ def test_accuracy_is_over_items_and_seeds():
     none = np.full(3, np.nan)
     assert Diagnosis(none, none, scores, scores).accuracy == 0.75
     assert np.isnan(Diagnosis(none, none, scores * np.nan, scores).accuracy)
+
+
+def test_options_that_are_spelled_alike_are_right_together():
+    """Two of four options are the gold: a guess is right half the time, and their probabilities add up."""
+    item = replace(mc(0, "q", ("cup", "cup", "door", "bed"), 0), answers=("cup", "cup", "door", "bed"), golds=("cup",))
+    assert (item.rights, item.chance) == ([0, 1], 0.5)
+    said = Prediction("cup", item.answers, np.array([0.1, 0.5, 0.3, 0.1]))
+    assert credit([item], rewards_of([item]), 0, said) == pytest.approx(0.6)
+
+
+def test_s_is_full_marks_at_most_whatever_the_scale():
+    """A scorer of 0 to 100: s is the expected score over the full marks; reported scores keep their scale."""
+    items = [number(i, "q", 3) for i in range(4)]
+    rewards = Rewards(items, lambda place, answer: 100.0 * (answer == "3"))
+    said = Prediction("3", ("3", "4"), np.array([0.25, 0.75]))
+    assert rewards.scale == 100
+    assert credit(items, rewards, 0, said) == pytest.approx(0.25)
+    assert rewards.exact(0, "3") == 100
+
+
+def test_reported_scores_are_those_of_the_item_itself():
+    """A scorer that reads more of a doc than its gold: what is shared among items alike may be another's, what is reported is not."""
+    items = [mc(i, "q", ("x", "y"), 0) for i in range(3)]
+    rewards = Rewards(items, lambda place, answer: (1.0 + place) * (answer == "A"))
+    assert [rewards.exact(i, "A") for i in range(3)] == [1, 2, 3]
+    assert len({rewards.of(i, "A") for i in range(3)}) == 1

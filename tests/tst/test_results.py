@@ -22,6 +22,7 @@ def record(scores, baseline=None, *, s=0.5, above=0.25, source=None, category=No
             "source": source,
             "s": s,
             "s_minus_chance": above,
+            "chance": None if s is None else s - above,
             "zero_shot": zero_shot,
             "scores": scores,
             "baseline": baseline,
