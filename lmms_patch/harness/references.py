@@ -244,12 +244,14 @@ def within(row: Any, name: str) -> Any:
 
 
 def texts_of(choices: Any) -> tuple[str, ...] | None:
-    """Option texts: of a list, of the values of a mapping, or of the text of one of these; None where it is neither.
+    """Option texts: of a list, of the values of a mapping, or of the text of one of these (an empty text: none); None where it is neither.
 
     >>> texts_of(["a cat", "a dog"]) == texts_of({"A": "a cat", "B": "a dog"}) == texts_of('["a cat", "a dog"]') == ("a cat", "a dog")
     True
     """
     if isinstance(choices, str):
+        if not choices.strip():
+            return ()
         try:
             choices = ast.literal_eval(choices)
         except (ValueError, SyntaxError, MemoryError, RecursionError):

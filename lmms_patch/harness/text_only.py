@@ -118,7 +118,7 @@ class TextOnly:
     @cached_property
     def rewards(self) -> Rewards:
         """Native scores of answers."""
-        return Rewards(self.items, self.score)
+        return Rewards(self.items, self.score, costly=self.spec.options.allow_judge)
 
     @cached_property
     def headline(self) -> Grouping:

@@ -29,10 +29,11 @@ class Rewards:
     Args:
         items: all items.
         score: the native scorer; where it gives None the score is nan.
+        costly: the scorer asks a judge: what is reported is shared too, so that it is asked once for all items alike.
     """
 
-    def __init__(self, items: Sequence[Item], score: Score) -> None:
-        self.items, self._score = items, score
+    def __init__(self, items: Sequence[Item], score: Score, costly: bool = False) -> None:
+        self.items, self._score, self._costly = items, score, costly
         self._known: dict[tuple[object, ...], dict[str, float]] = defaultdict(dict)
         self._own: dict[tuple[int, str], float] = {}
         self._vectors: dict[tuple[object, ...], tuple[tuple[str, ...], Array]] = {}
@@ -49,6 +50,8 @@ class Rewards:
 
     def exact(self, place: int, answer: str) -> float:
         """The score of an answer on this very item, whatever its scorer reads of the doc; nan where it cannot be scored."""
+        if self._costly:
+            return self.of(place, answer)
         key = place, answer
         if key not in self._own:
             value = self._score(place, answer)

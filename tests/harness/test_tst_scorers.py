@@ -101,3 +101,13 @@ def test_options_that_are_no_list_are_refused(tmp_path):
 def test_a_category_that_is_zero_has_a_name(tmp_path):
     write(tmp_path, rows=[{**row, "kind": i % 2} for i, row in enumerate(choices(48))])
     assert set(details(rf(tmp_path))["tst_details"]["categories"]) == {"0", "1"}
+
+
+def test_an_empty_text_means_no_options(tmp_path):
+    """As mixed benchmarks have it for open questions: the options that the prompt lists are read."""
+    write(
+        tmp_path,
+        rows=[{**row, "listed": ""} for row in choices(48)],
+        profile={"group": "scene", "category": "kind", "choices": "listed", "fold_seeds": 1},
+    )
+    assert all(sample["patch"]["answer"]["options"] == 2 for sample in rf(tmp_path)["samples"]["toy_tst5"])

@@ -235,3 +235,11 @@ def test_reported_scores_are_those_of_the_item_itself():
     rewards = Rewards(items, lambda place, answer: (1.0 + place) * (answer == "A"))
     assert [rewards.exact(i, "A") for i in range(3)] == [1, 2, 3]
     assert len({rewards.of(i, "A") for i in range(3)}) == 1
+
+
+def test_a_judge_is_asked_once_for_all_items_alike():
+    asked = []
+    items = [mc(i, "q", ("x", "y"), 0) for i in range(20)]
+    rewards = Rewards(items, lambda place, answer: asked.append(answer) or float(answer == "A"), costly=True)
+    assert [rewards.exact(i, answer) for i in range(20) for answer in "AB"] == [1, 0] * 20
+    assert sorted(asked) == ["A", "B"]
