@@ -6,9 +6,11 @@ doc's record can carry its own part of it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from lmms_patch.answers import Answer, Asked, first_words, recognise
@@ -60,6 +62,8 @@ class Plan:
         merged_docs, merged: docs, and kinds of docs, that were too few for a stratum of their own.
         baselines: of each doc, answer -> its roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
         loans: of each doc, whose donor it is.
+        digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two runs
+            with the same were asked the same.
     """
 
     answers: dict[int, Answer]
@@ -68,6 +72,7 @@ class Plan:
     merged: int
     baselines: dict[int, dict[str, list[str]]]
     loans: dict[int, list[Loan]]
+    digests: dict[str, str] = field(default_factory=dict)
 
 
 def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
@@ -111,7 +116,19 @@ def plan(
         found.merged,
         dict(zip(ids, _baselines(answers, found, others), strict=True)),
         dict(loans),
+        {
+            "docs": digest((doc_id, answer.golds) for doc_id, answer in zip(ids, answers, strict=True)),
+            "prompts": digest((doc.doc_id, doc.asked.prompt) for doc in docs),
+        },
     )
+
+
+def digest(parts: Iterable[Any]) -> str:
+    """The first 16 hex digits of the SHA-256 of some parts in their order, as JSON."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(json.dumps(part, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
+    return found.hexdigest()[:16]
 
 
 def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashable, ...]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from lmms_patch.errors import RecordError
 from lmms_patch.scoring import Scalar, best, plain
-from lmms_patch.spec import WrapSpec
+from lmms_patch.spec import KINDS, WrapSpec
 from lmms_patch.views import Size, View
 
 SCHEMA = 2
@@ -216,23 +216,47 @@ def results_files(folder: Path) -> list[Path]:
     return files
 
 
-def read_results(path: Path) -> list[TaskResult]:
-    """The wrapped tasks of one results file, in its order.
+def read_json(path: Path) -> dict[str, Any]:
+    """A results file, as it is.
 
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval.
     """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-        configs, results = data["configs"], data["results"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if not isinstance(data["configs"], dict) or not all(isinstance(values, dict) for values in data["results"].values()):
+            raise TypeError("its tasks are no objects")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"{path}: not a whole results file of lmms-eval ({type(error).__name__}: {error})") from None
+    return dict(data)
+
+
+def read_results(path: Path) -> list[TaskResult]:
+    """The wrapped tasks of one results file, in its order.
+
+    Raises:
+        RecordError: the file is truncated or not a results file of lmms-eval.
+    """
+    return wrapped_tasks(read_json(path), path)
+
+
+def wrapped_tasks(data: Mapping[str, Any], path: Path) -> list[TaskResult]:
+    """The wrapped tasks of a results file that was read already.
+
+    Raises:
+        RecordError: what describes a wrapped task is not as this version writes it.
+    """
+    results = data["results"]
     out = []
-    for task, config in configs.items():
+    for task, config in data["configs"].items():
         described = config.get("lmms_patch") if isinstance(config, dict) else None
         if not isinstance(described, dict) or task not in results:
             continue
         _check_schema(described.get("schema"), path)
+        if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
+            raise RecordError(f"{path}: {task} is described without its {missing[0]!r}; the file was changed or written by another program")
+        if described["kind"] not in KINDS:
+            raise RecordError(f"{path}: {task} is of the unknown kind {described['kind']!r}; allowed: {', '.join(KINDS)}")
         for place, (name, values) in enumerate(by_filter(results[task]).items()):
             found = values.pop("patch", None)
             details = found if isinstance(found, dict) else {}
@@ -272,16 +296,24 @@ def _check_schema(schema: Any, where: object) -> None:
         raise RecordError(f"{where}: records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
 
 
-def read_samples(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any]]:
+def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = False) -> Iterator[dict[str, Any]]:
     """The ``patch`` objects of a sample log, in file order.
 
     Args:
         path: the log.
         filter_place: only those of this filter pipeline: the host writes a line per doc and filter, in the order of the filters.
+        lean: without the boxes, and with equal views and baselines as one object: a tenth of the memory. Only to read.
 
     Raises:
-        RecordError: a line that is cut or has no ``patch``, a score that is no number, or records of an unknown schema.
+        RecordError: a line that is cut or has no ``patch``, a score that is no number, records of an unknown schema, or a doc twice.
     """
+    shared: dict[str, Any] = {}
+    for sample in read_lines(path, filter_place):
+        yield _lean(sample["patch"], shared) if lean else sample["patch"]
+
+
+def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any]]:
+    """The lines of a wrapped task's sample log, checked as ``read_samples`` says."""
     seen: Counter[int] = Counter()
     for number, sample in _lines(path):
         where = f"{path}, line {number}"
@@ -297,7 +329,27 @@ def read_samples(path: Path, filter_place: int | None = None) -> Iterator[dict[s
             raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
         seen[doc_id] += 1
         if filter_place is None or seen[doc_id] == filter_place + 1:
-            yield record
+            yield sample
+    often = min(seen.values(), default=0)
+    twice = [doc_id for doc_id, times in seen.items() if times != often]
+    if twice:
+        raise RecordError(
+            f"{path}: doc {twice[0]} is there {seen[twice[0]]} times, others {often} times; each doc has one line per filter: two runs in one file?"
+        )
+
+
+def _lean(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    """The record with its views (without boxes) and baselines replaced by equal ones that were there before."""
+    for view in record["views"]:
+        view.pop("boxes", None)
+    for key in ("views", "baselines"):
+        if key in record:
+            record[key] = [shared.setdefault(repr(part), part) for part in record[key]]
+    record["image_sizes"] = shared.setdefault(repr(record.get("image_sizes")), record.get("image_sizes"))
+    for key in ("stratum", "task", "base"):
+        record[key] = shared.setdefault(key + str(record.get(key)), record.get(key))
+    record["answer"] = shared.setdefault(repr(record.get("answer", {})), record.get("answer", {}))
+    return record
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

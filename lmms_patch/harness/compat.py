@@ -59,6 +59,11 @@ def host_version() -> str:
         return "unknown"
 
 
+def versions() -> dict[str, str]:
+    """What made a run's numbers, by package."""
+    return {"lmms_patch": __version__, "lmms_eval": host_version()}
+
+
 def check_host(manager: type) -> None:
     """Check that the host is a version we know and has what we patch.
 

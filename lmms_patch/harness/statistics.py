@@ -10,6 +10,7 @@ from loguru import logger
 
 from lmms_patch.analysis import analyse
 from lmms_patch.draws import Settings
+from lmms_patch.harness import compat
 from lmms_patch.outcome import metrics, sentences, to_json
 from lmms_patch.planning import Plan
 from lmms_patch.spec import KINDS, Options, WrapSpec
@@ -99,7 +100,7 @@ def details(
     found = analyse(table, native, settings, spec.grids if name else ())
     flat = metrics(found, name)
     planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
-    about = {"settings": to_json(settings), "higher_is_better": dict(higher), "donors": planned, "analysis": to_json(found)}
+    about = {"made": {**compat.versions(), **({} if plan is None else plan.digests)}, "settings": to_json(settings), "higher_is_better": dict(higher), "donors": planned, "analysis": to_json(found)}
     out = Details({"records": len(records), **flat, **about})
     told, mind = sentences(found, name)
     tested = stress(records, seed=settings.seed)

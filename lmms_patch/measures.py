@@ -1,0 +1,117 @@
+"""Every number of a wrapped task by its name, each with its interval: what reports, boards, comparisons and gates show. Pure.
+
+| name | of | what |
+|---|---|---|
+| ``score`` | every task | the primary metric of the task's own first view |
+| ``fip`` | tasks with a full view | the same number: the native metric on full images |
+| ``<metric>`` | every task | each native metric under its own name; only the primary one has an interval |
+| ``chance``, ``ceiling`` | | the floor of the gate, and what the gold answers score |
+| ``mpp<n>``, ``gap<n>`` | rci, pcri | the native metric on best cells; FIP − MPP |
+| ``rci<n>`` / ``pcri<n>``, ``..._adj``, ``..._adj_blind`` | rci, pcri | the index, with luck removed, and with blind answers removed too |
+| ``drop<n>`` | occlude | the native metric with the worst cell hidden |
+| ``tst``, ``tst_majority``, ``tst_above``, ``tst_over_chance``, ``tst_leakage``, ``tst_zero_shot``, ``tst_delta`` | tst | the text-only cross-validation (docs/tst.md) |
+
+All on the metric's own scale (fractions where it is one), indices without unit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from lmms_patch.records import TaskResult
+from lmms_patch.spec import KINDS
+from lmms_patch.stats.resample import Estimate
+
+_INDEX = re.compile(r"^p?rci(?=\d)")
+_OURS = re.compile(r"^(records|patch|chance|ceiling|gate|n_docs|n_excluded\d+|p?rci\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$")
+NO_INTERVAL = "the harness's own number: no interval"
+
+
+def measures(result: TaskResult) -> dict[str, Estimate]:
+    """The numbers of a task of a finished run, in the order of the table above.
+
+    Returns:
+        An estimate for each number that this kind of task has; its value is None, with the reason, where it is not defined.
+    """
+    kind, metric, numbers = KINDS[result.described["kind"]], result.described["metric"], result.metrics
+    analysis = result.details.get("analysis")
+    out = of_analysis(analysis, kind.index) if analysis else {}
+    if "score" not in out:
+        out["score"] = _bare(numbers.get(metric), result.docs, "nothing was scored" if not result.docs else "")
+    if kind.full:
+        out["fip"] = out["score"]
+    for name, value in numbers.items():
+        if name == metric:
+            out[name] = out["score"]
+        elif name.startswith(f"{metric}_drop"):
+            out[name.removeprefix(f"{metric}_")] = _bare(value, result.docs)
+        elif not _OURS.match(name):
+            out[name] = _bare(value, result.docs)
+    found = result.details.get("tst_details")
+    return {**out, **_of_tst(found, numbers)} if found else out
+
+
+def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Estimate]:
+    """The numbers of an analysis in plain JSON types (``outcome.to_json``).
+
+    Args:
+        analysis: docs/records.md, ``analysis``.
+        index: ``rci`` or ``pcri``; None for a kind without an index.
+    """
+    score, chance = _estimate(analysis["fip"]), analysis["chance"]
+    out = {"score": score, **({"fip": score} if index else {})}
+    floor = next((one for name, one in chance["floors"].items() if name == chance["floor"]), None)
+    if floor is not None and floor["value"] == chance["value"]:
+        out["chance"] = _estimate(floor)
+    else:
+        out["chance"] = dataclasses.replace(_bare(chance["value"], score.n), reason=chance["reason"] or NO_INTERVAL)
+    out["ceiling"] = _bare(analysis["ceiling"], score.n)
+    for n, grid in analysis["grids"].items() if index else ():
+        out[f"mpp{n}"] = _estimate(grid["mpp"])
+        out[f"{index}{n}"] = _estimate(grid["index"])
+        for end in ("adj", "adj_blind"):
+            if grid.get(end) is not None:
+                out[f"{index}{n}_{end}"] = _estimate(grid[end]["estimate"])
+            elif end == "adj":
+                out[f"{index}{n}_adj"] = dataclasses.replace(_estimate(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
+        out[f"gap{n}"] = _estimate(grid["gap"])
+    return out
+
+
+def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> dict[str, Estimate]:
+    head = found["by_grouping"][found["headline"]]
+    tst, chance = _estimate(head["accuracy"]), found["chance"]
+    out = {"tst": tst, "tst_majority": _bare(head["majority"], tst.n), "tst_above": _estimate(head["above"])}
+    out["tst_over_chance"] = _bare(None, tst.n, "chance is unknown") if chance is None else _moved(tst, -chance)
+    for name in ("leakage", "zero_shot", "delta"):
+        if found.get(name) is not None:
+            out[f"tst_{name}"] = _estimate(found[name])
+    out["tst_s"] = _bare(numbers.get("tst_s"), tst.n)
+    return out
+
+
+def _moved(estimate: Estimate, by: float) -> Estimate:
+    value, low, high = (None if end is None else end + by for end in (estimate.value, estimate.low, estimate.high))
+    return dataclasses.replace(estimate, value=value, low=low, high=high)
+
+
+def _estimate(found: Mapping[str, Any]) -> Estimate:
+    return Estimate(**{f.name: found[f.name] for f in dataclasses.fields(Estimate) if f.name in found})
+
+
+def _bare(value: float | None, docs: int, reason: str = "") -> Estimate:
+    return Estimate(value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL))
+
+
+def matching(names: Mapping[str, Any], pattern: str) -> list[str]:
+    """The names that a wildcard means; ``rci`` and ``pcri`` are one: the task's own name stands for either.
+
+    >>> matching({"fip": 0, "pcri3": 0, "pcri3_adj": 0}, "rci3*")
+    ['pcri3', 'pcri3_adj']
+    """
+    other = {name: _INDEX.sub("pcri" if name.startswith("rci") else "rci", name) for name in names}
+    return [name for name in names if fnmatchcase(name, pattern) or fnmatchcase(other[name], pattern)]

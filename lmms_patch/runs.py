@@ -1,0 +1,193 @@
+"""Finished runs: which model, which benchmark, under which settings. Pure: from results files alone.
+
+Two results may be set side by side only where everything but the model is the same. What that is, is the
+fingerprint of a result; boards, comparisons and gates all go by it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lmms_patch.errors import RecordError
+from lmms_patch.planning import digest
+from lmms_patch.records import TaskResult, read_json, results_files, samples_file, wrapped_tasks
+from lmms_patch.spec import KINDS
+
+_VIEW_OPTIONS = ("images", "min_side", "min_cell", "seed")
+_NUMBER_OPTIONS = ("score", "scorer", "aggregation", "chance", "scale", "delta", "format", "gold", "cluster", "group", "stratum")
+_TST_OPTIONS = ("grouping", "fold_seed", "fold_seeds", "features")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run of the harness.
+
+    Attributes:
+        path: its results file.
+        model: what names the model: its checkpoint, or else the adapter.
+        adapter: what ``--model`` was.
+        model_args: what ``--model_args`` was.
+        date: as the harness writes it; sorts by time.
+        tasks: its wrapped tasks, in order; a task with several filter pipelines comes once for each.
+        configs: of every task (also plain ones), the harness's own description.
+        results: of every task, what the harness wrote of it.
+        about: the run's other facts: ``limit``, ``offset``, ``gen_kwargs``, ``system_instruction``, ``n-shot`` and ``versions`` by task.
+    """
+
+    path: Path
+    model: str
+    adapter: str
+    model_args: str
+    date: str
+    tasks: tuple[TaskResult, ...]
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    results: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What makes two runs runs of one model."""
+        return self.model, self.adapter, self.model_args
+
+    def log(self, result: TaskResult) -> Path | None:
+        """The sample log of one of its tasks; None where it was not logged."""
+        return samples_file(self.path, result.task)
+
+
+def read(path: Path) -> Run:
+    """One run.
+
+    Raises:
+        RecordError: the file is truncated, not a results file of lmms-eval, or of another schema.
+    """
+    data = read_json(path)
+    config = data.get("config") if isinstance(data.get("config"), dict) else {}
+    assert isinstance(config, dict)
+    adapter = str(config.get("model") or data.get("model_source") or "")
+    about = {key: config.get(key) for key in ("limit", "offset", "gen_kwargs")}
+    about |= {"system_instruction": data.get("system_instruction_sha"), "n-shot": data.get("n-shot") or {}, "versions": data.get("versions") or {}}
+    return Run(
+        Path(path),
+        str(data.get("model_name") or adapter or Path(path).parent.name),
+        adapter,
+        _arguments(config.get("model_args")),
+        str(data.get("date") or Path(path).name.removesuffix("_results.json")),
+        tuple(wrapped_tasks(data, path)),
+        data["configs"],
+        data["results"],
+        about,
+    )
+
+
+def _arguments(given: Any) -> str:
+    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, dict) else str(given or "")
+
+
+def find(paths: Iterable[Path]) -> list[Run]:
+    """The runs in some folders (at any depth) or of some results files, each once, oldest first.
+
+    Raises:
+        RecordError: a path without a run, or a file that cannot be read.
+    """
+    files: dict[Path, Path] = {}
+    for path in paths:
+        for file in [Path(path)] if Path(path).is_file() else results_files(Path(path)):
+            files.setdefault(file.resolve(), file)
+    return sorted((read(file) for file in files.values()), key=lambda run: (run.date, run.path.name, str(run.path)))
+
+
+def newest(runs: Sequence[Run]) -> tuple[list[tuple[Run, TaskResult]], int]:
+    """Of each model, task and filter the newest result, in the order of the runs; and how many older ones there are."""
+    last: dict[tuple[Any, ...], tuple[Run, TaskResult]] = {}
+    count = 0
+    for run in runs:
+        for result in run.tasks:
+            count += 1
+            key = (*run.identity, result.task, result.filter)
+            last.pop(key, None)
+            last[key] = run, result
+    return list(last.values()), count - len(last)
+
+
+def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
+    """A name for each model, told apart by adapter and arguments only where the checkpoint's name is not enough."""
+    known = sorted({run.identity for run in runs})
+    names = Counter(model for model, _, _ in known)
+    adapters = Counter((model, adapter) for model, adapter, _ in known)
+    out = {}
+    for model, adapter, args in known:
+        parts = [part for part, needed in ((adapter, adapters[model, adapter] < names[model]), (args, adapters[model, adapter] > 1)) if needed]
+        more = ", ".join(part or "default" for part in parts)
+        out[model, adapter, args] = f"{model} ({more})" if more else model
+    return out
+
+
+def task_label(run: Run, result: TaskResult) -> str:
+    """The task's name, with the filter where the task has several."""
+    several = sum(other.task == result.task for other in run.tasks) > 1
+    return f"{result.task}, {result.filter}" if several else result.task
+
+
+# --- what must be the same ------------------------------------------------------------------------
+
+
+def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
+    """Everything but the model and the grids that a result depends on; None where the run does not say.
+
+    The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``, ``few-shot``,
+    ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``, ``benchmark version``,
+    ``lmms-eval version``.
+    """
+    described, config = result.described, run.configs.get(result.task, {})
+    kind, options, made = KINDS[described["kind"]], described["options"], result.details.get("made") or {}
+    statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
+    settings = result.details.get("settings") or {}
+    return {
+        "benchmark": described["base"],
+        "kind": "index" if kind.index else kind.name,
+        "metric": described["metric"],
+        "filter": result.filter,
+        "docs": made.get("docs"),
+        "number of docs": result.docs,
+        "prompts": made.get("prompts"),
+        "limit": _limit(run.about),
+        "few-shot": run.about.get("n-shot", {}).get(result.task),
+        "system instruction": run.about.get("system_instruction"),
+        "generation": digest([config.get("generation_kwargs"), run.about.get("gen_kwargs") or None]),
+        "views": digest([described.get("pixels"), {name: options.get(name) for name in _VIEW_OPTIONS}]),
+        "statistics": digest([statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]),
+        "folds": described.get("folds"),
+        "benchmark version": str(run.about.get("versions", {}).get(result.task)),
+        "lmms-eval version": made.get("lmms_eval"),
+    }
+
+
+def _limit(about: Mapping[str, Any]) -> str:
+    limit, offset = about.get("limit"), about.get("offset") or 0
+    return f"{'all' if limit in (None, -1) else f'{limit:g}'}{f' from {offset}' if offset else ''}"
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> list[str]:
+    """In what two fingerprints differ, in words; what one of them does not say is not compared."""
+    skip = set(ignore)
+    out = []
+    for key, value in one.items():
+        theirs = other.get(key)
+        if key not in skip and value is not None and theirs is not None and value != theirs:
+            out.append(f"{key} ({value} and {theirs})" if len(f"{value}{theirs}") < 60 else key)
+    return out
+
+
+def check_keys(keys: Iterable[str], known: Mapping[str, Any]) -> None:
+    """Whether some names are keys of a fingerprint.
+
+    Raises:
+        RecordError: one is not; says which there are.
+    """
+    for key in keys:
+        if key not in known:
+            raise RecordError(f"no setting {key!r} to ignore; allowed: {', '.join(known)}")
