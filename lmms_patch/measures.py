@@ -9,7 +9,8 @@
 | ``mpp<n>``, ``gap<n>`` | rci, pcri | the native metric on best cells; FIP − MPP |
 | ``rci<n>`` / ``pcri<n>``, ``..._adj``, ``..._adj_blind`` | rci, pcri | the index, with luck removed, and with blind answers removed too |
 | ``drop<n>`` | occlude | the native metric with the worst cell hidden |
-| ``tst``, ``tst_majority``, ``tst_above``, ``tst_over_chance``, ``tst_leakage``, ``tst_zero_shot``, ``tst_delta`` | tst | the text-only cross-validation (docs/tst.md) |
+| ``tst``, ``tst_majority``, ``tst_above``, ``tst_over_chance`` | tst | the text-only cross-validation (docs/tst.md) |
+| ``tst_leakage``, ``tst_zero_shot``, ``tst_delta``, ``tst_s`` | tst | where the diagnostic has them |
 
 All on the metric's own scale (fractions where it is one), indices without unit.
 """

@@ -213,7 +213,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     settings, metric, table = table_of(run, changes)
     grids = run.result.described["grids"]
     name = KINDS[run.result.described["kind"]].index
-    form = _form(run, table, settings, grids)
+    form = form_of(run, table, settings, grids)
     if form is None and table.records:
         return _as_run(run, changes, metric)
     part = table if changes.category is None else _part(table, changes.category)
@@ -273,7 +273,7 @@ def _recorded(run: TaskRun, name: str) -> bool:
     return bool(run.records) and all(record.get("fields", {}).get(name) is not None for record in run.records)
 
 
-def _form(run: TaskRun, table: Table, settings: Settings, grids: Sequence[int]) -> forms.Form | None:
+def form_of(run: TaskRun, table: Table, settings: Settings, grids: Sequence[int]) -> forms.Form | None:
     """The form of the aggregation: as the run found it, else what fits the run's numbers."""
     analysis = run.result.details.get("analysis") or {}
     if analysis.get("metric") == table.metric:

@@ -17,7 +17,7 @@ from lmms_patch.planning import digest
 from lmms_patch.records import TaskResult, read_json, results_files, samples_file, wrapped_tasks
 from lmms_patch.spec import KINDS
 
-_VIEW_OPTIONS = ("images", "min_side", "min_cell", "seed")
+_VIEW_OPTIONS = ("images", "min_side", "min_cell")
 _NUMBER_OPTIONS = ("score", "scorer", "aggregation", "chance", "scale", "delta", "format", "gold", "cluster", "group", "stratum")
 _TST_OPTIONS = ("grouping", "fold_seed", "fold_seeds", "features")
 
@@ -158,7 +158,7 @@ def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
         "few-shot": run.about.get("n-shot", {}).get(result.task),
         "system instruction": run.about.get("system_instruction"),
         "generation": digest([config.get("generation_kwargs"), run.about.get("gen_kwargs") or None]),
-        "views": digest([described.get("pixels"), {name: options.get(name) for name in _VIEW_OPTIONS}]),
+        "views": digest([described.get("pixels"), {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name == "shuffle" else []))}]),
         "statistics": digest([statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]),
         "folds": described.get("folds"),
         "benchmark version": str(run.about.get("versions", {}).get(result.task)),
