@@ -222,6 +222,21 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     return Analyzed(run, found, outcome.metrics(found, name), categories)
 
 
+def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
+    """The numbers of each category with the run's own settings; none, and why, where they cannot be had (no reason where it named none)."""
+    settings, metric, table = table_of(run, Changes())
+    grids = run.result.described["grids"]
+    names = {str(record.get("fields", {}).get("category")) for record in table.records} - {"None"}
+    if len(names) < 2:
+        return {}, ""
+    form = form_of(run, table, settings, grids)
+    if form is None:
+        return {}, f"no categories: the aggregation of {metric} can only be computed in the run"
+    if len(names) > MOST_CATEGORIES:
+        return {}, f"no categories: {len(names)} are more than {MOST_CATEGORIES}"
+    return _categories(run, table, form, settings, grids), ""
+
+
 def _part(table: Table, category: str) -> Table:
     return Table(only(table.records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
 

@@ -309,7 +309,7 @@ def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = Fa
     """
     shared: dict[str, Any] = {}
     for sample in read_lines(path, filter_place):
-        yield _lean(sample["patch"], shared) if lean else sample["patch"]
+        yield lean_record(sample["patch"], shared) if lean else sample["patch"]
 
 
 def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any]]:
@@ -338,8 +338,8 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
         )
 
 
-def _lean(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
-    """The record with its views (without boxes) and baselines replaced by equal ones that were there before."""
+def lean_record(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    """The record with its views (without boxes) and baselines replaced by equal ones that were there before, in ``shared``."""
     for view in record["views"]:
         view.pop("boxes", None)
     for key in ("views", "baselines"):

@@ -1,0 +1,259 @@
+"""Builds the folder of a report: page, figures, tables. Written whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import datetime
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from lmms_patch import __version__, runs
+from lmms_patch.errors import OptionError, PatchError, RecordError
+from lmms_patch.report import across, examples, figures, gather, page, published
+from lmms_patch.report.data import Entry, Example, Report
+from lmms_patch.report.gather import Source, Tell
+from lmms_patch.sheets import FORMS, Column, Sheet
+
+PICTURE, QUALITY = 480, 80
+"""Longest side in pixels, and JPEG quality, of an example's image."""
+MARK = "report.json"
+"""The file by which a folder is known to be a report, and may be replaced."""
+
+Images = Callable[[str, Sequence[int]], Mapping[int, Any]]
+"""From a base task and doc ids to PIL images; raises PatchError where the dataset cannot be reached."""
+
+
+def build(
+    paths: Sequence[Path],
+    output: Path,
+    *,
+    from_csv: Sequence[Path] = (),
+    title: str = "",
+    count: int = 2,
+    categories: bool = True,
+    images: Images | None = None,
+    tell: Tell = lambda line: None,
+) -> Report:
+    """Read the runs, and write their report.
+
+    Args:
+        paths: folders of runs, or results files; may be empty where tables are given.
+        output: the folder to write; an earlier report there is replaced, anything else is refused.
+        from_csv: published tables of indices.
+        title: of the page.
+        count: examples by rule and result.
+        categories: also each category by itself.
+        images: gives the examples' images; None: their grids are drawn without.
+        tell: is handed a line as work goes on.
+
+    Raises:
+        PatchError: a file cannot be read, or the folder not be written.
+    """
+    check_output(output)
+    found = runs.find(paths) if paths else []
+    entries, sources, warnings = gather.gather(found, examples=count, categories=categories, tell=tell) if found else ([], [], [])
+    points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
+    if not entries and not points:
+        raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
+    shown, more = _examples(entries, sources, images, tell)
+    with _folder(output) as folder:
+        (folder / "figures").mkdir()
+        drawn = figures.figures(entries, points, folder / "figures", tell)
+        sheets = dict(across.sheets(entries, points))
+        if prunings := pruned_sheet(paths):
+            sheets["tst"] = (*sheets.get("tst", ()), prunings)
+        title = title or _title(entries, points)
+        report = Report(title, _made(), tuple(entries), sheets, tuple(drawn), tuple(shown), (*warnings, *more))
+        tell("writing tables and page")
+        _tables(folder, report)
+        (folder / "index.html").write_text(page.page(report), encoding="utf-8", errors="replace")
+    return report
+
+
+def _title(entries: Sequence[Entry], points: Sequence[across.Point]) -> str:
+    models = sorted({one.model for one in entries} | {point.model for point in points})
+    bases = sorted({one.base for one in entries} | {point.benchmark for point in points})
+    few = ", ".join(bases) if len(bases) <= 3 else f"{len(bases)} benchmarks"
+    return f"{few} with {models[0] if len(models) == 1 else f'{len(models)} models'}"
+
+
+def _made() -> dict[str, str]:
+    def installed(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return "unknown"
+
+    return {
+        "lmms-patch": __version__,
+        "matplotlib": installed("matplotlib"),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+# --- examples -------------------------------------------------------------------------------------
+
+
+def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
+    """The picked docs, with their images where those can be had; and warnings."""
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for source in sources:
+        wanted[source.result.described["base"]] |= {int(line["patch"]["doc_id"]) for lines in source.picked.values() for line in lines}
+    pictures: dict[str, Mapping[int, Any]] = {}
+    warnings = []
+    for base, ids in wanted.items() if images is not None else ():
+        tell(f"taking {len(ids)} images of {base}")
+        try:
+            pictures[base] = images(base, sorted(ids)) if ids and images is not None else {}
+        except PatchError as error:
+            warnings.append(f"examples of {base} have no images: {error}")
+    out = []
+    for entry, source in zip(entries, sources, strict=True):
+        for rule, lines in source.picked.items():
+            for line in lines:
+                made = examples.example(entry.id, rule, line, entry.metric)
+                image = pictures.get(entry.base, {}).get(made.doc_id)
+                fits = image is not None and tuple(image.size) == made.size  # of another size: not the image of this run
+                out.append(examples.example(entry.id, rule, line, entry.metric, picture(image)) if fits else made)
+    return out, warnings
+
+
+def picture(image: Any) -> str:
+    """A small JPEG of an image, as a ``data:`` URI; transparent parts on white."""
+    from PIL import Image
+
+    small = image.convert("RGBA")
+    small.thumbnail((PICTURE, PICTURE))
+    ground = Image.new("RGBA", small.size, "white")
+    ground.alpha_composite(small)
+    out = io.BytesIO()
+    ground.convert("RGB").save(out, "JPEG", quality=QUALITY)
+    return f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _tables(folder: Path, report: Report) -> None:
+    (folder / "tables").mkdir()
+    for sheets in report.sheets.values():
+        for sheet in sheets:
+            for ending, method in FORMS.items():
+                made = getattr(sheet, method)()
+                text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+                (folder / "tables" / f"{sheet.name}.{ending}").write_text(text, encoding="utf-8", errors="replace")
+    (folder / MARK).write_text(json.dumps(to_json(report), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace")
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """``report.json``: schema 1, what made it, the results and the tables (``lmms-patch schema report``)."""
+    column = Column("", "")
+    return {
+        "schema": 1,
+        "title": report.title,
+        "made": dict(report.made),
+        "warnings": list(report.warnings),
+        "results": [_entry_json(entry, column) for entry in report.entries],
+        "tables": {section: [sheet.to_json() for sheet in sheets] for section, sheets in report.sheets.items()},
+        "figures": [{"name": f.name, "title": f.title, "caption": f.caption, "section": f.section} for f in report.figures],
+        "examples": [{"result": one.entry, "rule": one.rule, "doc_id": one.doc_id} for one in report.examples],
+    }
+
+
+def _entry_json(entry: Entry, column: Column) -> dict[str, Any]:
+    def numbers(measures: Mapping[str, Any]) -> dict[str, Any]:
+        sheet = Sheet("", "", tuple(Column(name, "") for name in measures), (dict(measures),))
+        row: dict[str, Any] = sheet.to_json()["rows"][0]
+        return row
+
+    parts = {name: {"docs": part.docs, "gate": part.gate, "measures": numbers(part.measures)} for name, part in entry.categories.items()}
+    plain = {key: getattr(entry, key) for key in ("id", "model", "base", "task", "kind", "metric", "type", "date", "path")}
+    whole = {"docs": entry.whole.docs, "gate": entry.whole.gate, "measures": numbers(entry.whole.measures)}
+    excluded = {str(n): dict(reasons) for n, reasons in entry.excluded.items()}
+    counts = {"excluded": excluded, "failures": dict(entry.failures), "warnings": list(entry.warnings)}
+    return {**plain, "grids": list(entry.grids), **whole, "categories": parts, **counts}
+
+
+def check_output(output: Path) -> None:
+    """Whether a report may be written there.
+
+    Raises:
+        OptionError: a file, a folder with other things in it, or no right to write.
+    """
+    if output.exists() and not output.is_dir():
+        raise OptionError(f"--output {output}: a file is there; name a folder")
+    if output.is_dir() and any(output.iterdir()) and not (output / MARK).is_file():
+        raise OptionError(f"--output {output}: this folder has other files in it; name a new folder, or that of an earlier report")
+    there = next(path for path in (output.absolute(), *output.absolute().parents) if path.exists())
+    if not os.access(there, os.W_OK) or not os.access(output.absolute().parent if output.exists() else there, os.W_OK):
+        raise OptionError(f"--output {output}: {there} cannot be written to; give another --output")
+
+
+@contextlib.contextmanager
+def _folder(output: Path) -> Any:
+    """A folder beside the output that takes its place at the end; nothing is left of it where something fails."""
+    try:
+        output.absolute().parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.absolute().parent))
+    except OSError as error:
+        raise OptionError(f"--output {output}: cannot be written: {error.strerror}") from None
+    try:
+        yield made
+        made.chmod(0o755)
+        old = made.with_name(made.name + ".old")
+        if output.exists():
+            output.rename(old)
+        made.rename(output)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        raise OptionError(f"--output {output}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+# --- prunings -------------------------------------------------------------------------------------
+
+
+def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
+    """What ``lmms-patch prune`` left in these folders; None where it left nothing."""
+    rows = []
+    for path in paths:
+        for file in sorted(Path(path).rglob("pruned.json")) if Path(path).is_dir() else ():
+            rows.append(_pruning(file))
+    if not rows:
+        return None
+    columns = (
+        Column("base", "benchmark"),
+        Column("docs", "docs", help="before pruning"),
+        Column("removed", "removed"),
+        Column("kept", "kept"),
+        Column("stopped", "stopped because"),
+        Column("verdict", "verdict", help="of an independent judge, beside matched-random removal and shuffled golds"),
+    )
+    return Sheet("prunings", "Pruned benchmarks", columns, tuple(rows), "Docs that a text-only model answers, removed (docs/tst.md).")
+
+
+def _pruning(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        kept, removed = len(found["kept"]), len(found["removed"])
+        judged = found.get("judged") or {}
+        return {
+            "base": str(found["base"]),
+            "docs": kept + removed,
+            "removed": removed,
+            "kept": kept,
+            "stopped": str(found["stopped"]),
+            "verdict": str(judged.get("sentence") or ""),
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordError(f"{file}: not a whole pruned.json of lmms-patch prune ({type(error).__name__}: {error})") from None
