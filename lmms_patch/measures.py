@@ -27,8 +27,8 @@ from lmms_patch.records import TaskResult
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import Estimate
 
-_INDEX = re.compile(r"^p?rci(?=\d)")
-_OURS = re.compile(r"^(records|patch|chance|ceiling|gate|n_docs|n_excluded\d+|p?rci\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$")
+_INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
+_OURS = re.compile(r"^(records|patch|chance|ceiling|gate|n_docs|n_excluded\d+|(rci|pcri)\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$")
 NO_INTERVAL = "the harness's own number: no interval"
 
 

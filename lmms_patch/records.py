@@ -340,11 +340,10 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
 
 def lean_record(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
     """The record with its views (without boxes) and baselines replaced by equal ones that were there before, in ``shared``."""
-    for view in record["views"]:
-        view.pop("boxes", None)
-    for key in ("views", "baselines"):
-        if key in record:
-            record[key] = [shared.setdefault(repr(part), part) for part in record[key]]
+    views = [{key: value for key, value in view.items() if key != "boxes"} for view in record["views"]]
+    record["views"] = [shared.setdefault(repr(view), view) for view in views]
+    if "baselines" in record:
+        record["baselines"] = [shared.setdefault(repr(one), one) for one in record["baselines"]]
     record["image_sizes"] = shared.setdefault(repr(record.get("image_sizes")), record.get("image_sizes"))
     for key in ("stratum", "task", "base"):
         record[key] = shared.setdefault(key + str(record.get(key)), record.get(key))

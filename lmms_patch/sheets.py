@@ -138,8 +138,9 @@ def _csv_cell(cell: Cell, end: str) -> Any:
         value = cell if not end else None
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else ""
-    if isinstance(value, str) and value[:1] in ("=", "+", "@", "\t", "\r"):
-        return "'" + value  # a spreadsheet would run it
+    if isinstance(value, str):
+        value = value.replace("\r", " ")
+        return "'" + value if value[:1] in ("=", "+", "@", "\t") else value  # a spreadsheet would run it
     return "" if value is None else value
 
 

@@ -1,0 +1,123 @@
+"""From a run's two files to the entries of a report."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lmms_patch import runs
+from lmms_patch.errors import RecordError
+from lmms_patch.recompute import Changes, load, recompute
+from lmms_patch.report.gather import gather
+from tests.runs import mc_run, write_run
+
+
+@pytest.fixture(scope="module")
+def made():
+    return mc_run(n=240, seed=2, per_cluster=2)
+
+
+def entries(*folders, **options):
+    return gather(runs.find(folders), **options)
+
+
+def edit_log(folder, change):
+    log = next(folder.glob("*_samples_*.jsonl"))
+    lines = [json.loads(text) for text in log.read_text().splitlines()]
+    for i, line in enumerate(lines):
+        change(i, line)
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_numbers_are_the_runs_own_and_categories_those_of_analyze(tmp_path, made):
+    path = write_run(tmp_path, {"toy_rci2": made})
+    (entry,), _, warnings = entries(tmp_path)
+    assert warnings == []
+    assert (entry.base, entry.task, entry.kind, entry.index, entry.grids, entry.metric) == ("toy", "toy_rci2", "rci", "rci", (2,), "acc")
+    run = load(path)[0]
+    assert entry.whole.measures["rci2"].value == run.result.metrics["rci2"]
+    for name in ("a", "b"):
+        alone = recompute(run, Changes(category=name))
+        part = entry.categories[name]
+        assert part.docs == 120
+        assert part.measures["rci2"].value == pytest.approx(alone.metrics["rci2"])
+        assert part.measures["fip"].value == pytest.approx(alone.analysis.fip.value)
+
+
+def test_the_fip_of_a_category_by_hand(tmp_path, made):
+    write_run(tmp_path, {"toy_rci2": made})
+    (entry,), _, _ = entries(tmp_path)
+    of_a = [record["views"][0]["scores"]["acc"] for record in made[1] if record["fields"]["category"] == "a"]
+    assert entry.categories["a"].measures["fip"].value == pytest.approx(np.mean(of_a))
+
+
+def test_excluded_docs_errors_and_empty_answers_are_counted(tmp_path, made):
+    write_run(tmp_path, {"toy_rci2": made})
+
+    def change(i, line):
+        line["filtered_resps"] = ["" if i < 3 else "A"] + ["B"] * 4
+        if i in (5, 6):
+            line["patch"]["excluded"] = {"2": "image of 1x1 pixels is too small"}
+        if i == 7:
+            line["patch"]["views"][0]["error"] = "ValueError: x"
+        if i in (8, 9):
+            line["patch"]["views"][2]["error"] = "no answer"
+
+    edit_log(tmp_path, change)
+    (entry,), _, _ = entries(tmp_path)
+    assert entry.excluded == {2: {"image of 1x1 pixels is too small": 2}}
+    assert entry.failures == {"views": 240 * 5, "full": 1, "cells": 2, "empty": 3}
+
+
+def test_only_the_newest_of_each_model_and_task_is_shown(tmp_path, made):
+    write_run(tmp_path / "a", {"toy_rci2": made})
+    late = write_run(tmp_path / "a", {"toy_rci2": made}, date="2026-05-05T00-00-00.000000")
+    found, _, warnings = entries(tmp_path)
+    assert [entry.path for entry in found] == [str(late)]
+    assert warnings == ["1 older results of the same model and task are not shown"]
+
+
+def test_without_a_log_the_numbers_stand_and_a_line_says_what_is_missing(tmp_path, made):
+    write_run(tmp_path, {"toy_rci2": made})
+    next(tmp_path.glob("*.jsonl")).unlink()
+    (entry,), (source,), _ = entries(tmp_path)
+    assert entry.whole.measures["rci2"].value is not None
+    assert entry.categories == {}
+    assert source.picked == {}
+    assert "--log_samples" in entry.warnings[-1]
+
+
+@pytest.mark.parametrize("cut", [1, 2000])
+def test_a_cut_log_is_refused(tmp_path, made, cut):
+    write_run(tmp_path, {"toy_rci2": made})
+    log = next(tmp_path.glob("*.jsonl"))
+    log.write_bytes(log.read_bytes()[:-cut] if cut > 1 else b"\n".join(log.read_bytes().split(b"\n")[:-2]) + b"\n")
+    with pytest.raises(RecordError, match=r"cut or not JSON|not whole"):
+        entries(tmp_path)
+
+
+def test_a_doc_that_is_there_twice_is_refused(tmp_path, made):
+    write_run(tmp_path, {"toy_rci2": made})
+    log = next(tmp_path.glob("*.jsonl"))
+    text = log.read_text()
+    log.write_text(text + text.splitlines()[4] + "\n")
+    with pytest.raises(RecordError, match="doc 4 is there 2 times, others 1 times"):
+        entries(tmp_path)
+
+
+def test_names_are_unique_and_fit_for_a_page(tmp_path, made):
+    for name in ("a", "b"):
+        path = write_run(tmp_path / name, {"toy_rci2": made})
+        data = json.loads(path.read_text())
+        path.write_text(json.dumps({**data, "model_name": f"<b>{name}?</b>" if name == "a" else "(b) b (b)", "config": {"model": "x"}}))
+    found, _, _ = entries(tmp_path)
+    ids = [entry.id for entry in found]
+    assert len(set(ids)) == 2
+    assert all(id_.replace("-", "").isalnum() and id_.isascii() for id_ in ids)
+    assert found[0].model == "<b>a?</b>"
+
+
+def test_nothing_wrapped_is_one_line(tmp_path):
+    (tmp_path / "1_results.json").write_text(json.dumps({"configs": {"gqa": {}}, "results": {"gqa": {"acc,none": 0.5}}}))
+    with pytest.raises(RecordError, match="no wrapped task that scored a doc"):
+        entries(tmp_path)

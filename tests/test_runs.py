@@ -1,0 +1,186 @@
+"""Which results may stand side by side."""
+
+import json
+
+import pytest
+
+from lmms_patch import runs
+from lmms_patch.answers import Asked
+from lmms_patch.errors import RecordError
+from lmms_patch.planning import Doc, plan
+from tests.runs import mc_run, write_run
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return mc_run(n=40, seed=3)
+
+
+def write(folder, plain, date="2026-01-01T00-00-00.000000", edit=None, **top):
+    path = write_run(folder, {"toy_rci2": plain}, date=date)
+    data = json.loads(path.read_text())
+    data |= {
+        "config": {"model": "m", "model_args": "pretrained=x/y", "limit": None},
+        "model_name": "x/y",
+        "date": date,
+        "versions": {"toy_rci2": 1.0},
+        "n-shot": {"toy_rci2": 0},
+        **top,
+    }
+    data["configs"]["toy_rci2"] |= {"generation_kwargs": {"temperature": 0}, "task": "toy_rci2"}
+    if edit:
+        edit(data)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def one(path):
+    run = runs.read(path)
+    return run, run.tasks[0]
+
+
+def test_a_run_says_what_it_is_of(tmp_path, plain):
+    run = runs.read(write(tmp_path, plain))
+    assert (run.model, run.adapter, run.model_args) == ("x/y", "m", "pretrained=x/y")
+    assert [result.task for result in run.tasks] == ["toy_rci2"]
+    assert run.log(run.tasks[0]).name.endswith("_samples_toy_rci2.jsonl")
+
+
+def test_without_a_checkpoint_the_adapter_is_the_model(tmp_path, plain):
+    assert runs.read(write(tmp_path, plain, model_name="", config={"model": "mosaic_vlm"})).model == "mosaic_vlm"
+
+
+def test_find_gives_each_run_once_and_the_oldest_first(tmp_path, plain):
+    late = write(tmp_path / "b", plain, date="2026-02-01T00-00-00.000000")
+    early = write(tmp_path / "a", plain, date="2026-01-05T00-00-00.000000")
+    assert [run.path for run in runs.find([tmp_path, late, tmp_path / "a"])] == [early, late]
+
+
+def test_newest_counts_the_older_ones_by_model_and_task(tmp_path, plain):
+    write(tmp_path / "a", plain)
+    write(tmp_path / "b", plain, date="2026-03-01T00-00-00.000000")
+    write(tmp_path / "c", plain, model_name="other")
+    latest, older = runs.newest(runs.find([tmp_path]))
+    assert older == 1
+    assert {(run.model, run.date[:7]) for run, _ in latest} == {("x/y", "2026-03"), ("other", "2026-01")}
+
+
+def test_labels_tell_models_apart_only_by_what_differs(tmp_path, plain):
+    write(tmp_path / "a", plain, config={"model": "m", "model_args": "pretrained=x/y,quant=4"})
+    write(tmp_path / "b", plain)
+    write(tmp_path / "c", plain, model_name="z")
+    assert sorted(runs.labels(runs.find([tmp_path])).values()) == ["x/y (pretrained=x/y)", "x/y (pretrained=x/y,quant=4)", "z"]
+
+
+def test_the_same_run_twice_differs_in_nothing(tmp_path, plain):
+    a, b = (runs.fingerprint(*one(write(tmp_path / name, plain))) for name in "ab")
+    assert a == b
+    assert runs.differences(a, b) == []
+
+
+def config(key, value):
+    return lambda data: data["configs"]["toy_rci2"].update({key: value})
+
+
+def described(key, value):
+    return lambda data: data["configs"]["toy_rci2"]["lmms_patch"].update({key: value})
+
+
+def option(key, value):
+    return lambda data: data["configs"]["toy_rci2"]["lmms_patch"]["options"].update({key: value})
+
+
+def made(key, value):
+    return lambda data: data["results"]["toy_rci2"]["patch,none"]["made"].update({key: value})
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda data: data["config"].update(limit=20), "limit (all and 20)"),
+        (lambda data: data["config"].update(offset=5), "limit (all and all from 5)"),
+        (lambda data: data["config"].update(gen_kwargs="temperature=1"), "generation"),
+        (lambda data: data.update({"n-shot": {"toy_rci2": 5}}), "few-shot (0 and 5)"),
+        (lambda data: data.update({"versions": {"toy_rci2": 2.0}}), "benchmark version (1.0 and 2.0)"),
+        (config("generation_kwargs", {"temperature": 1}), "generation"),
+        (described("base", "other"), "benchmark (toy and other)"),
+        (described("pixels", 99), "views"),
+        (option("min_cell", 28), "views"),
+        (option("chance", 0.3), "statistics"),
+        (made("docs", "0" * 16), "docs"),
+        (made("prompts", "0" * 16), "prompts"),
+        (made("lmms_eval", "0.8.0"), "lmms-eval version"),
+    ],
+)
+def test_each_setting_that_matters_tells(tmp_path, plain, edit, told):
+    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
+    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=edit)))
+    found = runs.differences(a, b)
+    assert len(found) == 1
+    assert found[0].startswith(told)
+    assert runs.differences(a, b, ignore=[told.split(" (")[0]]) == []
+
+
+def test_what_a_run_does_not_say_is_no_difference(tmp_path, plain):
+    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
+    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=lambda data: data["results"]["toy_rci2"]["patch,none"].pop("made"))))
+    assert b["docs"] is None
+    assert runs.differences(a, b) == []
+
+
+def test_rci_and_pcri_are_one_way_of_asking(tmp_path, plain):
+    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
+    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=described("kind", "pcri"))))
+    assert a["kind"] == b["kind"] == "index"
+
+
+def test_an_unknown_setting_to_ignore_is_refused(tmp_path, plain):
+    known = runs.fingerprint(*one(write(tmp_path, plain)))
+    with pytest.raises(RecordError, match="no setting 'promts' to ignore; allowed: benchmark, "):
+        runs.check_keys(["promts"], known)
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (described("kind", "rcj"), "unknown kind 'rcj'"),
+        (described("schema", 3), "schema 3"),
+        (lambda data: data["configs"]["toy_rci2"]["lmms_patch"].pop("metric"), "without its 'metric'"),
+        (lambda data: data.update(results=[1]), "not a whole results file"),
+        (lambda data: data.update(configs=None), "not a whole results file"),
+        (lambda data: data["results"].update(toy_rci2="x"), "not a whole results file"),
+    ],
+)
+def test_a_changed_file_is_refused(tmp_path, plain, edit, told):
+    path = write(tmp_path, plain, edit=edit)
+    with pytest.raises(RecordError, match=told):
+        runs.read(path)
+
+
+# --- what docs were asked -------------------------------------------------------------------------
+
+
+def digests(*docs):
+    return plan([Doc(i, Asked(prompt, gold)) for i, prompt, gold in docs]).digests
+
+
+def test_digests_change_with_prompts_golds_and_docs_and_with_nothing_else():
+    first = digests((0, "Which?", "cat"), (1, "What?", "dog"))
+    assert first == digests((0, "Which?", "cat"), (1, "What?", "dog"))
+    other_prompt = digests((0, "Which one?", "cat"), (1, "What?", "dog"))
+    assert other_prompt["docs"] == first["docs"]
+    assert other_prompt["prompts"] != first["prompts"]
+    other_gold = digests((0, "Which?", "cow"), (1, "What?", "dog"))
+    assert other_gold["docs"] != first["docs"]
+    assert other_gold["prompts"] == first["prompts"]
+    fewer = digests((0, "Which?", "cat"))
+    assert fewer["docs"] != first["docs"]
+    assert fewer["prompts"] != first["prompts"]
+
+
+def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
+    import lmms_patch
+
+    found = one(write(tmp_path, plain))[1].details["made"]
+    assert found["lmms_patch"] == lmms_patch.__version__
+    assert set(found) == {"lmms_patch", "lmms_eval", "docs", "prompts"}
