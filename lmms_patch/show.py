@@ -227,8 +227,11 @@ def meaning(shown: Sequence[Shown]) -> str:
     """One sentence: which tasks one cell answers as well as the whole image, and which need the whole image.
 
     "As well" is RCI ≤ 0 at every grid, "need" is RCI ≥ 0.30 at every grid (the papers' band for
-    strong global reasoning). A task whose gate fails is said to show nothing.
+    strong global reasoning). A task whose gate fails is said to show nothing. Where no task has an index, that is said.
     """
+    if shown and not any(s.grids for s in shown):
+        kinds = _listed(sorted({s.described["kind"] for s in shown}))
+        return f"In words: tasks of the kind {kinds} have no index; set them beside the full image: lmms-patch gap FULL BLIND, or lmms-patch report."
     local: list[str] = []
     whole: list[str] = []
     nothing: list[str] = []

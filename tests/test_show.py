@@ -40,6 +40,12 @@ def test_the_sentence_of_an_unclear_run():
     assert "no task is clearly" in meaning([shown("middle", 0.8, 0.7, 0.7)])
 
 
+def test_a_run_without_an_index_is_not_spoken_of_as_if_it_had_cells():
+    blind = Shown("toy_blind", {**parse("toy_blind").described(), "metric": "acc"}, {"acc": 0.5, "records": 9})
+    assert meaning([blind]).startswith("In words: tasks of the kind blind have no index")
+    assert "no task is clearly" in meaning([blind, shown("middle", 0.8, 0.7, 0.7)])
+
+
 def test_docs_that_are_left_out_are_shown():
     assert "100 (3 left out)" in table(RUN)
 

@@ -275,7 +275,8 @@ class WrappedTask(Delegate):
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived())
         if KINDS[self.spec.kind].index:
-            ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item)}
+            # the host's --baseline takes the first number of a log line whose key speaks of a score: that must be the full image's
+            ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item) and "score" not in name.lower()}
         return {"patch": patch, **ours, **(dict.fromkeys(self.aggregations.native) if record.views[0].error else full)}
 
     # --- metrics ------------------------------------------------------------------------------
