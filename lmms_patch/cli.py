@@ -1,198 +1,254 @@
-"""``lmms-patch <command>``: wires the parts, computes nothing."""
+"""``lmms-patch <command>``: finds the command, and ends as every command ends. The commands are in ``commands``."""
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import os
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from typing import Annotated, Any
 
-from lmms_patch import __version__, outcome, pooling, prune_commands, recompute, records, show, show_tst, tst_commands
-from lmms_patch.errors import PatchError, RecordError
+import typer
+from typer.core import MarkupMode, TyperCommand, TyperGroup
+from typer.main import get_command
+
+from lmms_patch import __version__
+from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
+
+DONE, MISTAKE, INTERRUPTED = 0, 2, 130
+VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One command.
+
+    Attributes:
+        help: its line in ``lmms-patch --help``.
+        module: the file in ``commands``; its own name where empty.
+        function: what is run: options in, None or an exit status out.
+    """
+
+    help: str
+    module: str = ""
+    function: str = "command"
+
+
+COMMANDS = {
+    "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
+    "coverage": Listed("Which tasks of the installed lmms-eval wrap.", "tasks", "coverage_command"),
+    "show": Listed("The table of a finished run."),
+    "analyze": Listed("Recompute a finished run's numbers with other settings; average several runs."),
+    "tst": Listed("Test-set Stress-Test: can a text-only model answer without looking?"),
+    "prune": Listed("Remove what can be answered without looking, and say whether that was more than noise."),
+    "gap": Listed("Vision-blind gap of two finished runs, on all docs, a pruned set and random ones."),
+    "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
+}
+"""The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""
+
+EXAMPLES = """Examples:
+
+# from nothing to numbers, with the embedded benchmark and the embedded model
+lmms-eval --model mosaic_vlm --tasks mosaic_rci --output_path out --log_samples
+lmms-patch show out
+# of one command
+lmms-patch show --help"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0: done, 2: a user's mistake, told in one line."""
-    args = _parser().parse_args(argv)
+    """Run one command.
+
+    Args:
+        argv: what follows ``lmms-patch``; None: of the process.
+
+    Returns:
+        The exit status. 0: done, 2: a user's mistake, told in one line, 130: interrupted; a command may have others.
+    """
+    given = list(sys.argv[1:] if argv is None else argv)
     try:
-        args.run(args)
+        status = _run(given)
+        sys.stdout.flush()  # here, so that a reader that is gone is noticed here
     except PatchError as error:
-        print(f"lmms-patch: {error}", file=sys.stderr)
-        return 2
+        return _refused(str(error))
+    except typer.TyperException as error:
+        return _refused(_said(error, given))
     except BrokenPipeError:
-        return 0
-    return 0
+        _hush()
+        return DONE
+    except (KeyboardInterrupt, typer.Abort):
+        print("lmms-patch: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lmms-patch", description="Which part of the image does a benchmark, or a model, really use?")
-    parser.add_argument("--version", action="version", version=f"lmms-patch {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-
-    tasks = commands.add_parser("tasks", help="what can be wrapped, what cannot and why, and what it costs")
-    tasks.add_argument("pattern", nargs="?", help="a base task, group, tag or wildcard (gqa*), or a wrapped name (gqa_rci3); default: all")
-    tasks.add_argument("--as", dest="kind", metavar="SUFFIX", help="the way of wrapping to price: rci3, rci, pcri, blind, ... (default: rci3)")
-    tasks.add_argument("--include-path", metavar="DIR", help="a folder with more task files")
-    tasks.set_defaults(run=_tasks)
-
-    coverage = commands.add_parser("coverage", help="which tasks of the installed lmms-eval wrap")
-    coverage.add_argument("--write", metavar="FILE", type=Path, help="write the whole list as Markdown")
-    coverage.set_defaults(run=_coverage)
-
-    shown = commands.add_parser("show", help="the table of a finished run")
-    shown.add_argument("folder", type=Path, help="the --output_path of the run, or one *_results.json")
-    shown.add_argument("--cells", action="store_true", help="also where in the image the score comes from")
-    shown.add_argument("--causes", action="store_true", help="for text-only cross-validations: which features, and what questions, give answers away")
-    shown.add_argument("--chance", action="store_true", help="also every chance floor, and what the gate asked for")
-    shown.set_defaults(run=_show)
-
-    tst_commands.add_parser(commands)
-    commands.choices["tst"].set_defaults(run=_tst)
-    prune_commands.add_prune_parser(commands).set_defaults(run=prune_commands.run_prune)
-    prune_commands.add_gap_parser(commands).set_defaults(run=prune_commands.run_gap)
-
-    analyze = commands.add_parser("analyze", help="recompute a finished run's numbers with other settings; average several runs")
-    analyze.add_argument("folders", type=Path, nargs="+", metavar="OUT", help="the --output_path of a run, or one *_results.json; several: averaged")
-    analyze.add_argument("--draws", type=_at_least(200), metavar="B", help="bootstrap draws (default: as the run, 1000)")
-    analyze.add_argument("--level", type=_fraction, help="coverage of the intervals, between 0.5 and 1 (default: 0.95)")
-    analyze.add_argument("--delta", type=float, help="the gate's margin on the metric's own scale (default: 1 %% of the scale)")
-    analyze.add_argument("--seed", type=_at_least(0), help="of the bootstrap (default: as the run)")
-    analyze.add_argument("--chance", type=_chance, metavar="FLOOR", help="a documented chance floor on the metric's own scale, or 'majority'")
-    analyze.add_argument("--metric", help="build the index on another metric of the task")
-    analyze.add_argument("--cluster", metavar="FIELD", help="the field that names clusters, or 'none' for independent docs")
-    analyze.add_argument("--category", help="only docs of this category")
-    analyze.add_argument("--by-category", action="store_true", help="also each category by itself")
-    analyze.add_argument("--cells", action="store_true", help="also where in the image the score comes from")
-    analyze.add_argument("--json", type=Path, metavar="FILE", help="write all numbers as JSON")
-    analyze.set_defaults(run=_analyze)
-    return parser
-
-
-def _tasks(args: argparse.Namespace) -> None:
-    from lmms_patch.harness import catalog
-    from lmms_patch.spec import parse
-
-    manager = catalog.task_manager(args.include_path)
-    pattern, kind = args.pattern, args.kind or "rci3"
-    if pattern is not None and pattern not in manager.all_tasks and args.kind is None and (spec := parse(pattern)):
-        pattern, kind = spec.base, spec.suffix
-    asked = catalog.requests_per_doc(catalog.spec_of_suffix(kind))
-    found = catalog.entries(manager, pattern, kind)
-    for e in found:
-        cost = "" if e.docs is None else f", {e.docs:,} docs, {e.docs * asked:,} requests"
-        verdict = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}[e.verdict]
-        name = e.name if e.verdict == "no" else f"{e.name}_{kind}"
-        print(f"{name}  [{e.type}] {verdict}{cost}{': ' + e.reason if e.reason else ''}")
-    print(f"\n{_tally(catalog.counts(found))}. As {kind}, each doc is asked {asked}x (times its choices, for multiple_choice).")
-
-
-def _coverage(args: argparse.Namespace) -> None:
-    from lmms_patch.harness import catalog
-
-    found = catalog.coverage(catalog.task_manager())
-    print(f"{len(found)} tasks: {_tally(catalog.counts(found))}.")
-    if args.write:
-        args.write.write_text(catalog.coverage_page(found), encoding="utf-8")
-        print(f"written: {args.write}")
-
-
-def _tally(counts: dict[str, int]) -> str:
-    words = {"wraps": "wrap", "judge": "wrap with allow_judge", "data": "are decided by the first doc", "no": "do not wrap"}
-    return ", ".join(f"{n} {words[verdict]}" for verdict, n in counts.items())
-
-
-def _show(args: argparse.Namespace) -> None:
-    files = [args.folder] if args.folder.is_file() else records.results_files(args.folder)
-    path = files[-1]
-    if len(files) > 1:
-        print(f"{path}: the newest of {len(files)} runs here", file=sys.stderr)
-    shown = show.load(path)
-    tested = [result for result in records.read_results(path) if result.details.get("tst_details")]
-    if not shown and not tested:
-        asked = ", ".join(result.task for result in records.read_results(path))
-        none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
-        raise RecordError(f"{path}: {none}")
-    if shown:
-        blocks = [show.table(shown), *([show.chances(shown)] if args.chance else []), *([show.cell_tables(shown)] if args.cells else [])]
-        print("\n\n".join([*blocks, *(["\n".join(lines)] if (lines := show.warnings(shown)) else []), show.meaning(shown)]))
-    if tested:
-        print("\n\n".join(block for block in _stress_blocks(tested, args.causes) if block))
-
-
-def _tst(args: argparse.Namespace) -> None:
-    _show(argparse.Namespace(folder=tst_commands.run(args), chance=False, cells=False, causes=True))
-
-
-def _stress_blocks(tested: Sequence[records.TaskResult], causes: bool) -> list[str]:
-    blocks = [show_tst.stress_table(tested), "\n".join(line for result in tested for line in show_tst.notes(result))]
-    for result in tested:
-        blocks.append(show_tst.categories(result))
-        if causes:
-            blocks += [show_tst.importances(result), show_tst.causes(result)]
-    return blocks
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
-        return int(text)
-
-    return number
-
-
-def _fraction(text: str) -> float:
+def _run(argv: list[str]) -> int:
+    # Why not the command's own ``main``: it prints boxes, and turns a broken pipe and Ctrl-C into exits of its own.
+    group = get_command(app)
     try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.5 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be a fraction from 0.5 to below 1, such as 0.95, not {text!r}")
-    return value
+        with group.make_context("lmms-patch", argv) as context:
+            return group.invoke(context) or DONE
+    except typer.Exit as ended:
+        return ended.exit_code
 
 
-def _chance(text: str) -> float | str:
-    try:
-        return "majority" if text == "majority" else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number on the metric's own scale, or 'majority', not {text!r}") from None
+def _refused(message: str) -> int:
+    print("lmms-patch:", " ".join(message.split("\n")), file=sys.stderr)
+    return MISTAKE
 
 
-def _analyze(args: argparse.Namespace) -> None:
-    names = ("draws", "level", "delta", "seed", "chance", "metric", "cluster", "category")
-    changes = recompute.Changes(**{name: getattr(args, name) for name in names})
-    runs = [[recompute.recompute(run, changes, args.by_category) for run in recompute.load(folder)] for folder in args.folders]
-    pooled = [pooling.groups(folder, run, changes) for folder, run in zip(args.folders, runs, strict=True)]
-    averaged = pooling.average(runs, changes) if len(runs) > 1 else []
-    if args.json:
-        recompute.write(args.json, analysis_json(runs, pooled, averaged))
-    for run, groups in zip(runs, pooled, strict=True):
-        print("\n\n".join(_blocks(run, groups, args.cells)))
-        print()
-    if averaged:
-        print(show.averaged_table(averaged))
-    if args.json:
-        print(f"written: {args.json}")
+def _hush() -> None:
+    """Nothing more goes to a stdout whose reader is gone, also not what Python still writes at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _blocks(run: Sequence[recompute.Analyzed], groups: Sequence[pooling.Pooled], cells: bool) -> list[str]:
-    shown = show.recomputed(run)
-    blocks = [show.table(shown), show.chances(shown), *([show.cell_tables(shown)] if cells else [])]
-    blocks += [show.pooled_table(groups)] if groups else []
-    for one in run:
-        if one.categories:
-            blocks.append(show.category_table(one))
-    lines = [*(one.note for one in run if one.note), *show.warnings(shown)]
-    return [*blocks, *(["\n".join(lines)] if lines else []), show.meaning(shown)]
+# --- what was wrong, what is allowed, what to type ------------------------------------------------
 
 
-def analysis_json(
-    runs: Sequence[Sequence[recompute.Analyzed]], pooled: Sequence[Sequence[pooling.Pooled]], averaged: Sequence[pooling.Averaged]
-) -> dict[str, Any]:
-    """What ``analyze --json`` writes (docs/records.md)."""
-    found = [{"tasks": [a.to_json() for a in run], "groups": outcome.to_json(groups)} for run, groups in zip(runs, pooled, strict=True)]
-    return {"schema": records.SCHEMA, "runs": found, **({"average": outcome.to_json(averaged)} if averaged else {})}
+def _said(error: Any, argv: Sequence[str]) -> str:
+    """One line for an error of the command line itself."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else " ".join(["lmms-patch", *(name for name in argv[:1] if name in COMMANDS)])
+    kind, param = type(error).__name__, getattr(error, "param", None)
+    more = f"type '{path} --help'"
+    if kind == "NoSuchOption":
+        close = nearest(error.option_name, [name for one in context.command.get_params(context) for name in one.opts] if context else [])
+        return f"no option {error.option_name}; " + (f"did you mean {' or '.join(close)}? {more}" if close else f"{more} for those that there are")
+    if kind == "MissingParameter" and param is not None and context is not None:
+        needed = [_name(one) for one in context.command.params if one.required]
+        return f"{_name(param)} is missing; type '{' '.join([path, *needed])}', or '{path} --help' for examples"
+    if kind == "BadParameter" and param is not None:
+        return f"{_name(param)} {_wrong_value(error)}; {more}"
+    text = error.format_message().strip().rstrip(".")
+    return f"{text[:1].lower()}{text[1:]}; {more}"
+
+
+def _name(param: Any) -> str:
+    """How a parameter is typed."""
+    return str(max(param.opts, key=len) if param.param_type_name == "option" else param.metavar or param.name.upper())
+
+
+_WANTED = {"Input should be a valid integer": "must be a whole number", "Input should be a valid number": "must be a number"}
+
+
+def _wrong_value(error: Any) -> str:
+    """What a value must be, and what it is."""
+    found: list[Any] = getattr(error.__cause__, "errors", list)()
+    given = f", not {found[0]['input']!r}" if found else ""
+    if allowed := error.param.type_descriptor.choices:
+        return f"must be {', '.join(allowed[:-1])} or {allowed[-1]}{given}"
+    for start, words in _WANTED.items():
+        if error.message.startswith(start):
+            return words + given
+    return str(error.message).replace("Input should be", "must be").rstrip(".") + given
+
+
+# --- help -----------------------------------------------------------------------------------------
+
+
+def _decorated() -> bool:
+    """Whether help may have boxes and colours: only where a person reads it."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+
+class _Plain:
+    """Help in plain text where stdout is no terminal."""
+
+    rich_markup_mode: MarkupMode
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """See the base class."""
+        self.rich_markup_mode = "rich" if _decorated() else None
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The examples as they are: commands that are wrapped cannot be pasted."""
+        if epilog := getattr(self, "epilog", None):
+            formatter.write("\n" + "".join(f"  {line}\n" if line and not line.endswith(":") else f"{line}\n" for line in epilog.splitlines()))
+
+
+class Command(_Plain, TyperCommand):
+    """One command."""
+
+
+class _Lazy(Command):
+    """A command whose module is imported when it is called; until then it has a name and one line of help."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The line, whole."""
+        return self.help or ""
+
+    def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the command itself."""
+        assert self.name is not None
+        return built(self.name).make_context(info_name, args, parent, **extra)
+
+
+class Group(_Plain, TyperGroup):
+    """All commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name, or None."""
+        return _Lazy(cmd_name, help=COMMANDS[cmd_name].help) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is asked for.
+
+        Raises:
+            UnknownNameError: there is none of this name.
+        """
+        if args[0] not in COMMANDS:
+            close = nearest(args[0], COMMANDS)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(COMMANDS)};"
+            raise UnknownNameError(f"no command {args[0]!r}; {hint} type 'lmms-patch --help'")
+        return super().resolve_command(ctx, args)
+
+
+def built(name: str) -> Any:
+    """A command with its options, from its module."""
+    listed = COMMANDS[name]
+    function = getattr(import_module(f"lmms_patch.commands.{listed.module or name}"), listed.function)
+    single = typer.Typer(add_completion=False)
+    single.command(name, cls=Command, epilog=getattr(function, "epilog", None))(function)
+    return get_command(single)
+
+
+def versions() -> list[str]:
+    """One line per package that decides what a run gives; nothing is imported for it."""
+    out = [f"lmms-patch {__version__}"]
+    for name in VERSIONS:
+        try:
+            out.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            out.append(f"{name} not installed")
+    return [*out, f"Python {sys.version.split()[0]}"]
+
+
+def _print_versions(asked: bool) -> None:
+    if asked:
+        print("\n".join(versions()))
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=Group, add_completion=False, invoke_without_command=True, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.callback()
+def _start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_print_versions, help="Versions of what matters, and exit.")] = False,
+) -> None:
+    """Which part of the image does a multimodal benchmark, or a model, really use?"""
+    if context.invoked_subcommand is None:
+        raise OptionError(f"no command given; allowed: {', '.join(COMMANDS)}; type 'lmms-patch --help'")
 
 
 if __name__ == "__main__":

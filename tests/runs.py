@@ -60,7 +60,7 @@ def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-
         flat = {key: found[key] for key in found if key.startswith(("rci", "gap", "chance", "gate"))}
         values = {"acc": aggregate(full), **{f"acc_mpp{n}": aggregate(best[n]) for n in spec.grids}, **flat, "patch": dict(found.items())}
         results[name] = {f"{key},none": value for key, value in values.items()}
-        configs[name] = {"lmms_patch": {"schema": 2, **spec.described(), "metric": "acc"}}
+        configs[name] = {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}
         lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": r}) for r in records]
         (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
     path = folder / f"{date}_results.json"

@@ -100,7 +100,13 @@ def details(
     found = analyse(table, native, settings, spec.grids if name else ())
     flat = metrics(found, name)
     planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
-    about = {"made": {**compat.versions(), **({} if plan is None else plan.digests)}, "settings": to_json(settings), "higher_is_better": dict(higher), "donors": planned, "analysis": to_json(found)}
+    about = {
+        "made": {**compat.versions(), **({} if plan is None else plan.digests)},
+        "settings": to_json(settings),
+        "higher_is_better": dict(higher),
+        "donors": planned,
+        "analysis": to_json(found),
+    }
     out = Details({"records": len(records), **flat, **about})
     told, mind = sentences(found, name)
     tested = stress(records, seed=settings.seed)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
-from lmms_patch import prune_commands
+from lmms_patch import pruning as wiring
 from lmms_patch.cli import main
 from lmms_patch.harness.models.tst import TstRf
 from lmms_patch.tst.diagnosis import Diagnosis
@@ -134,5 +134,5 @@ def knows(monkeypatch):
 
         return found
 
-    monkeypatch.setattr(prune_commands._Work, "diagnose", diagnose)
+    monkeypatch.setattr(wiring._Work, "diagnose", diagnose)
     return asked

@@ -8,18 +8,28 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from lmms_patch import cli
+from lmms_patch import stress
 from lmms_patch.cli import main
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.load import text_only
 from lmms_patch.spec import Options, from_file
-from lmms_patch.tst_commands import command_of
+from lmms_patch.stress import RunError, command_of
 from tests.harness import toys
 from tests.test_show_tst import write_tst
 
 
-def command(folder, *arguments):
-    return command_of(cli._parser().parse_args(["tst", *arguments]), folder)
+def command(folder, *words):
+    """The harness command line that these words make."""
+    seen = []
+
+    def run(arguments, quiet):
+        seen.append(arguments)
+        raise RunError("far enough")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stress, "run", run)
+        assert main(["tst", *words]) == 2
+    return command_of(seen[0], folder)
 
 
 def options_of(made):
@@ -34,17 +44,18 @@ def options_of(made):
 @pytest.fixture
 def harness(monkeypatch):
     """Stands in for the harness: notes its command lines; ``status`` is what it ends with, ``does`` what it does before."""
-    said = SimpleNamespace(status=0, does=lambda: None, commands=[], files=[])
+    said = SimpleNamespace(status=0, does=lambda: None, prints="", commands=[], files=[], held=None)
 
-    def run(made, env, check):
+    def run(made, env, check, **held):
         assert not check
+        said.held = held
         assert env["TOKENIZERS_PARALLELISM"] == "false"
         said.commands.append(made)
         if "--include_path" in made:
             folder = made[made.index("--include_path") + 1]
             said.files.append(folder)
         said.does()
-        return subprocess.CompletedProcess(made, said.status)
+        return subprocess.CompletedProcess(made, said.status, said.prints if held else None)
 
     monkeypatch.setattr(subprocess, "run", run)
     return said
@@ -131,13 +142,19 @@ def test_impossible_seeds_are_one_line(harness, capsys, arguments, says):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--folds", "three"], ["--diagnostic", "bert"], ["--grouping", "image"], ["--fold-seed", "1.5"], ["--limit", "x"]]
+    ("arguments", "says"),
+    [
+        (["--folds", "three"], "--folds must be a whole number, not 'three'"),
+        (["--diagnostic", "bert"], "--diagnostic must be rf or lora, not 'bert'"),
+        (["--grouping", "image"], "--grouping must be auto, source, text or none, not 'image'"),
+        (["--fold-seed", "1.5"], "--fold-seed must be a whole number, not '1.5'"),
+        (["--limit", "x"], "--limit must be a whole number, not 'x'"),
+    ],
 )
-def test_words_that_are_no_values_are_refused_by_the_parser(capsys, arguments):
-    with pytest.raises(SystemExit) as error:
-        main(["tst", "gqa", *arguments])
-    assert error.value.code == 2
-    assert arguments[0] in capsys.readouterr().err
+def test_words_that_are_no_values_are_one_line(harness, capsys, arguments, says):
+    assert main(["tst", "gqa", *arguments]) == 2
+    assert capsys.readouterr().err == f"lmms-patch: {says}; type 'lmms-patch tst --help'\n"
+    assert harness.commands == []
 
 
 @pytest.mark.parametrize("arguments", [["--fold-seed", "1"], ["--fold-seeds", "1"], ["--grouping", "none"]])
@@ -195,3 +212,31 @@ def test_a_harness_that_wrote_nothing_does_not_show_an_earlier_run(harness, tmp_
     write_tst(tmp_path)
     assert main(["tst", "toy", "--output", str(tmp_path)]) == 2
     assert capsys.readouterr().out == ""
+
+
+def test_quiet_keeps_back_what_the_harness_prints(harness, tmp_path, capsys):
+    harness.does = lambda: write_tst(tmp_path)
+    assert main(["tst", "toy", "--output", str(tmp_path), "--quiet"]) == 0
+    assert harness.held["stdout"] is subprocess.PIPE
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "toy_tst5" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("prints", "says"),
+    [
+        ("loading\nlmms-patch: nosuch: no such task\nbye\n", "it said: nosuch: no such task"),
+        ("loading\nKilled\n", "it said: Killed"),
+        ("", "it said nothing"),
+    ],
+)
+def test_a_quiet_failure_still_says_why(harness, tmp_path, capsys, prints, says):
+    harness.status, harness.prints = 2, prints
+    assert main(["tst", "toy", "--output", str(tmp_path), "-q"]) == 2
+    assert capsys.readouterr().err == f"lmms-patch: lmms-eval ended with status 2; {says}\n"
+
+
+def test_a_diagnostic_that_is_none_is_refused_in_python_too(tmp_path):
+    with pytest.raises(OptionError, match="diagnostic must be rf or lora, not 'bert'"):
+        command_of(stress.Arguments("gqa", diagnostic="bert"), tmp_path)

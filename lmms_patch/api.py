@@ -1,0 +1,268 @@
+"""lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
+
+>>> from lmms_patch import api
+>>> sorted(api.schema("patch")["properties"])[:3]
+['answer', 'base', 'baselines']
+
+Numbers are those that the commands show: scores on the metric's own scale (fractions where the metric is one), shares as
+fractions, None where not defined (docs/metrics.md). A user's mistake raises ``lmms_patch.errors.PatchError``, whose message
+is one line. What a function needs is imported when it is called: importing this module is cheap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmms_patch.errors import OptionError, RecordError
+
+if TYPE_CHECKING:
+    from lmms_patch.harness.catalog import Entry
+    from lmms_patch.pooling import Averaged, Pooled
+    from lmms_patch.pruning import Pruning
+    from lmms_patch.recompute import Analyzed, Changes, TaskRun
+    from lmms_patch.records import TaskResult
+    from lmms_patch.show import Shown
+    from lmms_patch.tst.gap import Gap
+
+Tell = Callable[[str], None]
+Watch = Callable[[Sequence[Any], str], Iterable[Any]]
+
+
+def _silent(line: str) -> None:
+    """Told of progress, says nothing."""
+
+
+def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
+    return items
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What can be wrapped.
+
+    Attributes:
+        entries: the names that were asked for, each with its verdict.
+        kind: the suffix that they are priced for, such as ``rci3``.
+        asked: how often each doc is asked under it (once more per choice for log-likelihood tasks).
+    """
+
+    entries: list[Entry]
+    kind: str
+    asked: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """The wrapped tasks of a finished run, with the numbers of the run.
+
+    Attributes:
+        path: its results file.
+        runs: how many runs the folder holds; this is the newest.
+        shown: tasks that show the image in some way, as the table has them.
+        tested: text-only cross-validations; ``details["tst_details"]`` has their numbers.
+    """
+
+    path: Path
+    runs: int
+    shown: list[Shown]
+    tested: list[TaskResult]
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """Recomputed numbers.
+
+    Attributes:
+        runs: by run, its tasks.
+        pooled: by run, the pooled indices of its groups.
+        averaged: the tasks of all runs, averaged; empty with one run.
+    """
+
+    runs: list[list[Analyzed]]
+    pooled: list[list[Pooled]]
+    averaged: list[Averaged] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
+        from lmms_patch import outcome, records
+
+        found = [{"tasks": [a.to_json() for a in run], "groups": outcome.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
+        return {"schema": records.SCHEMA, "runs": found, **({"average": outcome.to_json(self.averaged)} if self.averaged else {})}
+
+
+def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | None = None) -> Catalogue:
+    """What can be wrapped, what cannot and why, and what it costs.
+
+    Args:
+        pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
+        kind: the suffix to price, such as ``rci3`` or ``blind``; None: that of the pattern, else ``rci3``.
+        include_path: a folder with more task files.
+
+    Raises:
+        UnknownNameError: nothing matches, or ``kind`` is no way of wrapping.
+    """
+    from lmms_patch.harness import catalog
+    from lmms_patch.spec import parse
+
+    manager = catalog.task_manager(include_path)
+    wrapped = None if pattern is None or pattern in manager.all_tasks or kind is not None else parse(pattern)
+    if wrapped is not None:
+        pattern, kind = wrapped.base, wrapped.suffix
+    kind = kind or "rci3"
+    asked = catalog.requests_per_doc(catalog.spec_of_suffix(kind))
+    return Catalogue(catalog.entries(manager, pattern, kind), kind, asked)
+
+
+def coverage() -> list[Entry]:
+    """Which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded."""
+    from lmms_patch.harness import catalog
+
+    return catalog.coverage(catalog.task_manager())
+
+
+def show(folder: str | Path) -> Run:
+    """The wrapped tasks of a finished run.
+
+    Args:
+        folder: the ``--output_path`` of the run (of several the newest), or one ``*_results.json``.
+
+    Raises:
+        RecordError: there is no such run, its files cannot be read, or it has no wrapped task.
+    """
+    from lmms_patch import records
+    from lmms_patch import show as tables
+
+    folder = Path(folder)
+    files = [folder] if folder.is_file() else records.results_files(folder)
+    path = files[-1]
+    shown, results = tables.load(path), records.read_results(path)
+    tested = [result for result in results if result.details.get("tst_details")]
+    if not shown and not tested:
+        asked = ", ".join(result.task for result in results)
+        none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
+        raise RecordError(f"{path}: {none}")
+    return Run(path, len(files), shown, tested)
+
+
+def tst(task: str, *, quiet: bool = False, **options: Any) -> Run:
+    """Test-set Stress-Test: can a text-only model, cross-validated on the test set, answer without looking?
+
+    It runs lmms-eval as a command of its own, which writes results and sample log into ``output``.
+
+    Args:
+        task: a base task, group or tag.
+        quiet: keep back what lmms-eval prints.
+        options: the other fields of ``lmms_patch.stress.Arguments``.
+
+    Raises:
+        PatchError: an option out of range, or lmms-eval ended with an error.
+    """
+    from lmms_patch import stress
+
+    return show(stress.run(stress.Arguments(task, **options), quiet))
+
+
+def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
+    """Remove what can be answered without looking, say whether that was more than noise, and write it all down.
+
+    A call that was interrupted goes on where it stopped when it is made again.
+
+    Args:
+        task: a base task.
+        tell: told of every round, and of every number of the judge.
+        options: the other fields of ``lmms_patch.pruning.Arguments``.
+
+    Raises:
+        PatchError: an option out of range, a task that cannot be pruned, or a folder of another pruning.
+    """
+    from lmms_patch import pruning
+
+    return pruning.run(pruning.Arguments(task, **options), tell)
+
+
+def gap(
+    full: str | Path,
+    blind: str | Path,
+    *,
+    subset: str | Path | None = None,
+    task: str | None = None,
+    metric: str | None = None,
+    match: str = "category",
+) -> Gap:
+    """The vision-blind gap of two finished runs: the score with images less the score without, on the metric's own scale.
+
+    Args:
+        full: run with images, of the plain task or a wrapped one that asks the full image: its folder or results file.
+        blind: run of the ``_blind`` task.
+        subset: folder of a pruning, its ``kept_ids.txt``, or a file of doc ids: the gap on these docs, beside random ones.
+        task: the base task, where the runs have several.
+        metric: None: the primary one.
+        match: what random removals keep the counts of: ``category``, ``format`` or ``none``.
+
+    Raises:
+        PatchError: the runs cannot be compared, or a file cannot be read.
+    """
+    from lmms_patch.tst import gap as gaps
+    from lmms_patch.tst import sides
+
+    one, other = sides.read_pair(Path(full), Path(blind), task=task, metric=metric)
+    return gaps.gap(one, other, None if subset is None else sides.read_subset(Path(subset), one.base), match=match)
+
+
+def analyze(folders: Sequence[str | Path], changes: Changes | None = None, *, by_category: bool = False, watch: Watch = _unwatched) -> Recomputed:
+    """Recompute the numbers of finished runs, with other settings where given; average several runs.
+
+    Args:
+        folders: of each run its ``--output_path``, or its ``*_results.json``.
+        changes: what to compute otherwise than the runs did (``recompute.Changes``).
+        by_category: also each category by itself.
+        watch: hands the tasks of a run on one by one, for a bar of progress.
+
+    Raises:
+        OptionError: a setting out of range.
+        RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be averaged.
+    """
+    from lmms_patch import pooling, recompute
+
+    changes = changes or recompute.Changes()
+    _check_changes(changes)
+    paths = [Path(folder) for folder in folders]
+    loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
+    runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(path))] for path, run in zip(paths, loaded, strict=True)]
+    pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
+    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [])
+
+
+def _check_changes(changes: Changes) -> None:
+    for name, least in (("draws", 200), ("seed", 0)):
+        value = getattr(changes, name)
+        if value is not None and value < least:
+            raise OptionError(f"{name} must be a whole number of at least {least}, not {value}")
+    if changes.level is not None and not 0.5 <= changes.level < 1:
+        raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {changes.level:g}")
+    chance = changes.chance
+    if chance is not None and chance != "majority" and (isinstance(chance, str) or not math.isfinite(chance)):
+        raise OptionError(f"chance must be a number on the metric's own scale, or 'majority', not {chance!r}")
+    if changes.delta is not None and not math.isfinite(changes.delta):
+        raise OptionError(f"delta must be a number on the metric's own scale, not {changes.delta}")
+
+
+def schema(name: str | None = None) -> dict[str, Any]:
+    """The JSON schemas (draft 2020-12) of our files.
+
+    Args:
+        name: of one schema; None: all.
+
+    Returns:
+        The schema; for None all of them by name, each with its ``title`` and ``description``.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    from lmms_patch import schemas
+
+    return {one: schemas.load(one) for one in schemas.names()} if name is None else schemas.load(name)

@@ -1,0 +1,64 @@
+"""What commands share: ``--quiet``, lines and bars of progress on stderr, and examples for their help."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator
+from typing import Annotated, Any, Literal, TypeVar
+
+import typer
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines; the result is still printed.")]
+IncludePath = Annotated[str | None, typer.Option("--include-path", metavar="DIR", help="A folder with more task files.")]
+Cells = Annotated[bool, typer.Option("--cells", help="Also where in the image the score comes from.")]
+
+# Why the words are written out here and not taken from where they are checked: that is slow to import, and the help must not be.
+Grouping = Literal["auto", "source", "text", "none"]
+Match = Literal["category", "format", "none"]
+
+MATCH_HELP = "Random removals keep the counts of category and format, of format alone, or of nothing."
+
+
+def examples(*lines: str) -> Callable[[F], F]:
+    """Say in a command's help how it is typed.
+
+    Args:
+        lines: commands that can be pasted, ``# what it does`` on the line before each.
+    """
+
+    def marked(function: F) -> F:
+        function.epilog = "Examples:\n\n" + "\n".join(lines)  # type: ignore[attr-defined]
+        return function
+
+    return marked
+
+
+def tell(line: str, quiet: bool = False) -> None:
+    """A line of progress, on stderr."""
+    if not quiet:
+        print(line, file=sys.stderr, flush=True)
+
+
+def teller(quiet: bool) -> Callable[[str], None]:
+    """``tell`` as a function of the line alone."""
+    return lambda line: tell(line, quiet)
+
+
+def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[T]:
+    """The items, with a bar on stderr while they are worked on.
+
+    Args:
+        items: what is worked on.
+        label: stands before the bar.
+        quiet: no bar. There is none either where stderr is not a terminal, or one item is all there is.
+    """
+    if quiet or len(items) < 2 or not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, label, console=Console(stderr=True), transient=True)

@@ -1,0 +1,62 @@
+"""``lmms-patch show``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_patch import api
+from lmms_patch.commands.common import Cells, examples, tell
+
+if TYPE_CHECKING:
+    from lmms_patch.records import TaskResult
+
+
+@examples(
+    "# after lmms-eval --tasks gqa_rci3 --output_path out --log_samples ...",
+    "lmms-patch show out",
+    "# also where in the image the score comes from, and what an uninformed answer scores",
+    "lmms-patch show out --cells --chance",
+)
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="OUT", help="The --output_path of the run, or one *_results.json.")],
+    cells: Cells = False,
+    causes: Annotated[
+        bool, typer.Option("--causes", help="For text-only cross-validations: which features, and what questions, give answers away.")
+    ] = False,
+    chance: Annotated[bool, typer.Option("--chance", help="Also every chance floor, and what the gate asked for.")] = False,
+) -> None:
+    """The table of a finished run."""
+    run = api.show(folder)
+    if run.runs > 1:
+        tell(f"{run.path}: the newest of {run.runs} runs here")
+    print(text(run, cells=cells, causes=causes, chance=chance))
+
+
+def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: bool = False) -> str:
+    """All tables of a run; each kind of task in its own."""
+    from lmms_patch import show
+
+    parts = []
+    if run.shown:
+        blocks = [show.table(run.shown), *([show.chances(run.shown)] if chance else []), *([show.cell_tables(run.shown)] if cells else [])]
+        lines = show.warnings(run.shown)
+        parts.append("\n\n".join([*blocks, *(["\n".join(lines)] if lines else []), show.meaning(run.shown)]))
+    if run.tested:
+        parts.append("\n\n".join(block for block in stress_blocks(run.tested, causes) if block))
+    return "\n".join(parts)
+
+
+def stress_blocks(tested: Sequence[TaskResult], causes: bool) -> list[str]:
+    """The tables of text-only cross-validations; an empty one where a task has nothing to show in it."""
+    from lmms_patch import show_tst
+
+    blocks = [show_tst.stress_table(tested), "\n".join(line for result in tested for line in show_tst.notes(result))]
+    for result in tested:
+        blocks.append(show_tst.categories(result))
+        if causes:
+            blocks += [show_tst.importances(result), show_tst.causes(result)]
+    return blocks

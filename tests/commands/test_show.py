@@ -1,0 +1,42 @@
+import json
+
+import pytest
+
+from lmms_patch.cli import main
+from tests.runs import mc_run, write_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("run"), {"toy_rci2": mc_run(n=100)})
+
+
+def test_tables_are_printed_as_asked(run, capsys):
+    assert main(["show", str(run)]) == 0
+    plain = capsys.readouterr().out
+    assert main(["show", str(run.parent), "--cells", "--chance"]) == 0
+    more = capsys.readouterr()
+    assert plain.splitlines()[0].split()[:3] == ["task", "metric", "docs"]
+    assert plain.rstrip().splitlines()[-1].startswith("In words: ")
+    assert "published rule" not in plain
+    assert "published rule" in more.out
+    assert "share of the cells' score" in more.out
+    assert "\x1b" not in more.out
+    assert more.err == ""
+
+
+def test_of_several_runs_the_newest_and_it_is_told_on_stderr(run, tmp_path, capsys):
+    write_run(tmp_path, {"old_rci2": mc_run(n=40)})
+    newest = write_run(tmp_path, {"new_rci2": mc_run(n=40)}, date="2026-02-01T00-00-00.000000")
+    assert main(["show", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == f"{newest}: the newest of 2 runs here\n"
+    assert "new_rci2" in printed.out
+    assert "old_rci2" not in printed.out
+
+
+def test_a_run_without_wrapped_tasks_says_what_to_ask_for(tmp_path, capsys):
+    (tmp_path / "2026_results.json").write_text(json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}}))
+    assert main(["show", str(tmp_path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("no wrapped task in this run; ask for one, such as --tasks gqa_rci3")

@@ -1,0 +1,72 @@
+"""The Python API: the numbers of the commands, as data, and nothing printed."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lmms_patch import api
+from lmms_patch.errors import OptionError, RecordError, UnknownNameError
+from lmms_patch.recompute import Changes
+from tests.runs import mc_run, write_run
+from tests.test_show_tst import write_tst
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("run"), {"toy_rci2": mc_run(n=60)})
+
+
+def test_show_gives_the_tasks_of_a_run(run, tmp_path, capsys):
+    found = api.show(str(run.parent))
+    assert (found.path, found.runs, found.tested) == (run, 1, [])
+    (task,) = found.shown
+    assert task.name == "toy_rci2"
+    assert task.metrics["acc"] == sum(r["views"][0]["scores"]["acc"] for r in mc_run(n=60)[1]) / 60
+    both = api.show(write_tst(tmp_path, with_rci=True))
+    assert ([s.name for s in both.shown], [t.task for t in both.tested]) == (["toy_rci2"], ["toy_tst5"])
+    with pytest.raises(RecordError, match=r"no \*_results\.json here"):
+        api.show(tmp_path / "nowhere")
+    assert capsys.readouterr().out == ""
+
+
+def test_analyze_gives_the_numbers_of_each_run(run):
+    watched = []
+
+    def watch(runs, label):
+        watched.append((len(runs), label))
+        return runs
+
+    found = api.analyze([str(run), run], Changes(level=0.9), watch=watch)
+    assert watched == [(1, str(run))] * 2
+    (one,), (other,) = found.runs
+    assert one.metrics == other.metrics
+    assert one.analysis.fip.level == 0.9
+    assert found.averaged[0].metrics["rci2"] == pytest.approx(one.metrics["rci2"])
+    assert found.to_json()["runs"][0]["tasks"][0]["task"] == "toy_rci2"
+    assert "average" not in api.analyze([run]).to_json()
+
+
+@pytest.mark.parametrize("changes", [{"draws": 10}, {"level": 95}, {"seed": -1}, {"chance": "high"}, {"chance": float("nan")}])
+def test_settings_out_of_range_are_refused(run, changes):
+    with pytest.raises(OptionError, match="must be"):
+        api.analyze([run], Changes(**changes))
+
+
+def test_schema_gives_one_or_all():
+    assert api.schema()["patch"] == api.schema("patch")
+    with pytest.raises(UnknownNameError, match="did you mean patch"):
+        api.schema("patsh")
+
+
+def test_tasks_and_coverage_are_data():
+    found = api.tasks("mosaic_rci")
+    assert (found.kind, found.asked) == ("rci", 14)
+    assert [(e.name, e.verdict, e.docs) for e in found.entries] == [("mosaic", "wraps", 840)]
+    assert api.tasks("mosaic_sum", "blind").asked == 1
+    assert any(e.name == "gqa" for e in api.coverage())
+
+
+def test_importing_it_is_cheap():
+    code = "import sys, lmms_patch.api; print(sorted({'numpy', 'torch', 'lmms_eval', 'typer', 'sklearn'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
