@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lmms_patch.pruning import Pruning
     from lmms_patch.recompute import Analyzed, Changes, TaskRun
     from lmms_patch.records import TaskResult
+    from lmms_patch.report.data import Report
     from lmms_patch.show import Shown
     from lmms_patch.tst.gap import Gap
 
@@ -249,6 +250,51 @@ def _check_changes(changes: Changes) -> None:
         raise OptionError(f"chance must be a number on the metric's own scale, or 'majority', not {chance!r}")
     if changes.delta is not None and not math.isfinite(changes.delta):
         raise OptionError(f"delta must be a number on the metric's own scale, not {changes.delta}")
+
+
+def report(
+    folders: Sequence[str | Path],
+    output: str | Path = "out/report",
+    *,
+    from_csv: Sequence[str | Path] = (),
+    title: str = "",
+    examples: int = 2,
+    categories: bool = True,
+    with_images: bool = False,
+    include_path: str | None = None,
+    tell: Tell = _silent,
+) -> Report:
+    """Write the report of finished runs: a folder with ``index.html``, ``figures/`` and ``tables/``.
+
+    Args:
+        folders: of each run its ``--output_path``, or its ``*_results.json``; models, benchmarks, grids and kinds may be mixed.
+        output: the folder; an earlier report there is replaced.
+        from_csv: published tables with the columns dataset, model, n and rci (or pcri), set beside the runs.
+        title: of the page; made from what is in it where empty.
+        examples: docs to show by rule and result.
+        categories: also each category by itself.
+        with_images: take the examples' images through the harness; where a dataset cannot be reached, their grids are drawn without.
+        include_path: a folder with more task files, for ``with_images``.
+        tell: is handed a line as work goes on.
+
+    Returns:
+        What the page shows.
+
+    Raises:
+        PatchError: a file is missing or not whole, nothing to report, or the folder cannot be written.
+    """
+    from lmms_patch.report.build import build
+
+    images = None
+    if with_images:
+        from lmms_patch.harness.images import first_images
+
+        def images(base: str, ids: Sequence[int]) -> dict[int, Any]:
+            return first_images(base, ids, include_path)
+
+    paths = [Path(folder) for folder in folders]
+    csv = [Path(path) for path in from_csv]
+    return build(paths, Path(output), from_csv=csv, title=title, count=examples, categories=categories, images=images, tell=tell)
 
 
 def schema(name: str | None = None) -> dict[str, Any]:

@@ -44,6 +44,7 @@ COMMANDS = {
     "tst": Listed("Test-set Stress-Test: can a text-only model answer without looking?"),
     "prune": Listed("Remove what can be answered without looking, and say whether that was more than noise."),
     "gap": Listed("Vision-blind gap of two finished runs, on all docs, a pruned set and random ones."),
+    "report": Listed("A page to read, figures and tables, of any mix of finished runs."),
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
 }
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""

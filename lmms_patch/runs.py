@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from lmms_patch.errors import RecordError
@@ -28,7 +28,7 @@ class Run:
 
     Attributes:
         path: its results file.
-        model: what names the model: its checkpoint, or else the adapter.
+        model: what names the model: its checkpoint (of a local folder the name), or else the adapter.
         adapter: what ``--model`` was.
         model_args: what ``--model_args`` was.
         date: as the harness writes it; sorts by time.
@@ -72,7 +72,7 @@ def read(path: Path) -> Run:
     about |= {"system_instruction": data.get("system_instruction_sha"), "n-shot": data.get("n-shot") or {}, "versions": data.get("versions") or {}}
     return Run(
         Path(path),
-        str(data.get("model_name") or adapter or Path(path).parent.name),
+        _name(str(data.get("model_name") or adapter or Path(path).parent.name)),
         adapter,
         _arguments(config.get("model_args")),
         str(data.get("date") or Path(path).name.removesuffix("_results.json")),
@@ -81,6 +81,11 @@ def read(path: Path) -> Run:
         data["results"],
         about,
     )
+
+
+def _name(model: str) -> str:
+    """A hub id as it is; of a local folder its own name, without where it lies on somebody's disk."""
+    return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
 
 
 def _arguments(given: Any) -> str:

@@ -50,6 +50,11 @@ def test_without_a_checkpoint_the_adapter_is_the_model(tmp_path, plain):
     assert runs.read(write(tmp_path, plain, model_name="", config={"model": "mosaic_vlm"})).model == "mosaic_vlm"
 
 
+@pytest.mark.parametrize(("given", "shown"), [("Qwen/Qwen2-VL", "Qwen/Qwen2-VL"), ("/home/me/ck/step-500", "step-500"), ("./out/best/", "best")])
+def test_a_local_checkpoint_goes_by_its_own_name(tmp_path, plain, given, shown):
+    assert runs.read(write(tmp_path, plain, model_name=given)).model == shown
+
+
 def test_find_gives_each_run_once_and_the_oldest_first(tmp_path, plain):
     late = write(tmp_path / "b", plain, date="2026-02-01T00-00-00.000000")
     early = write(tmp_path / "a", plain, date="2026-01-05T00-00-00.000000")
