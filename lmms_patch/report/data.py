@@ -90,7 +90,7 @@ class CellAnswer:
         box: left, top, width, height, in percent of the image.
         answer: cut to a readable length.
         score: on the metric's own scale; None: unscored.
-        right: full marks (score at the ceiling of a doc); None: unscored.
+        right: at least half of what the doc's gold scores; None: unscored.
     """
 
     row: int

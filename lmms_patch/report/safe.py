@@ -1,0 +1,187 @@
+"""What makes strings of a run harmless in a page: texts, drawings, pictures. Pure.
+
+Escaping is jinja2's (autoescape is on everywhere). What escaping does not cover is here: characters that turn a text around or
+vanish, texts that are too long to read, drawings with more in them than shapes, pictures that are no pictures.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+_BIDI = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
+_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff\ud800-\udfff]")
+LONGEST = 2_000
+"""Characters of any one text in the page."""
+
+
+def clean(text: str) -> str:
+    """A text without characters that a reader cannot see or that act on their neighbours.
+
+    Control characters become their pictures (NUL is ␀), bidirectional controls and lone surrogates their code
+    points in brackets; tabs and line breaks stay.
+
+    >>> clean("a\\x00b\\u202ec")
+    'a␀b[U+202E]c'
+    """
+    return _ODD.sub(_shown, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _shown(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code in (0x2028, 0x2029):
+        return "\n"
+    return "␡" if code == 0x7F else f"[U+{code:04X}]"
+
+
+def cut(text: str, most: int = LONGEST) -> str:
+    """A text of at most so many characters, and how many it had.
+
+    >>> cut("abcdef", 3)
+    'abc… (6 characters)'
+    """
+    if len(text) <= most:
+        return text
+    end = most
+    while end > 1 and unicodedata.combining(text[end]):  # not in the middle of a character with its accents
+        end -= 1
+    return f"{text[:end]}… ({len(text):,} characters)"
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+
+
+def picture(uri: str | None) -> str | None:
+    """The URI, where it is a picture in itself (``data:``, base64, a raster format); else None."""
+    return uri if uri and _PICTURE.fullmatch(uri) else None
+
+
+# --- drawings -------------------------------------------------------------------------------------
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[\w-]+", text))
+
+
+_ELEMENTS = _words(
+    "svg g defs clipPath path rect circle ellipse line polyline polygon text tspan use symbol image title desc metadata style"
+    " linearGradient radialGradient stop pattern mask marker"
+)
+_LOOKS = _words(
+    "fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-dasharray stroke-dashoffset"
+    " stroke-miterlimit opacity font-family font-size font-style font-weight text-anchor dominant-baseline stop-color stop-opacity"
+    " clip-path clip-rule image-rendering visibility display color shape-rendering"
+)
+"""CSS properties that SVG also takes as attributes."""
+_ATTRIBUTES = _LOOKS | _words(
+    "id viewBox d x y x1 y1 x2 y2 cx cy r rx ry fx fy width height points transform href offset gradientUnits gradientTransform patternUnits"
+    " patternTransform patternContentUnits preserveAspectRatio clipPathUnits maskUnits refX refY markerWidth markerHeight orient"
+    " dx dy rotate textLength lengthAdjust version class"
+)
+_FONT = re.compile(r"^(?:(?P<style>italic|oblique|normal)\s+)?(?:(?P<weight>bold|normal|\d+)\s+)?(?P<size>[\d.]+(?:px|pt)?)\s+(?P<family>.+)$")
+_EVERYTHING = re.compile(r"^\s*\*\s*\{(?P<looks>[^{}]*)\}\s*$")
+_URL = re.compile(r"url\(\s*['\"]?#(?P<id>[^'\")]+)['\"]?\s*\)")
+_SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+
+
+def drawing(svg: str, name: str) -> str:
+    """An SVG drawing that is nothing but shapes and texts, for use inside the page.
+
+    Elements and attributes that are not on the list are refused; styles become attributes (the page's policy allows no
+    inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; width and height of
+    the outer element go, so that it scales.
+
+    Args:
+        svg: the drawing, with its ``viewBox``.
+        name: letters, digits, hyphens and underscores; unique in the page.
+
+    Raises:
+        ValueError: it is no SVG, or has a script, an event, a foreign element or a link to anywhere but itself: a defect of
+            whatever drew it.
+    """
+    if "<!ENTITY" in svg:
+        raise ValueError(f"figure {name}: an entity is declared")
+    try:
+        root = ElementTree.fromstring(re.sub(r"<!DOCTYPE[^>]*>", "", svg))
+    except ElementTree.ParseError as error:
+        raise ValueError(f"figure {name}: not an SVG: {error}") from None
+    if _local(root.tag) != "svg":
+        raise ValueError(f"figure {name}: the outer element is {_local(root.tag)}, not svg")
+    for parent in list(root.iter()):
+        for child in [one for one in parent if _local(one.tag) in ("metadata", "style")]:
+            if _local(child.tag) == "style":
+                _spread(root, child.text or "", name)
+            parent.remove(child)
+    for element in root.iter():
+        _check(element, name)
+    for size in ("width", "height"):
+        root.attrib.pop(size, None)
+    root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "focusable": "false"}
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _local(tag: object) -> str:
+    return str(tag).rpartition("}")[2] if isinstance(tag, str) else "?"
+
+
+def _spread(root: ElementTree.Element, style: str, name: str) -> None:
+    """Rules for everything (the only ones that matplotlib writes) are inherited from the outer element."""
+    if not style.strip():
+        return
+    found = _EVERYTHING.match(style)
+    if not found:
+        raise ValueError(f"figure {name}: a style sheet with rules of its own")
+    for key, value in _looks(found["looks"]):
+        root.attrib.setdefault(key, value)
+
+
+def _check(element: ElementTree.Element, name: str) -> None:
+    """Refuse what is not on the list, and rewrite the rest in place."""
+    tag = _local(element.tag)
+    if tag not in _ELEMENTS:
+        raise ValueError(f"figure {name}: element {tag!r} is not allowed")
+    element.tag = tag
+    given, element.attrib = dict(element.attrib), {}
+    element.text, element.tail = clean(element.text or ""), clean(element.tail or "")
+    for key, value in given.items():
+        key = key.replace(_XLINK, "")
+        if key == "style":
+            element.attrib |= dict(_looks(value))
+        elif key in _ATTRIBUTES:
+            element.attrib[key] = value
+        elif not key.startswith(("aria-", "data-", "role", "{")):  # those say nothing here: the page names the drawing itself
+            raise ValueError(f"figure {name}: attribute {key!r} of {tag!r} is not allowed")
+    for key, value in element.attrib.items():
+        element.attrib[key] = _inside(tag, key, value, name)
+
+
+def _looks(style: str) -> Iterator[tuple[str, str]]:
+    """The declarations of a style that have an attribute of the same name; the others do not change a drawing."""
+    for declaration in re.split(r";(?![^(]*\))", style):
+        key, _, value = (part.strip() for part in declaration.partition(":"))
+        if key == "font" and (found := _FONT.match(value)):
+            yield from ((f"font-{part}", text) for part, text in found.groupdict().items() if text)
+        elif key in _LOOKS and value:
+            yield key, value
+
+
+def _inside(tag: str, key: str, value: str, name: str) -> str:
+    """An attribute whose links stay inside the drawing."""
+    if key == "id":
+        return f"{name}-{value}"
+    if key == "href":
+        if value.startswith("#"):
+            return f"#{name}-{value[1:]}"
+        if tag == "image" and picture("".join(value.split())):
+            return "".join(value.split())
+        raise ValueError(f"figure {name}: a link to {value[:60]!r}")
+    value = _URL.sub(lambda found: f"url(#{name}-{found['id']})", value)
+    if re.search(r"url\((?!#)|javascript:|https?:|//", value, re.IGNORECASE):
+        raise ValueError(f"figure {name}: {key} leads out of the drawing: {value[:60]!r}")
+    return value

@@ -1,0 +1,104 @@
+"""How far two columns of numbers agree: Pearson's r with Fisher's interval, Spearman's rho, percentile ranks. NumPy only.
+
+Sources: Fisher, On the "probable error" of a coefficient of correlation (1921): z = atanh r is nearly normal with standard error
+1/√(n − 3); Spearman (1904), ties at their mean rank. RCI paper, figures 2 and 5 (r over benchmarks), §3.2 (percentile calibration).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lmms_patch.stats.resample import LEVEL, Array, Estimate, normal_quantile
+
+FEWEST = 4
+"""With 3 pairs Fisher's standard error is infinite."""
+
+
+def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
+    """Pearson's r, with Fisher's interval.
+
+    Formula: tanh(atanh r ± z/√(n − 3)). It takes the pairs as a random sample of a bivariate normal distribution.
+
+    Args:
+        x, y: shape (n,) each, finite.
+        level: nominal coverage, 0..1.
+
+    Returns:
+        r in −1..1, n the number of pairs; None, with the reason, under 4 pairs or where a column does not vary. No interval at r = ±1.
+
+    Raises:
+        ValueError: columns of other lengths, or a number that is not finite.
+
+    >>> pearson([1, 2, 3, 4], [2, 4, 6, 9]).value.__round__(4)
+    0.9944
+    """
+    a, b = _columns(x, y)
+    nothing = Estimate(None, None, None, None, len(a), len(a), 0, level)
+    if len(a) < FEWEST:
+        return dataclasses.replace(nothing, reason=f"{len(a)} pairs: a correlation needs {FEWEST}")
+    if (a == a[0]).all() or (b == b[0]).all():
+        return dataclasses.replace(nothing, reason="a column that does not vary has no correlation")
+    r = _r(a, b)
+    if 1 - abs(r) < 1e-12:
+        return dataclasses.replace(nothing, value=math.copysign(1.0, r), reason="the columns lie on a line: no interval")
+    half = normal_quantile((1 + level) / 2) / math.sqrt(len(a) - 3)
+    return dataclasses.replace(nothing, value=r, low=math.tanh(math.atanh(r) - half), high=math.tanh(math.atanh(r) + half))
+
+
+def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Spearman's rho: Pearson's r of the ranks, ties at their mean rank; None under 4 pairs or where a column does not vary.
+
+    Args:
+        x, y: shape (n,) each, finite.
+
+    >>> spearman([1, 2, 3, 4], [1, 4, 9, 17])
+    1.0
+    """
+    a, b = _columns(x, y)
+    if len(a) < FEWEST or (a == a[0]).all() or (b == b[0]).all():
+        return None
+    r = _r(ranks(a), ranks(b))
+    return math.copysign(1.0, r) if 1 - abs(r) < 1e-12 else r
+
+
+def ranks(values: ArrayLike) -> Array:
+    """Ranks from 1, ties at their mean rank; shape (n,).
+
+    >>> ranks([0.3, 0.1, 0.3]).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, place, counts = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    means: Array = ((2 * last - counts + 1) / 2)[place]
+    return means
+
+
+def percentile_ranks(values: ArrayLike) -> Array:
+    """The share of the values that are below each, a tie (itself, too) counting half; 0..1, shape (n,).
+
+    >>> percentile_ranks([0.3, 0.1, 0.2, 0.2]).tolist()
+    [0.875, 0.125, 0.5, 0.5]
+    """
+    array = np.asarray(values, float)
+    out: Array = (ranks(array) - 0.5) / max(1, len(array))
+    return out
+
+
+def _columns(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    a, b = np.asarray(x, float), np.asarray(y, float)
+    if a.shape != b.shape or a.ndim != 1:
+        raise ValueError(f"two columns of one length are needed; these have shapes {a.shape} and {b.shape}")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("a correlation needs finite numbers")
+    return a, b
+
+
+def _r(a: Array, b: Array) -> float:
+    # Scaled first: the squares of very small or large numbers would be 0 or inf.
+    a, b = (column - column.mean() for column in (a, b))
+    a, b = (column / np.abs(column).max() for column in (a, b))
+    return float(np.clip((a @ b) / math.sqrt((a @ a) * (b @ b)), -1, 1))
