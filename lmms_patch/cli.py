@@ -45,6 +45,9 @@ COMMANDS = {
     "prune": Listed("Remove what can be answered without looking, and say whether that was more than noise."),
     "gap": Listed("Vision-blind gap of two finished runs, on all docs, a pruned set and random ones."),
     "report": Listed("A page to read, figures and tables, of any mix of finished runs."),
+    "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
+    "compare": Listed("Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."),
+    "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive."),
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
 }
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""

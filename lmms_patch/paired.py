@@ -1,6 +1,7 @@
 """Two results of one benchmark, doc by doc: what differs between them, from both sample logs. Pure.
 
 Docs are joined by their id. The same draws of docs serve both runs, so that what a doc is like (hard, easy) leaves the difference.
+Both sides are computed over the docs that both runs have scored; where those are not all, a side is not the run's own number.
 """
 
 from __future__ import annotations
@@ -13,21 +14,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.analysis import analyse
 from lmms_patch.errors import RecordError
+from lmms_patch.joining import (
+    Sums,
+    check_digest,
+    check_golds,
+    check_own,
+    check_result,
+    failed,
+    in_words,
+    load,
+    of_docs,
+    options_apart,
+    sources,
+    tst_score,
+    view_scores,
+)
 from lmms_patch.measures import measures
 from lmms_patch.recompute import Changes, TaskRun, form_of, table_of
-from lmms_patch.records import TaskResult, read_samples
+from lmms_patch.records import TaskResult
 from lmms_patch.runs import Run, differences, fingerprint, task_label
 from lmms_patch.spec import KINDS
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.paired import Difference, McNemar
-from lmms_patch.stats.resample import LEVEL, Array, Estimate
+from lmms_patch.stats.resample import LEVEL, Array, cluster_numbers, totals
 from lmms_patch.tables import Chosen, Table
 
 MANY_DOCS, FEWER_DRAWS = 20_000, 2_000
 SAME = ("benchmark", "kind", "metric", "filter", "views")
 """What two results must share to be compared at all; other differences are told."""
+_OF_DOCS = ("docs", "prompts", "number of docs", "limit")
+"""What differs anyway where the docs do."""
+_COUNTS = ("f1", "precision", "recall")
+_BY_CATEGORY = ("mme", "macro")
+WHICH = ("first", "second")
+
+Bools = NDArray[np.bool_]
+Sides = tuple[Chosen, Chosen]
 
 
 @dataclass(frozen=True)
@@ -37,13 +62,20 @@ class Compared:
     Attributes:
         task: the second's name, with its filter where it has several.
         metric: the primary metric.
-        docs: docs that both have scored.
+        docs: docs that both have scored, and that are compared.
         only_first, only_second: ids of docs that only one of them asked.
         unscored: docs that both asked and that one of them could not score.
         differences: by name (``measures``), second less first.
-        mcnemar: of 0/1 scores; None for others.
+        mcnemar: of 0/1 scores; None for others. "Right" is the better score.
         settings: in what else the two differ, in words.
         warnings: what to mind.
+        base: the benchmark.
+        kind: of the second (``spec.KINDS``).
+        index: ``rci``, ``pcri`` or None, of the second.
+        higher: whether higher is better.
+        clusters: number of clusters of the docs; None where docs are independent.
+        draws: of the bootstrap.
+        identical: whether the two score the same on every doc and view.
     """
 
     task: str
@@ -56,6 +88,13 @@ class Compared:
     mcnemar: McNemar | None
     settings: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    base: str = ""
+    kind: str = ""
+    index: str | None = None
+    higher: bool = True
+    clusters: int | None = None
+    draws: int = 0
+    identical: bool = False
 
 
 def matches(one: TaskResult, other: TaskResult) -> bool:
@@ -77,13 +116,18 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
     Raises:
         RecordError: results of different benchmarks, metrics or views; a log that is missing, cut or of another run; other golds.
     """
+    for side in (first, second):
+        check_result(*side)
     prints = [fingerprint(*side) for side in (first, second)]
     apart = differences({key: prints[0][key] for key in SAME}, prints[1])
     if apart:
-        raise RecordError(f"{first[1].task} and {second[1].task} cannot be compared: other {', other '.join(apart)}")
-    both = _Both(load(*first), load(*second))
-    found = both.differences(draws or (FEWER_DRAWS if len(both.ids) > MANY_DOCS else paired.DRAWS), level, seed)
-    ignore = (*SAME, *(("docs", "prompts", "number of docs", "limit") if both.only[0] or both.only[1] else ()))
+        raise RecordError(f"{first[1].task} and {second[1].task} cannot be compared: other {', other '.join(in_words(apart))}")
+    both = _Both(load(*first, lent=False), load(*second, lent=False))
+    others = bool(both.only[0] or both.only[1])
+    check_digest(second[1].task, prints, (first[1], second[1]), others)
+    draws = draws or (FEWER_DRAWS if len(both.ids) > MANY_DOCS else paired.DRAWS)
+    found = both.differences(draws, level, seed)
+    settings = in_words(differences(prints[0], prints[1], (*SAME, *(_OF_DOCS if others else ()))))
     return Compared(
         task_label(*second),
         second[1].described["metric"],
@@ -92,24 +136,16 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
         both.unscored,
         found,
         both.mcnemar(),
-        tuple(differences(prints[0], prints[1], ignore)),
-        tuple(both.warnings),
+        tuple(options_apart(one, first[1].described, second[1].described) for one in settings),
+        tuple(dict.fromkeys(both.warnings)),
+        second[1].described["base"],
+        second[1].described["kind"],
+        both.index,
+        both.higher,
+        None if both.clusters is None else int(both.clusters.max()) + 1,
+        draws,
+        both.identical(),
     )
-
-
-def load(run: Run, result: TaskResult) -> TaskRun:
-    """A result with its records.
-
-    Raises:
-        RecordError: its sample log is missing, cut, or of another run.
-    """
-    log = run.log(result)
-    if log is None:
-        raise RecordError(f"{run.path}: no sample log of {result.task} beside it; run with --log_samples")
-    records = list(read_samples(log, result.place, lean=True))
-    if len(records) != result.docs:
-        raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
-    return TaskRun(result, records)
 
 
 class _Both:
@@ -117,153 +153,247 @@ class _Both:
 
     def __init__(self, first: TaskRun, second: TaskRun) -> None:
         self.runs = (first, second)
-        self.index = KINDS[second.result.described["kind"]].index
-        self.folds = KINDS[second.result.described["kind"]].folds
+        kinds = [KINDS[run.result.described["kind"]] for run in self.runs]
+        self.index, self.folds, self.has_full = kinds[1].index, kinds[1].folds, kinds[1].full
         ids = [{record["doc_id"] for record in run.records} for run in self.runs]
         self.only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
         self.warnings: list[str] = []
-        tables, self.forms = zip(*(_table_of(run) for run in self.runs), strict=True)
+        self.unscored = 0
         common = sorted(ids[0] & ids[1])
         if not common:
             raise RecordError(f"{first.result.task}: the two runs have no doc in common; both must be asked the same docs")
-        _check_golds(first, second, set(common))
-        common = self._whole_clusters(tables, common)
-        self.tables = tuple(_of_docs(table, common) for table in tables)
-        own = self._scores()
-        keep = np.asarray(np.isfinite(own).all(axis=0))
-        self.unscored = int((~keep).sum())
-        self.ids = [doc_id for doc_id, scored in zip(common, keep, strict=True) if scored]
+        check_golds(first, second, set(common))
+        found_tables = [table_of(run, Changes()) for run in self.runs]
+        self.settings, self.whole_runs = [one[0] for one in found_tables], [one[2] for one in found_tables]
+        self.higher = self.whole_runs[1].higher
+        found = self._forms()
+        self.form: Form | None = found[0] if found[0] is found[1] else None
+        for run, table, form in zip(self.runs, self.whole_runs, found, strict=True):
+            self.warnings += check_own(run, table, form, bool(self.folds))
+        self.ids = self._scored(common)
         if not self.ids:
             raise RecordError(f"{first.result.task}: no doc is scored in both runs")
-        if self.unscored:
-            self.tables = tuple(_of_docs(table, self.ids) for table in self.tables)
-        self.scores = self._scores()
-        self.clusters = self.tables[1].clusters if self.tables[1].clusters is not None else self.tables[0].clusters
+        self.tables = tuple(of_docs(table, self.ids) for table in self.whole_runs)
+        self._check_categories()
+        self.full = self._firsts(self.tables)
+        self.clusters = self._clusters()
 
-    def _whole_clusters(self, tables: Sequence[Table], common: list[int]) -> list[int]:
-        """The docs of clusters that both have whole, where the aggregation works on whole clusters."""
-        if not any(table.whole for table in tables):
-            return common
-        shared, halved = set(common), set()
-        for table in tables:
-            labels = table.clusters if table.clusters is not None else np.arange(len(table))
-            missing = {label for record, label in zip(table.records, labels.tolist(), strict=True) if record["doc_id"] not in shared}
-            halved |= {record["doc_id"] for record, label in zip(table.records, labels.tolist(), strict=True) if label in missing}
-        return [doc_id for doc_id in common if doc_id not in halved]
+    def _forms(self) -> list[Form | None]:
+        """Of each run; a run without a number of its own, of which some docs were not scored, could not check it: then the other's."""
+        if self.folds:
+            return [forms.MEAN, forms.MEAN]
+        sides = list(zip(self.runs, self.whole_runs, self.settings, strict=True))
+        found = [form_of(run, table, settings, run.result.described["grids"] if self.index else ()) for run, table, settings in sides]
+        return [
+            found[1 - k] if found[k] is None and run.result.metrics.get(table.metric) is None else found[k] for k, (run, table, _) in enumerate(sides)
+        ]
 
-    def _scores(self) -> Array:
-        """Shape (2, docs): the primary scalar of the first view, or the text-only score, mean over fold seeds."""
+    # --- which docs -------------------------------------------------------------------------------
+
+    def _scored(self, common: list[int]) -> list[int]:
+        """The docs that both have scored; whole clusters where the aggregation works on those."""
+        firsts = self._firsts(self.whole_runs)
+        counted = self.form is None or self.form.name in _COUNTS  # then items count, not their scalars
+        scored, other = set(common), set()
+        for run, table, chosen in zip(self.runs, self.whole_runs, firsts, strict=True):
+            known = np.array([item is not None for item in chosen.items]) if counted else np.isfinite(chosen.scores)
+            scored &= {record["doc_id"] for record, is_known in zip(table.records, known.tolist(), strict=True) if is_known}
+            broken = {record["doc_id"] for record in run.records if any("error" in view for view in record["views"])}
+            other |= {doc_id for doc_id in common if doc_id not in table.place and doc_id not in broken}
+        neither = {doc_id for doc_id in other if all(doc_id not in table.place for table in self.whole_runs)}  # docs of another metric
+        self.unscored = len(common) - len(scored) - len(neither)
+        if any(table.whole for table in self.whole_runs):
+            kept = scored - self._halved(scored)
+            if len(kept) < len(scored):
+                self.warnings.append(f"{len(scored) - len(kept)} docs are left out: not all docs of their cluster are scored in both runs")
+            scored = kept
+        return [doc_id for doc_id in common if doc_id in scored]
+
+    def _halved(self, scored: set[int]) -> set[int]:
+        """The docs of clusters of which not all are among the scored ones."""
+        halved: set[int] = set()
+        for table in self.whole_runs:
+            labels = (table.clusters if table.clusters is not None else np.arange(len(table))).tolist()
+            missing = {label for record, label in zip(table.records, labels, strict=True) if record["doc_id"] not in scored}
+            halved |= {record["doc_id"] for record, label in zip(table.records, labels, strict=True) if label in missing}
+        return halved
+
+    def _firsts(self, tables: Sequence[Table]) -> Sides:
+        """The item of each doc at the first view; of a text-only cross-validation its score, mean over fold seeds."""
         if not self.folds:
-            return np.stack([table.full.scores for table in self.tables])
-        return np.array([[_tst_score(record) for record in table.records] for table in self.tables], float)
+            return tables[0].full, tables[1].full
+        one, two = (Chosen([None] * len(table), np.array([tst_score(record) for record in table.records], float)) for table in tables)
+        return one, two
+
+    def _clusters(self) -> NDArray[np.intp] | None:
+        """What is drawn together: by the second run's labels, unless only the first has some, or has fewer clusters."""
+        labels = [cluster_numbers(sources(table)) if self.folds else table.clusters for table in self.tables]
+        known = [one for one in labels if one is not None]
+        if len(known) == 2 and len(np.unique(np.stack(known), axis=1).T) != max(len(np.unique(one)) for one in known):
+            self.warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
+        return min(reversed(known), key=lambda one: len(np.unique(one))) if known else None
+
+    def _check_categories(self) -> None:
+        if self.form is None or self.form.name not in _BY_CATEGORY:
+            return
+        if self.tables[0].categories != self.tables[1].categories:
+            raise RecordError(f"{self.runs[1].name}: {self.tables[1].metric} is made of categories, and the two runs put docs in other categories")
+
+    def identical(self) -> bool:
+        """Whether every doc has the same scores in every view."""
+        if self.only[0] or self.only[1]:
+            return False
+        if self.folds:
+            return np.array_equal(self.full[0].scores, self.full[1].scores)
+        return all(view_scores(a) == view_scores(b) for a, b in zip(self.tables[0].records, self.tables[1].records, strict=True))
+
+    # --- numbers ----------------------------------------------------------------------------------
 
     def mcnemar(self) -> McNemar | None:
-        return paired.mcnemar(*self.scores)
+        """By the scores of the first view; for a metric that is better when lower, 0 is right."""
+        return paired.mcnemar(*(side.scores if self.higher else 1 - side.scores for side in self.full))
 
     def differences(self, draws: int, level: float, seed: int) -> dict[str, Difference]:
-        """By name; the numbers of the runs themselves, without interval, where the aggregation cannot be computed from sums."""
-        first, second = self.forms
-        if self.folds:
-            first = second = forms.MEAN
-        if first is None or second is None or first is not second:
+        """By name; unpaired, from the runs' own numbers, where the aggregation cannot be computed from sums."""
+        if self.form is None:
             return self._as_run(level)
-        parts, names = [self._rows(first, [table.full for table in self.tables])], ["score"]
-        grids = [n for n in self.runs[0].result.described["grids"] if n in self.runs[1].result.described["grids"]] if self.index else []
-        for n in grids:
-            best = [table.at(table.best_places(n)) for table in self.tables]
-            used = np.array([all(one.items[i] is not None for one in best) for i in range(len(self.ids))], bool)
-            parts += [self._rows(first, [table.full for table in self.tables], used), self._rows(first, best, used)]
-            names += [f"full{n}", f"best{n}"]
-        width = parts[0].shape[1] // 2
-        at = {name: 2 * width * k for k, name in enumerate(names)}
-        value = first.value
-
-        def both(name: str) -> Callable[[Array], tuple[Any, Any]]:
-            start = at[name]
-            return lambda sums: (value(sums[..., start : start + width]), value(sums[..., start + width : start + 2 * width]))
-
-        wanted = {"tst" if self.folds else "score": both("score")}
-        for n in grids:
-            wanted |= _of_grid(str(self.index), n, both(f"full{n}"), both(f"best{n}"))
-        found = paired.differences(np.hstack(parts), wanted, self.clusters, draws=draws, level=level, seed=seed)
-        if self.index:
+        options = {"draws": draws, "level": level, "seed": seed}
+        every = np.ones(len(self.ids), bool)
+        name = "tst" if self.folds else "score"
+        found = self._resampled(self.form, {"full": self.full}, every, {name: (("full",), _same)}, options)
+        if self.has_full and not self.folds:
             found = {"fip": found["score"], **found}
-        return self._gated(found)
-
-    def _rows(self, form: Form, chosen: Sequence[Chosen], used: NDArray[np.bool_] | None = None) -> Array:
-        """What the form sums, of both runs side by side; docs that are not used are 0."""
-        if self.folds:
-            return np.hstack([np.column_stack([scores, np.ones(len(scores))]) for scores in self.scores])
-        out = np.hstack([form.rows(table.picked(one)) for table, one in zip(self.tables, chosen, strict=True)])
-        out[~np.isfinite(out).all(axis=1)] = 0
-        if used is not None:
-            out[~used] = 0
-        return out
-
-    def _gated(self, found: dict[str, Difference]) -> dict[str, Difference]:
-        """Without the indices, where a gate does not let one be read."""
-        for which, run in zip(("first", "second"), self.runs, strict=True):
-            if self.index and run.result.metrics.get("gate") == 0:
-                for name, one in found.items():
-                    if name.startswith((self.index, "gap")):
-                        estimate = Estimate(None, None, None, None, one.estimate.n, one.estimate.clusters, 0, one.estimate.level)
-                        reason = f"near chance: the gate of the {which} run does not let it be read"
-                        found[name] = Difference(one.first, one.second, dataclasses.replace(estimate, reason=reason), None)
+        for n in self._grids():
+            found |= self._grid(self.form, n, options)
         return found
+
+    def _grids(self) -> list[int]:
+        if not self.index:
+            return []
+        ours, theirs = (run.result.described["grids"] for run in self.runs)
+        if ours != theirs:
+            self.warnings.append(f"grids {_listed(ours)} in the first run, {_listed(theirs)} in the second: only those of both are compared")
+        return [n for n in ours if n in theirs]
+
+    def _grid(self, form: Form, n: int, options: Mapping[str, Any]) -> dict[str, Difference]:
+        """MPP, index and gap of one grid, over the docs that both use and of which all cells are scored."""
+        places = [table.best_places(n) for table in self.tables]
+        one, two = (table.at(place) for table, place in zip(self.tables, places, strict=True))
+        used = np.array([a is not None and b is not None for a, b in zip(one.items, two.items, strict=True)], bool)
+        pairs = zip(*(table.records for table in self.tables), strict=True)
+        broken = used & np.array([any(failed(record, n) for record in pair) for pair in pairs], bool)
+        used &= ~self._with_partners(broken)
+        out = len(used) - int(used.sum())
+        if out:
+            why = f", {int(broken.sum())} of them since a cell could not be scored" if broken.any() else ""
+            self.warnings.append(f"grid {n}: {out} docs are left out{why}")
+        wanted: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+            f"mpp{n}": (("best",), _same),
+            f"{self.index}{n}": (("full", "best"), _index),
+            f"gap{n}": (("full", "best"), np.subtract),
+        }
+        found = self._resampled(form, {"full": self.full, "best": (one, two)}, used, wanted, options)
+        return self._gated(found, n, used)
+
+    def _with_partners(self, docs: Bools) -> Bools:
+        """These docs, with all of their clusters where the aggregation works on those."""
+        clusters = next((table.clusters for table in self.tables if table.whole), None)
+        return docs if clusters is None else np.asarray(np.isin(clusters, clusters[docs]))
+
+    def _resampled(
+        self,
+        form: Form,
+        sets: Mapping[str, Sides],
+        used: Bools,
+        wanted: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]],
+        options: Mapping[str, Any],
+    ) -> dict[str, Difference]:
+        """Differences of functions of M of some sets of items, all from the same draws of the used docs."""
+        clusters = None if self.clusters is None else self.clusters[used]
+        rows = {name: [self._rows(form, table, one)[used] for table, one in zip(self.tables, sides, strict=True)] for name, sides in sets.items()}
+        width = next(iter(rows.values()))[0].shape[1]
+        at = {name: 2 * width * k for k, name in enumerate(rows)}
+        apart = {name: np.any(~np.isclose(totals(a, clusters), totals(b, clusters), rtol=0, atol=1e-12), axis=1) for name, (a, b) in rows.items()}
+
+        def both(names: tuple[str, ...], number: Callable[..., Any]) -> Callable[[Array], tuple[Any, Any]]:
+            def of(sums: Array) -> tuple[Any, Any]:
+                sides = [[form.value(sums[..., at[name] + k * width : at[name] + (k + 1) * width]) for name in names] for k in (0, 1)]
+                return number(*sides[0]), number(*sides[1])
+
+            return of
+
+        statistics = {name: both(*how) for name, how in wanted.items()}
+        differing = {name: int(np.any([apart[one] for one in names], axis=0).sum()) for name, (names, _) in wanted.items()}
+        stacked = np.hstack([side for sides in rows.values() for side in sides])
+        return paired.differences(stacked, statistics, clusters, **options, differing=differing)
+
+    def _rows(self, form: Form, table: Table, chosen: Chosen) -> Array:
+        """What the form sums; 0 where there is nothing."""
+        out = form.rows(table.picked(chosen))
+        return np.where(np.isfinite(out).all(axis=1, keepdims=True), out, 0.0)
+
+    # --- what may be read -------------------------------------------------------------------------
+
+    def _gated(self, found: dict[str, Difference], n: int, used: Bools) -> dict[str, Difference]:
+        """Without index and gap where a gate does not let them be read, and without the index where it has no meaning."""
+        index, gap = f"{self.index}{n}", f"gap{n}"
+        gates = [self._gate(k, used) for k in (0, 1)]
+        for which, (valid, why) in zip(WHICH, gates, strict=True):
+            if valid is None:
+                self.warnings.append(f"the gate of the {which} run is {why or 'unknown'}; whether its index may be read is not known")
+            elif not valid:
+                reason = f"near chance: the gate of the {which} run does not let it be read"
+                found[index], found[gap] = (_without(found[name], [valid is not False for valid, _ in gates], reason) for name in (index, gap))
+                break
+        if not self.higher:
+            found[index] = _without(found[index], [False, False], "the metric is better when lower: 1 - MPP/FIP has no meaning")
+        return found
+
+    def _gate(self, k: int, used: Bools) -> tuple[bool | None, str]:
+        """Of one run: its own gate, asked again of the compared docs where those are not all."""
+        run, table = self.runs[k], self.whole_runs[k]
+        own, stored = run.result.metrics.get("gate"), (run.result.details.get("analysis") or {}).get("gate") or {}
+        if own == 0 or int(used.sum()) == len(table):
+            return None if own is None else bool(own), stored.get("reason", "")
+        part = of_docs(table, [doc_id for doc_id, keep in zip(self.ids, used, strict=True) if keep])
+        if not len(part) or self.form is None:
+            return None, "no doc is compared"
+        asked = analyse(part, Sums(part, self.form), self.settings[k]).gate
+        return asked.valid, asked.reason
 
     def _as_run(self, level: float) -> dict[str, Difference]:
         metric = self.runs[1].result.described["metric"]
         if self.only[0] or self.only[1]:
             raise RecordError(f"{self.runs[1].name}: the aggregation of {metric} can only be computed in the run, and the two runs have other docs")
-        self.warnings.append(f"the aggregation of {metric} can only be computed in the run: differences without interval")
-        ours, theirs = (measures(run.result) for run in self.runs)
-        names = [name for name in ours if name in theirs and name.startswith(("score", "fip", "mpp", "gap", self.index or "tst"))]
-        bare = {name: [dataclasses.replace(side[name], se=None) for side in (ours, theirs)] for name in names}
-        return {name: paired.unpaired(*sides, level=level) for name, sides in bare.items()}
+        self.warnings.append(
+            f"the aggregation of {metric} can only be computed in the run: the runs' own numbers, compared as if on other docs each; "
+            "the intervals are too wide where the same docs are hard for both"
+        )
+        ours, theirs = ({plain_name(name): (name, one) for name, one in measures(run.result).items()} for run in self.runs)
+        starts = ("score", "fip", "mpp", "gap", "rci" if self.index else "tst")
+        shared = [name for name in ours if name in theirs and name.startswith(starts)]
+        return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
 
 
-def _of_grid(index: str, n: int, full: Callable[..., Any], best: Callable[..., Any]) -> dict[str, Callable[[Array], tuple[Any, Any]]]:
-    """MPP, index and gap of one grid, of both runs."""
-
-    def ratio(sums: Array) -> tuple[Any, Any]:
-        return tuple(np.where(np.asarray(f) > 0, 1 - b / f, np.nan) for f, b in zip(full(sums), best(sums), strict=True))  # type: ignore[return-value]
-
-    def gap(sums: Array) -> tuple[Any, Any]:
-        return tuple(f - b for f, b in zip(full(sums), best(sums), strict=True))
-
-    return {f"mpp{n}": best, f"{index}{n}": ratio, f"gap{n}": gap}
+def _same(value: Any) -> Any:
+    return value
 
 
-def _table_of(run: TaskRun) -> tuple[Table, Form | None]:
-    settings, _, table = table_of(run, Changes())
-    if KINDS[run.result.described["kind"]].folds:
-        return table, forms.MEAN
-    return table, form_of(run, table, settings, run.result.described["grids"])
+def _index(full: Any, best: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.asarray(full) > 0, 1 - best / full, np.nan)
 
 
-def _of_docs(table: Table, ids: Sequence[int]) -> Table:
-    """The docs of these ids, in this order."""
-    missing = [doc_id for doc_id in ids if doc_id not in table.place]
-    by_id = {record["doc_id"]: record for record in table.records}
-    if missing:
-        empty: dict[str, Any] = {"views": [{"scores": {}, "items": {table.metric: None}}], "excluded": {}, "best": {}}
-        by_id |= {doc_id: {**empty, "doc_id": doc_id} for doc_id in missing}
-    return Table([by_id[doc_id] for doc_id in ids], table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
+def _without(found: Difference, keep: Sequence[bool], reason: str) -> Difference:
+    """No difference, for a reason; only the sides that may be read."""
+    nothing = dataclasses.replace(found.estimate, value=None, se=None, low=None, high=None, draws=0, reason=reason)
+    return Difference(found.first if keep[0] else None, found.second if keep[1] else None, nothing, None, found.differing)
 
 
-def _tst_score(record: Mapping[str, Any]) -> float:
-    found = record.get("tst")
-    scores = [score for score in found["scores"][found["grouping"]] if score is not None] if found else []
-    return float(np.mean(scores)) if scores else np.nan
+def plain_name(name: str) -> str:
+    """A number's name with pcri called rci: they are one."""
+    return name.removeprefix("p") if name.startswith("pcri") else name
 
 
-def _check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
-    """Whether the docs are the same in both; they are joined by their numbers."""
-    golds = {record["doc_id"]: (record.get("answer") or {}).get("gold") for record in first.records}
-    for record in second.records:
-        ours, theirs = golds.get(record["doc_id"]), (record.get("answer") or {}).get("gold")
-        if record["doc_id"] in common and ours is not None and theirs is not None and ours != theirs:
-            raise RecordError(
-                f"{second.result.task}: doc {record['doc_id']} has the gold {ours!r} in the first run and {theirs!r} in the second: "
-                "the benchmark has changed"
-            )
+def _listed(grids: Sequence[int]) -> str:
+    return " and ".join(map(str, grids)) or "none"

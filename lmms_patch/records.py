@@ -255,7 +255,7 @@ def wrapped_tasks(data: Mapping[str, Any], path: Path) -> list[TaskResult]:
         _check_schema(described.get("schema"), path)
         if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
             raise RecordError(f"{path}: {task} is described without its {missing[0]!r}; the file was changed or written by another program")
-        if described["kind"] not in KINDS:
+        if str(described["kind"]) not in KINDS:
             raise RecordError(f"{path}: {task} is of the unknown kind {described['kind']!r}; allowed: {', '.join(KINDS)}")
         for place, (name, values) in enumerate(by_filter(results[task]).items()):
             found = values.pop("patch", None)
@@ -272,7 +272,7 @@ def groups_of(path: Path) -> dict[str, list[str]]:
 
 
 def _finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) else None
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -322,7 +322,8 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
             raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
         _check_schema(record.get("schema"), where)
         try:
-            doc_id, scores = record["doc_id"], [score for view in record["views"] for score in view["scores"].values()]
+            scores = [score for view in record["views"] for score in view["scores"].values()]
+            doc_id = _whole(record)
         except (KeyError, TypeError, AttributeError) as error:
             raise RecordError(f"{where}: a record without its {error}; the file was changed or written by another program") from None
         if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
@@ -336,6 +337,27 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
         raise RecordError(
             f"{path}: doc {twice[0]} is there {seen[twice[0]]} times, others {often} times; each doc has one line per filter: two runs in one file?"
         )
+
+
+def _whole(record: Mapping[str, Any]) -> int:
+    """The doc id of a record whose parts are of the types that readers count on.
+
+    Raises:
+        TypeError, KeyError: one is not.
+    """
+    doc_id = record["doc_id"]
+    if not isinstance(doc_id, int) or isinstance(doc_id, bool):
+        raise TypeError("'doc_id' as a whole number")
+    for name in ("best", "excluded"):
+        if not isinstance(record[name], dict):
+            raise TypeError(f"{name!r} as an object")
+    for view in record["views"]:
+        if not isinstance(view["items"], dict) or not isinstance(view["kind"], str):
+            raise TypeError("views with items and kind")
+    for name, kind in (("baselines", list), ("fields", dict), ("answer", dict), ("lent", dict), ("tst", dict)):
+        if not isinstance(record.get(name, kind()), kind):
+            raise TypeError(f"{name!r} as {'a list' if kind is list else 'an object'}")
+    return doc_id
 
 
 def lean_record(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:

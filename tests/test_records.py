@@ -130,3 +130,43 @@ def test_each_filter_has_its_lines(tmp_path):
 def test_groups(tmp_path):
     path = write(tmp_path / "2026_results.json", json.dumps(results(group_subtasks={"g": ["a", "b"], "alone": []})))
     assert groups_of(path) == {"g": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"doc_id": [1]},
+        {"doc_id": "1"},
+        {"doc_id": True},
+        {"best": None},
+        {"excluded": []},
+        {"views": 3},
+        {"baselines": None},
+        {"fields": "x"},
+        {"answer": 1},
+    ],
+)
+def test_a_record_whose_parts_are_of_other_types_is_refused(tmp_path, change):
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"patch": {**record().to_json(), **change}}) + "\n")
+    with pytest.raises(RecordError, match="line 1: a record without its"):
+        list(read_samples(path))
+
+
+def test_a_doc_that_is_there_twice_is_refused(tmp_path):
+    path = tmp_path / "log.jsonl"
+    lines = [json.dumps({"patch": {**record().to_json(), "doc_id": i}}) + "\n" for i in (0, 1, 1)]
+    path.write_text("".join(lines))
+    with pytest.raises(RecordError, match="doc 1 is there 2 times, others 1 times"):
+        list(read_samples(path))
+
+
+def test_lean_records_say_the_same_but_for_boxes(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps({"patch": {**record().to_json(), "doc_id": i}}) + "\n" for i in range(3)))
+    full, lean = list(read_samples(path)), list(read_samples(path, lean=True))
+    for one in full:
+        for view in one["views"]:
+            view.pop("boxes", None)
+    assert [{k: v for k, v in one.items() if k in full[0]} for one in lean] == full
+    assert lean[0]["views"][1] is lean[2]["views"][1]

@@ -1,0 +1,323 @@
+"""Two finished runs, or folders of runs, task by task: which of two models, or versions, is better, and is that more than noise? Pure.
+
+Each task that both have is compared doc by doc (``paired``); over the tasks, p-values are corrected by Holm's method, each number
+(FIP, RCI_3, ...) for itself.
+
+Source: Holm (1979).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from lmms_patch import __version__, paired
+from lmms_patch.errors import OptionError, RecordError, nearest
+from lmms_patch.joining import check_result
+from lmms_patch.outcome import to_json
+from lmms_patch.paired import Compared
+from lmms_patch.records import TaskResult
+from lmms_patch.runs import Run, find, labels, newest, task_label
+from lmms_patch.stats.paired import Difference, detectable, least_p
+from lmms_patch.stats.resample import FEWEST_DRAWS, LEVEL
+from lmms_patch.stats.spatial import holm
+
+SCHEMA = 1
+POWER = 0.8
+
+Result = tuple[Run, TaskResult]
+Pair = tuple[Result, Result]
+Watch = Callable[[Collection[Pair], str], Iterable[Pair]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two.
+
+    Attributes:
+        path: as it was given.
+        model: its name, told apart from the other's where that has the same.
+        files: the results files that were used.
+        older: how many older results of the same tasks were left aside.
+        only: tasks that the other does not have.
+    """
+
+    path: str
+    model: str
+    files: tuple[str, ...]
+    older: int
+    only: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a task, of both runs.
+
+    Attributes:
+        name: as in ``measures``.
+        difference: second less first, with interval and p-value.
+        p_holm: the p-value, corrected over the tasks that have this number; None without one.
+        tests: over how many tasks.
+        detectable: the true difference that would be found with 80 % power, at the level that Holm's first step asks for;
+            None where too little varies to say.
+    """
+
+    name: str
+    difference: Difference
+    p_holm: float | None
+    tests: int
+    detectable: float | None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of both runs.
+
+    Attributes:
+        first, second: the names of the task in the two runs.
+        compared: docs, settings and warnings (``paired.Compared``).
+        numbers: in the order of ``measures``.
+    """
+
+    first: str
+    second: str
+    compared: Compared
+    numbers: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs.
+
+    Attributes:
+        first, second: what was compared; differences are second less first.
+        tasks: that both have.
+        level: nominal coverage of the intervals, 0..1; a difference is shown where its Holm-corrected p is at most 1 − level.
+        seed: of the bootstrap.
+        same_run: whether both are one and the same results file.
+    """
+
+    first: Side
+    second: Side
+    tasks: tuple[Task, ...]
+    level: float
+    seed: int
+    same_run: bool
+
+    @property
+    def alpha(self) -> float:
+        """The p-value from which on a difference is shown."""
+        return 1 - self.level + 1e-12
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON types: ``lmms_patch/schemas/compare.json``."""
+        return {
+            "schema": SCHEMA,
+            "lmms_patch": __version__,
+            "first": to_json(self.first),
+            "second": to_json(self.second),
+            "same_run": self.same_run,
+            "level": self.level,
+            "seed": self.seed,
+            "tasks": [_task_json(task) for task in self.tasks],
+        }
+
+
+def compare(
+    first: str | Path,
+    second: str | Path,
+    *,
+    task: str | None = None,
+    level: float = LEVEL,
+    draws: int = 0,
+    seed: int = 0,
+    watch: Watch = lambda pairs, _: pairs,
+) -> Comparison:
+    """Compare all tasks that two runs, or two folders of runs of one model each, have in common.
+
+    Args:
+        first, second: ``--output_path`` of a run, a folder of runs, or one ``*_results.json``.
+        task: only tasks whose name, or whose base task's, this wildcard means.
+        level: nominal coverage of the intervals, from 0.5 to below 1.
+        draws: bootstrap draws, at least 200; 0: 10,000, and 2,000 for more than 20,000 docs.
+        seed: of the bootstrap, 0 or more.
+        watch: hands the pairs of results on one by one, for a bar of progress.
+
+    Raises:
+        OptionError: an option out of range.
+        RecordError: a file that cannot be read, no task in both, several models in one folder, or results that cannot be compared.
+    """
+    _check(level, draws, seed)
+    sides = [_results(Path(path), task) for path in (first, second)]
+    pairs = _pairs(*(results for results, _ in sides))
+    if not pairs:
+        names = [", ".join(sorted({result.task for _, result in results})) for results, _ in sides]
+        raise RecordError(f"no task in both: {first} has {names[0]}; {second} has {names[1]}")
+    found = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
+    named = labels(run for results, _ in sides for run, _ in results)
+    one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
+    same = all(ours[0].path.resolve() == theirs[0].path.resolve() for ours, theirs in pairs)
+    return Comparison(one, other, _corrected(pairs, found, level), level, seed, same)
+
+
+def _check(level: float, draws: int, seed: int) -> None:
+    if not 0.5 <= level < 1:
+        raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {level:g}")
+    if draws and draws < FEWEST_DRAWS:
+        raise OptionError(f"draws must be a whole number of at least {FEWEST_DRAWS}, not {draws}")
+    if seed < 0:
+        raise OptionError(f"seed must be a whole number of at least 0, not {seed}")
+
+
+# --- which results --------------------------------------------------------------------------------
+
+
+def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
+    """The newest result of each task of the one model that is there, and how many older ones there are.
+
+    Raises:
+        RecordError: no wrapped task, none that the wildcard means, or several models.
+    """
+    runs = [run for run in find([path]) if run.tasks]
+    if not runs:
+        raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
+    if pattern is not None:
+        known = sorted({name for run in runs for result in run.tasks for name in (result.task, result.described["base"])})
+        runs = [dataclasses.replace(run, tasks=tuple(result for result in run.tasks if _means(pattern, result))) for run in runs]
+        runs = [run for run in runs if run.tasks]
+        if not runs:
+            close = nearest(pattern, known) or known[:5]
+            raise RecordError(f"{path}: no task {pattern!r}; allowed: {', '.join(close)}{', ...' if len(known) > len(close) else ''}")
+    named = labels(runs)
+    if len(named) > 1:
+        files = {run.identity: run.path for run in runs}
+        listed = "; ".join(f"{named[identity]}: {file}" for identity, file in list(files.items())[:4])
+        raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
+    found, older = newest(runs)
+    for one in found:
+        check_result(*one)
+    return found, older
+
+
+def _means(pattern: str, result: TaskResult) -> bool:
+    return fnmatchcase(result.task, pattern) or fnmatchcase(result.described["base"], pattern)
+
+
+def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
+    """Which result goes with which: tasks of one name first, then those with most grids in common (of these the finest)."""
+    left, taken = list(second), {}
+    for named_alike in (True, False):
+        for k, one in enumerate(first):
+            candidates = [other for other in left if paired.matches(one[1], other[1]) and (not named_alike or one[1].task == other[1].task)]
+            if k not in taken and candidates:
+                taken[k] = max(candidates, key=lambda other, one=one: _shared(one[1], other[1]))  # type: ignore[misc]
+                left.remove(taken[k])
+    return [(first[k], taken[k]) for k in sorted(taken)]
+
+
+def _shared(one: TaskResult, other: TaskResult) -> tuple[int, int]:
+    both = set(one.described["grids"]) & set(other.described["grids"])
+    return len(both), max(both, default=0)
+
+
+def _side(path: Path, k: int, results: Sequence[Result], older: int, pairs: Sequence[Pair], named: Mapping[Any, str]) -> Side:
+    used = [pair[k] for pair in pairs]
+    keys = {(run.path, result.task, result.filter) for run, result in used}
+    only = tuple(task_label(run, result) for run, result in results if (run.path, result.task, result.filter) not in keys)
+    files = tuple(dict.fromkeys(_text(run.path) for run, _ in used))
+    return Side(_text(path), _text(named[used[0][0].identity]), files, older, only)
+
+
+def _text(name: object) -> str:
+    """A path or name as text that any file and terminal takes."""
+    whole = str(name).encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(c if c.isprintable() else "?" for c in whole)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _compared(one: Result, other: Result, level: float, draws: int, seed: int, several: bool) -> Compared:
+    try:
+        return paired.compare(one, other, level=level, draws=draws, seed=seed)
+    except RecordError as error:
+        raise RecordError(f"{error}; other tasks can be chosen with --task") from None if several else error
+
+
+def _corrected(pairs: Sequence[Pair], found: Sequence[Compared], level: float) -> tuple[Task, ...]:
+    """With Holm's correction over the tasks that have a number, each number for itself."""
+    numbers = [{name: one for name, one in task.differences.items() if not (name == "score" and "fip" in task.differences)} for task in found]
+    corrected: dict[tuple[int, str], float] = {}
+    tests: dict[str, int] = {}
+    for name in {paired.plain_name(name) for own in numbers for name in own}:
+        own = [(k, key, one.p) for k, task in enumerate(numbers) for key, one in task.items() if paired.plain_name(key) == name and one.p is not None]
+        tests[name] = len(own)
+        corrected |= {(k, key): float(p) for (k, key, _), p in zip(own, holm([p for *_, p in own]), strict=True)}
+    return tuple(
+        Task(
+            task_label(*pair[0]),
+            task_label(*pair[1]),
+            found[k],
+            tuple(_number(name, one, corrected.get((k, name)), tests[paired.plain_name(name)], level) for name, one in numbers[k].items()),
+        )
+        for k, pair in enumerate(pairs)
+    )
+
+
+def _number(name: str, difference: Difference, p_holm: float | None, tests: int, level: float) -> Number:
+    alpha = (1 - level) / max(1, tests)
+    enough = difference.differing is None or least_p(difference.differing) <= alpha
+    se = difference.estimate.se if difference.p is not None and enough else None
+    return Number(name, difference, p_holm, tests, detectable(se, level=1 - alpha, power=POWER) if se else None)
+
+
+# --- written down ---------------------------------------------------------------------------------
+
+
+def _task_json(task: Task) -> dict[str, Any]:
+    told = {f.name: to_json(getattr(task.compared, f.name)) for f in dataclasses.fields(Compared) if f.name not in ("task", "differences")}
+    return {"first": task.first, "second": task.second, **told, "numbers": [_number_json(number) for number in task.numbers]}
+
+
+def _number_json(number: Number) -> dict[str, Any]:
+    found = number.difference
+    return {
+        "name": number.name,
+        "first": found.first,
+        "second": found.second,
+        "difference": to_json(found.estimate),
+        "p": found.p,
+        "p_holm": number.p_holm,
+        "tests": number.tests,
+        "detectable": number.detectable,
+        "differing": found.differing,
+    }
+
+
+def write_all(texts: Mapping[Path, str]) -> None:
+    """Write some files, all of them whole or none.
+
+    Raises:
+        RecordError: one cannot be written; says which, and why.
+    """
+    parts = {path: path.with_name(path.name + ".part") for path in texts}
+    path = next(iter(texts), Path())
+    try:
+        for path, text in texts.items():
+            if path.is_dir():
+                raise IsADirectoryError(None, "it is a folder")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            parts[path].write_text(text, encoding="utf-8", newline="\n")
+        for path, part in parts.items():
+            os.replace(part, path)
+    except OSError as error:
+        for part in parts.values():
+            with contextlib.suppress(OSError):
+                part.unlink()
+        raise RecordError(f"{path}: cannot be written: {error.strerror or error}") from None

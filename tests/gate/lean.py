@@ -1,0 +1,118 @@
+"""Finished runs with planted scores, written fast: for tests of the gate that need hundreds of them."""
+
+import json
+
+import numpy as np
+
+from lmms_patch.outcome import to_json
+from lmms_patch.spec import parse
+from lmms_patch.stats.resample import bootstrap
+
+DATE = "2026-01-01T00-00-00.000000"
+
+
+def mean(values, clusters=None, draws=400):
+    rows = np.column_stack([values, np.ones(len(values))])
+    return bootstrap(rows, lambda s: s[..., 0] / s[..., 1], clusters, draws=draws)
+
+
+def scored(n, full, best, seed, hard=None):
+    """Scores of n docs on the full image and on the best cell, each right with its own chance; ``hard`` is shared between runs."""
+    stream = np.random.default_rng(seed)
+    u = stream.random((2, n)) if hard is None else hard
+    return (u[0] < full).astype(float), (u[1] < best).astype(float)
+
+
+def planted(n, full, best):
+    """Scores of n docs of which exactly these shares are right; the two in no relation to each other."""
+    return (np.arange(n) < round(full * n)).astype(float), (np.arange(n) % 10 < round(best * 10)).astype(float)
+
+
+def task(full, best=None, *, name="toy_rci2", chance=0.25, gate=None, clusters=None, excluded=0, docs=None, prompts="p"):
+    """One task of a run: its entry of results, of configs, and its records. Without ``best`` it has no index (blind)."""
+    spec = parse(name)
+    full, n = np.asarray(full, float), len(full)
+    index = spec.kind if best is not None else None
+    fip, se = mean(full, clusters), None
+    se = fip.se or 0.0
+    valid = (fip.value is not None and fip.value >= chance + max(0.01, 2 * se)) if gate is None else gate
+    number = None if valid is None else int(valid)
+    numbers = {"records": n, "chance": chance, "ceiling": 1.0, "n_docs": n, **({"gate": number} if index else {})}
+    grids = {}
+    if index:
+        rows = np.column_stack([full, np.asarray(best, float), np.ones(n)])
+        found = {
+            "mpp": bootstrap(rows, lambda s: s[..., 1] / s[..., 2], clusters, draws=400),
+            "index": bootstrap(rows, lambda s: 1 - s[..., 1] / s[..., 0], clusters, draws=400),
+            "gap": bootstrap(rows, lambda s: (s[..., 0] - s[..., 1]) / s[..., 2], clusters, draws=400),
+        }
+        plain = {key: to_json(one) for key, one in found.items()}
+        if valid is not True:
+            nothing = dict.fromkeys(("value", "se", "low", "high"))
+            plain |= {key: {**plain[key], **nothing, "reason": "near chance"} for key in ("index", "gap")}
+        grids["2"] = {"n": 2, "excluded": excluded, "fip": fip.value, "adj": None, "adj_blind": None, "shares": None, "reason": "", "warnings": [], **plain}
+        numbers |= {"n_excluded2": excluded, f"{index}2": plain["index"]["value"], "gap2": plain["gap"]["value"]}
+    reason = "" if valid else "near chance: FIP is below the floor and its margin"
+    analysis = {
+        "metric": "acc",
+        "n_docs": n,
+        "clusters": None,
+        "form": "mean",
+        "fip": to_json(fip),
+        "chance": {"value": chance, "se": None, "floor": "", "floors": {}, "published": None, "constants": {}, "reason": ""},
+        "ceiling": 1.0,
+        "gate": {"valid": valid, "reason": reason},
+        "grids": grids,
+        "warnings": [],
+    }
+    about = {"settings": {"draws": 400, "level": 0.95, "seed": 0}, "higher_is_better": {"acc": True}, "analysis": analysis}
+    about["made"] = {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs or f"d{n}", "prompts": prompts}
+    results = {"acc,none": fip.value, "patch,none": {**numbers, **about}}
+    if index:
+        results["acc_mpp2,none"] = plain["mpp"]["value"]
+    described = {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}
+    described["options"] = {**described["options"], **({"cluster": "image"} if clusters is not None else {})}
+    return results, {"lmms_patch": described}, _records(spec, full, best, clusters)
+
+
+def _records(spec, full, best, clusters):
+    out = []
+    for i, score in enumerate(full.tolist()):
+        views = [{"kind": "full" if best is not None else "blind", "scores": {"acc": score}, "items": {"acc": score}}]
+        if best is not None:
+            cells = [float(best[i]), 0.0, 0.0, 0.0]
+            views += [{"kind": "cell", "n": 2, "cell": k + 1, "scores": {"acc": c}, "items": {"acc": c}} for k, c in enumerate(cells)]
+        record = {"schema": 2, "task": spec.name, "base": spec.base, "kind": spec.kind, "grids": list(spec.grids), "doc_id": i, "image_sizes": []}
+        record |= {"views": views, "best": {"2": 1} if best is not None else {}, "excluded": {}, "answer": {"gold": "A"}}
+        record |= {"fields": {"cluster": int(clusters[i])}} if clusters is not None else {}
+        out.append(record)
+    return out
+
+
+def stressed(n=400, accuracy=0.3, chance=0.25, seed=0, name="toy_tst5"):
+    """A text-only cross-validation."""
+    scores, _ = scored(n, accuracy, 0, seed)
+    results, config, records = task(scores, name=name, chance=chance)
+    estimate = to_json(mean(scores))
+    details = {"headline": "none", "chance": chance, "by_grouping": {"none": {"accuracy": estimate, "majority": chance, "above": estimate}}}
+    results["patch,none"] |= {"tst": float(scores.mean()), "tst_details": details}
+    for record, score in zip(records, scores.tolist(), strict=True):
+        record["tst"] = {"grouping": "none", "scores": {"none": [score]}, "source": None}
+    return results, config, records
+
+
+def write(folder, tasks, *, model="m", date=DATE, logs=True, change=None, **config):
+    """Write a run; ``change`` may alter the results file's content before it is written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = {"results": {}, "configs": {}, "model_name": model, "date": date, "config": {"model": "hf", "model_args": "", "limit": None, **config}}
+    for results, described, records in tasks:
+        name = records[0]["task"]
+        data["results"][name], data["configs"][name] = results, described
+        if logs:
+            lines = (json.dumps({"doc_id": one["doc_id"], "patch": one}) for one in records)
+            (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
+    if change:
+        change(data)
+    path = folder / f"{date}_results.json"
+    path.write_text(json.dumps(data))
+    return path

@@ -1,0 +1,167 @@
+"""Rules files: read right, or refused in one line that says what is allowed."""
+
+import jsonschema
+import pytest
+import yaml
+
+from lmms_patch import schemas
+from lmms_patch.errors import OptionError
+from lmms_patch.gate import rules
+from lmms_patch.gate.rules import Rule, parse, read
+
+GOOD = {"name": "a", "metric": "fip", "min": 0.5}
+
+
+def file_of(*given, **defaults):
+    return {"schema": 1, "rules": list(given), **({"defaults": defaults} if defaults else {})}
+
+
+def test_a_rule_with_every_key():
+    text = """
+schema: 1
+defaults: {level: 0.9, margin: 0.01, inconclusive: warn, correction: none, ignore: [limit]}
+rules:
+  - name: one
+    task: [a_*, b_*]
+    model: m
+    base: b
+    kind: "*rci"
+    metric: rci3
+    min: -1
+    max: 0.5
+    max_drop: 0.1
+    max_rise: 0
+    interval: false
+    require: valid gate
+    max_tst_over_chance: 0.05
+    max_excluded: 0.1
+    min_docs: 10
+    margin: 0.02
+    level: 0.99
+    inconclusive: block
+    correction: bonferroni
+  - {name: two, metric: fip, min: 1}
+"""
+    found = parse(yaml.safe_load(text))
+    one, two = found.rules
+    assert found.ignore == ("limit",)
+    assert one == Rule(
+        "one", ("a_*", "b_*"), ("m",), ("b",), ("*rci",), "rci3", -1.0, 0.5, 0.1, 0.0, False, False, True, 0.05, 0.1, 10, 0.02, 0.99, True, True
+    )
+    assert (two.level, two.margin, two.blocks, two.corrected, two.interval) == (0.9, 0.01, False, False, True)
+    assert parse(file_of(GOOD)).rules == (Rule("a", metric="fip", min=0.5),)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "empty"),
+        ([], "must be keys and values"),
+        ("text", "must be keys and values"),
+        ({"rules": [GOOD]}, "'schema' is nothing"),
+        ({"schema": 2, "rules": [GOOD]}, "reads 'schema: 1'"),
+        ({"schema": True, "rules": [GOOD]}, "'schema' is True"),
+        ({"schema": 1}, "at least one rule, not nothing"),
+        ({"schema": 1, "rules": []}, "at least one rule"),
+        ({"schema": 1, "rules": {"a": 1}}, "at least one rule"),
+        ({"schema": 1, "rule": [GOOD]}, "no key 'rule'; did you mean rules?"),
+        ({"schema": 1, "rules": [GOOD], "defaults": [1]}, "defaults: must be keys and values"),
+        (file_of(GOOD, min=1), "defaults: no key 'min'; did you mean margin?"),
+        (file_of(GOOD, ignore=3), "ignore must be a text or a list"),
+        (file_of(GOOD, level=1), "'level' must be a fraction"),
+        (file_of("a"), "rule 1: must be keys and values"),
+        (file_of({"metric": "fip", "min": 1}), "rule 1: 'name' must be"),
+        (file_of({**GOOD, "name": " "}), "'name' must be"),
+        (file_of(GOOD, GOOD), "two rules have the name 'a'"),
+        (file_of({"name": "a"}), "no check, so it could never fail"),
+        (file_of({"name": "a", "task": "*"}), "no check, so it could never fail"),
+        (file_of({**GOOD, "max_drp": 1}), "no key 'max_drp'; did you mean max_drop"),
+        (file_of({"name": "a", "min": 1}), "'min' of what? name a 'metric'"),
+        (file_of({"name": "a", "metric": "fip", "min_docs": 1}), "'metric' without a limit"),
+        (file_of({**GOOD, "metric": 3}), "'metric' must be a name"),
+        (file_of({**GOOD, "metric": None}), "'metric' must be a name"),
+        (file_of({**GOOD, "min": "0.5"}), "'min' must be a number such as 0.02, not '0.5'"),
+        (file_of({**GOOD, "min": None}), "'min' must be a number"),
+        (file_of({**GOOD, "min": True}), "'min' must be a number"),
+        (file_of({**GOOD, "min": float("nan")}), "'min' must be a number"),
+        (file_of({**GOOD, "max": float("inf")}), "'max' must be a number"),
+        (file_of({**GOOD, "max": 0.4}), "nothing can pass"),
+        (file_of({"name": "a", "metric": "fip", "max_drop": -1, "max_rise": 0.5}), "contradict each other"),
+        (file_of({**GOOD, "absolute": 1}), "'absolute' must be true or false"),
+        (file_of({"name": "a", "metric": "rci3", "max": -1, "absolute": True}), "nothing can pass"),
+        (file_of({"name": "a", "metric": "rci3", "min": 0, "absolute": True}), "nothing can fail"),
+        (file_of({"name": "a", "min_docs": 3, "absolute": True}), "'absolute' needs a 'metric'"),
+        (file_of({"name": "a", "require": "gate"}), "'require' must be 'valid gate'"),
+        (file_of({"name": "a", "max_excluded": 1}), "from 0 to below 1"),
+        (file_of({"name": "a", "max_excluded": 5}), "from 0 to below 1"),
+        (file_of({"name": "a", "min_docs": 0}), "at least 1"),
+        (file_of({"name": "a", "min_docs": 1.5}), "whole number"),
+        (file_of({"name": "a", "min_docs": 9, "margin": 0.1}), "'margin' says nothing here"),
+        (file_of({**GOOD, "margin": -0.1}), "'margin' must be at least 0"),
+        (file_of({**GOOD, "level": 95}), "'level' must be a fraction"),
+        (file_of({**GOOD, "inconclusive": "pass"}), "'inconclusive' must be block or warn, not 'pass'"),
+        (file_of({**GOOD, "inconclusive": []}), "'inconclusive' must be block or warn"),
+        (file_of({**GOOD, "correction": "holm"}), "'correction' must be bonferroni or none"),
+        (file_of({**GOOD, "task": []}), "must be a text or a list"),
+        (file_of({**GOOD, "task": [1]}), "must be a text or a list"),
+        (file_of({**GOOD, "kind": "rcii"}), "no 'kind' is 'rcii'; did you mean rci"),
+        (file_of({**GOOD, 3: 4}), "no key 3"),
+    ],
+)
+def test_what_is_not_allowed_is_refused_in_one_line(given, said):
+    with pytest.raises(OptionError) as caught:
+        parse(given, "gates.yaml")
+    message = str(caught.value)
+    assert message.startswith("gates.yaml")
+    assert said in message
+    assert "\n" not in message
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (b"schema: 1\nrules: [", "not YAML"),
+        (b"schema: 1\nrules:\n\t- a", "not YAML"),
+        (b"\x00\x01\x02\xff", "cannot be read"),
+        ("schema: 1\nrules:\n- {name: \u0007a, metric: fip, min: 1}".encode(), "not YAML"),
+        (b"schema: 1\nrules:\n- {name: a, metric: fip, min: 0.9, min: 0.1}", "the key 'min' is there twice"),
+        (b"schema: 1\nrules:\n- name: a\n  metric: fip\n  min: 0.9\n  name: b", "'name' is there twice (line 6)"),
+        (b"!!python/object/apply:os.system ['true']", "not YAML"),
+        (b"[" * 5000, "cannot be read"),
+        (b"a: &a [*a]", "not YAML"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_one_line(tmp_path, content, said):
+    path = tmp_path / "gates.yaml"
+    path.write_bytes(content)
+    with pytest.raises(OptionError) as caught:
+        read(path)
+    assert said in str(caught.value) or "no key" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_bare_name_is_a_shipped_file_and_a_wrong_one_says_which_there_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert rules.find("model-regression").name == "model-regression.yaml"
+    with pytest.raises(OptionError, match="did you mean model-regression"):
+        read("model-regresion.yaml")
+    with pytest.raises(OptionError, match="shipped: benchmark-release, model-compliance, model-regression"):
+        read("nothing")
+
+
+@pytest.mark.parametrize("name", rules.shipped())
+def test_shipped_rules_are_read_and_keep_the_schema(name):
+    path = rules.find(name)
+    assert read(name).rules
+    jsonschema.validate(yaml.safe_load(path.read_text()), schemas.load("gate-config"))
+
+
+def test_the_schema_has_the_same_keys():
+    schema = schemas.load("gate-config")
+    assert set(schema["properties"]) == set(rules.TOP)
+    assert set(schema["properties"]["rules"]["items"]["properties"]) == set(rules.RULE)
+    assert set(schema["properties"]["defaults"]["properties"]) == set(rules.DEFAULTS)
+    for check in rules.CHECKS:
+        assert {"required": [check]} in schema["properties"]["rules"]["items"]["anyOf"]

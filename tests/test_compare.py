@@ -1,0 +1,278 @@
+"""Two folders of runs: which results go together, Holm's correction by hand, and what is said of them."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from lmms_patch import compare as module
+from lmms_patch import show_compare
+from lmms_patch.compare import compare, write_all
+from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.stats.paired import detectable
+from tests.recordings import record
+from tests.runs import mc_run, write_run
+from tests.test_paired import FEW, finish
+
+SCHEMA = json.loads((Path(module.__file__).parent / "schemas" / "compare.json").read_text())
+
+
+def docs(right, *, grids=(2,), n=200, seed=0, cells=0.0, **more):
+    """Docs that are right with some probability, the same easy ones for every run of one seed; of the cells the first is right."""
+    easy = np.random.default_rng(seed).random(n)
+    return [record(i, float(easy[i] < right), {g: [1.0] + [cells] * (g * g - 1) for g in grids}, **more) for i in range(n)]
+
+
+def shown_of(found):
+    Draft202012Validator(SCHEMA).validate(found.to_json())
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
+    return show_compare.text(found)
+
+
+def by_name(task):
+    return {number.name: number for number in task.numbers}
+
+
+def model(name):
+    return {"model_name": name, "config": {"model": "adapter", "model_args": f"pretrained={name}"}}
+
+
+def write_two(folder, shares=((0.5, 0.7), (0.5, 0.52), (0.5, 0.6)), **more):
+    """The docs that are easy for one model are so for the other, but in the second task."""
+    for k, share in enumerate(shares):
+        for side, right in zip("ab", share, strict=True):
+            finish(
+                folder / side, docs(right, seed=k + 100 * (side == "b" and k == 1), **more), name=f"t{k}", date=f"2026-01-0{k + 1}", about=model(side)
+            )
+    return folder / "a", folder / "b"
+
+
+# --- Holm and power --------------------------------------------------------------------------------
+
+
+def test_holm_by_hand(tmp_path):
+    """Three tasks: the smallest p times 3, the next times 2, the last times 1, never falling; each number for itself."""
+    found = compare(*write_two(tmp_path), draws=FEW)
+    assert [task.first for task in found.tasks] == ["t0_rci2", "t1_rci2", "t2_rci2"]
+    for name in ("fip", "rci2"):
+        own = [by_name(task)[name] for task in found.tasks]
+        raw = sorted(range(3), key=lambda k: own[k].difference.p)
+        expected, least = {}, 0.0
+        for step, k in enumerate(raw):
+            least = max(least, (3 - step) * own[k].difference.p)
+            expected[k] = min(1.0, least)
+        assert [one.p_holm for one in own] == pytest.approx([expected[k] for k in range(3)])
+        assert {one.tests for one in own} == {3}
+        for one in own:  # Bonferroni: the level at which Holm's first step decides
+            if one.detectable is not None:
+                assert one.detectable == pytest.approx(detectable(one.difference.estimate.se, level=1 - 0.05 / 3))
+
+
+def test_a_number_that_one_task_has_is_not_corrected(tmp_path):
+    for side, right in (("a", 0.5), ("b", 0.6)):
+        finish(tmp_path / side, docs(right, grids=(2, 3)), name="t0", date="2026-01-01")
+        finish(tmp_path / side, docs(right, grids=(2,)), name="t1", date="2026-01-02")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert {name: number.tests for name, number in by_name(found.tasks[0]).items()} == {
+        "fip": 2,
+        "mpp2": 2,
+        "rci2": 2,
+        "gap2": 2,
+        "mpp3": 1,
+        "rci3": 1,
+        "gap3": 1,
+    }
+    assert by_name(found.tasks[0])["fip"].p_holm == pytest.approx(2 * by_name(found.tasks[0])["fip"].difference.p)
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_what_is_said(tmp_path):
+    found = compare(*write_two(tmp_path), draws=FEW)
+    text = shown_of(found)
+    assert "B is better on the full image (fip): B - A = +0." in text
+    assert "No difference is shown on the full image (fip): B - A = " in text
+    assert re.search(r"With these docs a difference of 0\.1\d\d would be found with 80 % power", text)  # 2.8 · √(0.5 / 200) = 0.14, Holm more
+    assert "Holm: p corrected over the 3 tasks, each number for itself." in text
+    assert "A: a  (" in text
+    turned = shown_of(compare(tmp_path / "b", tmp_path / "a", draws=FEW))
+    assert "A is better on the full image (fip): B - A = -0." in turned
+
+
+def test_a_handful_of_docs_is_not_called_a_difference(tmp_path):
+    """Four docs of 200 that only B has right: exact p 2 / 16. No power is claimed from so few."""
+    one, two = docs(0.5), docs(0.5)
+    for i in [i for i, r in enumerate(one) if r["views"][0]["scores"]["acc"] == 0][:4]:
+        two[i] = record(i, 1.0, {2: [1.0, 0.0, 0.0, 0.0]})
+    finish(tmp_path / "a", one)
+    finish(tmp_path / "b", two)
+    found = compare(tmp_path / "a", tmp_path / "b")
+    fip = by_name(found.tasks[0])["fip"]
+    assert (fip.difference.p, fip.detectable) == (0.125, None)
+    text = shown_of(found)
+    assert "Too little differs to show one: the runs differ in only 4 docs" in text
+    assert "right in A only: 0 docs, in B only: 4; McNemar's exact p 0.125" in text
+
+
+def test_lower_is_better(tmp_path):
+    for side, right in (("a", 0.3), ("b", 0.7)):
+        finish(tmp_path / side, docs(right, cells=1.0), higher=False)
+    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+    assert "A is better on the full image (fip): B - A = +0." in text
+    assert "rci2: no difference can be given: the metric is better when lower" in text
+
+
+def test_near_chance_is_said_of_a_or_b(tmp_path):
+    write_run(tmp_path / "a", {"toy_rci2": mc_run(n=200)})
+    write_run(tmp_path / "b", {"toy_rci2": mc_run(n=200, know_full=0.0, know_cell=0.0)})
+    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+    assert "rci2: no difference can be given: near chance: the gate of B does not let it be read." in text
+    assert "A is better on the full image (fip)" in text
+    assert "N/A" in text
+
+
+def test_one_run_twice(tmp_path):
+    path = write_run(tmp_path / "a", {"toy_rci2": mc_run(n=100)})
+    found = compare(path, tmp_path / "a", draws=FEW)
+    assert found.same_run
+    assert {number.difference.p for number in found.tasks[0].numbers} == {1.0}
+    text = shown_of(found)
+    assert "A and B are the same run: every difference is 0." in text
+    assert "is better" not in text
+
+
+def test_a_copy_of_a_run(tmp_path):
+    for side in "ab":
+        write_run(tmp_path / side, {"toy_rci2": mc_run(n=100)})
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert not found.same_run
+    assert "A and B score the same on every doc and view" in shown_of(found)
+
+
+def test_clusters_and_mcnemar(tmp_path):
+    write_run(tmp_path / "a", {"toy_rci2": mc_run(n=120, per_cluster=4)})
+    write_run(tmp_path / "b", {"toy_rci2": mc_run(n=120, per_cluster=4, know_full=0.5)})
+    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+    assert "120 docs in 30 clusters" in text
+    assert "McNemar's test takes docs as independent, but they hang together in 30 clusters" in text
+
+
+def test_docs_are_counted_and_ten_are_named(tmp_path):
+    finish(tmp_path / "a", docs(0.5))
+    finish(tmp_path / "b", docs(0.6)[14:])
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert "14 docs only in A, left out: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (4 more)" in shown_of(found)
+    assert found.to_json()["tasks"][0]["only_first"] == list(range(14))
+
+
+def test_settings_are_told(tmp_path):
+    finish(tmp_path / "a", docs(0.5), made={"lmms_eval": "0.7.2"})
+    finish(tmp_path / "b", docs(0.6), made={"lmms_eval": "0.7.3"})
+    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+    assert "mind: A and B differ in lmms-eval version (0.7.2 and 0.7.3): that may be where a difference comes from" in text
+
+
+# --- which results ----------------------------------------------------------------------------------
+
+
+def test_the_newest_of_each_task(tmp_path):
+    finish(tmp_path / "a", docs(0.1), date="2026-01-01")
+    finish(tmp_path / "a", docs(0.5), date="2026-01-02")
+    finish(tmp_path / "b", docs(0.5))
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert (found.first.older, found.second.older) == (1, 0)
+    assert found.tasks[0].compared.identical
+    assert "1 older result of the same tasks left aside" in shown_of(found)
+
+
+def test_tasks_of_one_side_are_named(tmp_path):
+    write_two(tmp_path)
+    finish(tmp_path / "a", docs(0.5), name="more", date="2026-02-01", about=model("a"))
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert (found.first.only, found.second.only) == (("more_rci2",), ())
+    assert "1 task only in A, not in B: more_rci2" in shown_of(found)
+
+
+def test_tasks_of_one_name_go_together_first(tmp_path):
+    """A has grids 2 and 3 in runs of their own, B also both in one: each goes with its like, and the third is named."""
+    for side, sets in (("a", ((2,), (3,))), ("b", ((2, 3), (3,), (2,)))):
+        for k, grids in enumerate(sets):
+            finish(tmp_path / side, docs(0.5, grids=grids), date=f"2026-01-0{k + 1}")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert [(task.first, task.second) for task in found.tasks] == [("toy_rci2", "toy_rci2"), ("toy_rci3", "toy_rci3")]
+    assert found.second.only == ("toy_rci",)
+
+
+def test_tasks_of_other_names_with_a_grid_in_common(tmp_path):
+    finish(tmp_path / "a", docs(0.5, grids=(3,)))
+    finish(tmp_path / "b", docs(0.7, grids=(2, 3)), kind="pcri")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert set(by_name(found.tasks[0])) == {"fip", "mpp3", "pcri3", "gap3"}
+    assert "toy_rci3 (A) and toy_pcri (B)" in shown_of(found)
+
+
+def test_a_wildcard(tmp_path):
+    one, two = write_two(tmp_path)
+    assert [task.first for task in compare(one, two, task="t[12]_*", draws=FEW).tasks] == ["t1_rci2", "t2_rci2"]
+    assert [task.first for task in compare(one, two, task="t1", draws=FEW).tasks] == ["t1_rci2"]
+    with pytest.raises(RecordError, match=r"no task 't1_rci'; allowed: .*t1_rci2"):
+        compare(one, two, task="t1_rci")
+
+
+def test_two_models_in_a_folder(tmp_path):
+    write_two(tmp_path)
+    with pytest.raises(RecordError, match=r"2 models in this folder; give the folder or the file of one \(a: .*_results.json; b: .*_results.json\)"):
+        compare(tmp_path, tmp_path / "b")
+
+
+def test_nothing_in_common(tmp_path):
+    finish(tmp_path / "a", docs(0.5), name="one")
+    finish(tmp_path / "b", docs(0.5), name="two")
+    with pytest.raises(RecordError, match=r"no task in both: .*one_rci2; .*two_rci2"):
+        compare(tmp_path / "a", tmp_path / "b")
+
+
+def test_a_task_that_cannot_be_compared_says_how_to_leave_it_out(tmp_path):
+    one, two = write_two(tmp_path)
+    finish(two, docs(0.5, seed=1), name="t1", date="2026-02-01", about=model("b"), options={"min_side": 4})
+    with pytest.raises(RecordError, match=r"t1_rci2 and t1_rci2 cannot be compared: other views; other tasks can be chosen with --task"):
+        compare(one, two, draws=FEW)
+
+
+@pytest.mark.parametrize("wrong", [{"level": 0.4}, {"level": 1.0}, {"draws": 10}, {"seed": -1}])
+def test_options_out_of_range(tmp_path, wrong):
+    with pytest.raises(OptionError, match="must be a"):
+        compare(tmp_path, tmp_path, **wrong)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_the_sheet_has_every_number(tmp_path):
+    found = compare(*write_two(tmp_path), draws=FEW)
+    rows = list(csv.DictReader(io.StringIO(show_compare.sheet(found).to_csv())))
+    assert [(row["task"], row["number"]) for row in rows] == [(task.second, number.name) for task in found.tasks for number in task.numbers]
+    fip = by_name(found.tasks[0])["fip"].difference
+    assert float(rows[0]["difference_low"]) == fip.estimate.low
+    assert float(rows[0]["p_holm"]) == by_name(found.tasks[0])["fip"].p_holm
+    assert (rows[0]["only_a_right"], rows[0]["docs"]) == (str(found.tasks[0].compared.mcnemar.only_first), "200")
+    assert rows[1]["p_mcnemar"] == ""
+
+
+def test_files_are_written_all_or_none(tmp_path):
+    (tmp_path / "file").write_text("")
+    good, bad = tmp_path / "good.json", tmp_path / "file" / "bad.csv"
+    with pytest.raises(RecordError, match=r"bad\.csv: cannot be written"):
+        write_all({good: "1", bad: "2"})
+    with pytest.raises(RecordError, match="cannot be written: it is a folder"):
+        write_all({good: "1", tmp_path: "2"})
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    write_all({good: "1", tmp_path / "new" / "other.csv": "2"})
+    assert (good.read_text(), (tmp_path / "new" / "other.csv").read_text()) == ("1", "2")
+    assert not list(tmp_path.rglob("*.part"))
