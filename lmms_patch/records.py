@@ -323,11 +323,11 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
         _check_schema(record.get("schema"), where)
         try:
             scores = [score for view in record["views"] for score in view["scores"].values()]
+            if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
+                raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
             doc_id = _whole(record)
         except (KeyError, TypeError, AttributeError) as error:
             raise RecordError(f"{where}: a record without its {error}; the file was changed or written by another program") from None
-        if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
-            raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
         seen[doc_id] += 1
         if filter_place is None or seen[doc_id] == filter_place + 1:
             yield sample
