@@ -293,12 +293,25 @@ def percentiles(points: Sequence[Point]) -> Sheet:
     return Sheet("percentiles", "Percentile among the benchmarks given", (_BENCHMARK, *heads), rows, note)
 
 
+FEWEST_SCORING = 10
+"""Docs with a cell that scores; from fewer, shares are one doc's accident."""
+
+
 # --- cells ----------------------------------------------------------------------------------------
 
 
 def readable(entries: Sequence[Entry], n: int) -> list[Entry]:
-    """The results with cell shares at a grid and no failed gate: the cells of a model that guesses are noise."""
-    return [entry for entry in entries if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
+    """The results with cell shares at a grid that mean something: no failed gate (guesses are noise), and no handful of docs that score."""
+    kept = [entry for entry in entries if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
+    return [entry for entry in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
+
+
+def _scoring(entry: Entry, n: int) -> float | None:
+    """About how many docs have a cell that scores: MPP over the ceiling, times docs; None where that is not known."""
+    best, ceiling = entry.whole.measures.get(f"mpp{n}"), entry.whole.measures.get("ceiling")
+    if best is None or ceiling is None or best.value is None or not ceiling.value:
+        return None
+    return best.value / ceiling.value * best.n
 
 
 def cells(entries: Sequence[Entry]) -> list[Sheet]:
@@ -327,7 +340,8 @@ def _cells(entries: Sequence[Entry], n: int) -> Sheet:
         *(Column(name, f"row {name[1]} col {name[3]}", digits=1, help="percent of all cells' score") for name in names if wide),
     )
     note = (
-        f"Percent of the score that all cells earn in isolation (RCI paper, §3.3); even would be {100 / n**2:.1f} each. Without results near chance."
+        f"Percent of the score that all cells earn in isolation (RCI paper, §3.3); even would be {100 / n**2:.1f} each. "
+        f"Without results near chance, or with fewer than {FEWEST_SCORING} docs that score in any cell."
     )
     return Sheet(f"cells{n}", f"Where the score comes from, {n}x{n}", heads, tuple(rows), note)
 

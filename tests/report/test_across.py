@@ -322,3 +322,14 @@ def test_nothing_makes_nothing():
     only = by_name(across.sheets([], [point("x", "m", 3, None, valid=False)]))
     assert "no_index" in only
     assert "ranking" not in only
+
+
+def test_shares_of_a_handful_of_docs_are_not_averaged():
+    """One right answer among 200 docs puts all of the score into one cell: an accident, not a place."""
+    one = [1.0, 0.0, 0.0, 0.0]
+    rare = entry("rare", fip=0.8, grids=(2,), indices=(1 - 0.005 / 0.8,), weights=one)
+    often = entry("often", fip=0.8, grids=(2,), indices=(0.1,))
+    assert rare.whole.measures["mpp2"].value == pytest.approx(0.005)
+    assert [one.base for one in benchmarks.readable([rare, often], 2)] == ["often"]
+    enough = entry("enough", fip=0.8, grids=(2,), indices=(1 - 0.05 / 0.8,), weights=one)  # 10 of 200
+    assert [one.base for one in benchmarks.readable([enough], 2)] == ["enough"]
