@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 from lmms_patch.errors import OptionError, RecordError
 
 if TYPE_CHECKING:
+    from lmms_patch.compare import Comparison
     from lmms_patch.harness.catalog import Entry
+    from lmms_patch.leaderboard.build import Built
     from lmms_patch.pooling import Averaged, Pooled
     from lmms_patch.pruning import Pruning
     from lmms_patch.recompute import Analyzed, Changes, TaskRun
@@ -295,6 +297,59 @@ def report(
     paths = [Path(folder) for folder in folders]
     csv = [Path(path) for path in from_csv]
     return build(paths, Path(output), from_csv=csv, title=title, count=examples, categories=categories, images=images, tell=tell)
+
+
+def leaderboard(
+    folders: Sequence[str | Path],
+    output: str | Path = "leaderboard",
+    *,
+    by: str = "pcri",
+    ignore: Sequence[str] = (),
+    over: Sequence[str] = (),
+    fresh: bool = False,
+    title: str = "Leaderboard",
+    tell: Tell = _silent,
+) -> Built:
+    """Bring a board up to date with some runs, and write it; results files that it knows are not read again.
+
+    Args:
+        folders: of runs, at any depth, or results files; none: the board is written again from what it knows.
+        output: the board's folder.
+        by: the number to rank by: ``pcri`` (nearer 0 is better), ``adj``, ``adj_blind``, ``gap``, ``fip`` or ``mpp``.
+        ignore: settings (keys of ``runs.fingerprint``) in which runs may differ and still be ranked together.
+        over: the benchmarks to take overall means over; none: those that most models have.
+        fresh: forget all runs but those in ``folders``.
+        title: of the page.
+        tell: is handed a line as work goes on.
+
+    Raises:
+        PatchError: a file is damaged, an option is not possible, or the folder cannot be written. The board is as it was.
+    """
+    from lmms_patch.leaderboard import build
+
+    paths = [Path(folder) for folder in folders]
+    return build.leaderboard(paths, Path(output), by=by, ignore=ignore, over=over, fresh=fresh, title=title, tell=tell)
+
+
+def compare(
+    first: str | Path, second: str | Path, *, task: str | None = None, level: float = 0.95, draws: int = 0, seed: int = 0, watch: Watch = _unwatched
+) -> Comparison:
+    """Compare all tasks that two runs have in common, paired by doc; differences are second less first.
+
+    Args:
+        first, second: ``--output_path`` of a run, a folder of runs of one model, or one ``*_results.json``.
+        task: only tasks, or base tasks, that this wildcard means.
+        level: coverage of the intervals, from 0.5 to below 1.
+        draws: bootstrap draws, at least 200; 0: 10,000, and 2,000 for more than 20,000 docs.
+        seed: of the bootstrap.
+        watch: hands the pairs of results on one by one, for a bar of progress.
+
+    Raises:
+        PatchError: an option out of range, a file that cannot be read, no task in both, or results that cannot be compared.
+    """
+    from lmms_patch import compare as comparing
+
+    return comparing.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=watch)
 
 
 def schema(name: str | None = None) -> dict[str, Any]:

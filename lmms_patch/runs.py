@@ -6,6 +6,7 @@ fingerprint of a result; boards, comparisons and gates all go by it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -102,7 +103,7 @@ def find(paths: Iterable[Path]) -> list[Run]:
     for path in paths:
         for file in [Path(path)] if Path(path).is_file() else results_files(Path(path)):
             files.setdefault(file.resolve(), file)
-    return sorted((read(file) for file in files.values()), key=lambda run: (run.date, run.path.name, str(run.path)))
+    return sorted((read(file) for file in files.values()), key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)))
 
 
 def newest(runs: Sequence[Run]) -> tuple[list[tuple[Run, TaskResult]], int]:
@@ -166,7 +167,7 @@ def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
         "views": digest([described.get("pixels"), {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name == "shuffle" else []))}]),
         "statistics": digest([statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]),
         "folds": described.get("folds"),
-        "benchmark version": str(run.about.get("versions", {}).get(result.task)),
+        "benchmark version": None if (found := run.about.get("versions", {}).get(result.task)) is None else str(found),
         "lmms-eval version": made.get("lmms_eval"),
     }
 

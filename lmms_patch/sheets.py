@@ -140,7 +140,7 @@ def _csv_cell(cell: Cell, end: str) -> Any:
         return repr(value) if math.isfinite(value) else ""
     if isinstance(value, str):
         value = value.replace("\r", " ")
-        return "'" + value if value[:1] in ("=", "+", "@", "\t") else value  # a spreadsheet would run it
+        return "'" + value if value[:1] in ("=", "+", "-", "@", "\t") and len(value) > 1 else value  # a spreadsheet would run it
     return "" if value is None else value
 
 
@@ -155,8 +155,8 @@ def _one_line(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    escaped = _one_line(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
-    return escaped.replace("[", "\\[") if "](" in escaped else escaped
+    escaped = "".join(f"\\{c}" if c in "\\|`*" else "&lt;" if c == "<" else c for c in _one_line(text))
+    return escaped.replace("[", "\\[") if "](" in escaped or "][" in escaped else escaped
 
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", **{c: f"\\{c}" for c in "&%$#_{}"}}

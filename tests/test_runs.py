@@ -61,6 +61,12 @@ def test_find_gives_each_run_once_and_the_oldest_first(tmp_path, plain):
     assert [run.path for run in runs.find([tmp_path, late, tmp_path / "a"])] == [early, late]
 
 
+def test_dates_of_either_form_sort_by_time(tmp_path, plain):
+    late = write(tmp_path / "a", plain, date="20260301_120000")
+    early = write(tmp_path / "b", plain, date="2026-02-01T00-00-00.000000")
+    assert [run.path for run in runs.find([tmp_path])] == [early, late]
+
+
 def test_newest_counts_the_older_ones_by_model_and_task(tmp_path, plain):
     write(tmp_path / "a", plain)
     write(tmp_path / "b", plain, date="2026-03-01T00-00-00.000000")

@@ -52,6 +52,8 @@ def test_markdown_has_one_line_a_row_whatever_stands_in_it():
     hostile = sheet({"name": "<script>alert(1)</script>\n| x | `y`", "n": 1, "rci": None}).to_markdown()
     assert len(hostile.splitlines()) == 3
     assert "<script" not in hostile
+    assert "\\[x](http" in sheet({"name": "[x](http://y) *z*"}).to_markdown()
+    assert "\\*z\\*" in sheet({"name": "[x](http://y) *z*"}).to_markdown()
 
 
 def test_latex_is_escaped_and_booked():
@@ -75,8 +77,8 @@ def test_signs_and_zero():
 
 
 def test_a_spreadsheet_runs_nothing():
-    rows = list(csv.reader(io.StringIO(sheet({"name": "=HYPERLINK(1)"}, {"name": "@x"}, {"name": "+1"}).to_csv())))
-    assert [row[0] for row in rows[1:]] == ["'=HYPERLINK(1)", "'@x", "'+1"]
+    rows = list(csv.reader(io.StringIO(sheet({"name": "=HYPERLINK(1)"}, {"name": "@x"}, {"name": "+1"}, {"name": "-1+2"}, {"name": "-"}).to_csv())))
+    assert [row[0] for row in rows[1:]] == ["'=HYPERLINK(1)", "'@x", "'+1", "'-1+2", "-"]
 
 
 @given(st.lists(st.tuples(st.text(), st.floats(allow_nan=True, allow_infinity=True)), max_size=5))

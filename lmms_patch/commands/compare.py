@@ -38,8 +38,8 @@ def command(
     """Two models, or two versions, on the same docs: which is better, and is that more than noise?"""
     import json
 
-    from lmms_patch import show_compare
-    from lmms_patch.compare import compare, write_all
+    from lmms_patch import api, show_compare
+    from lmms_patch.compare import write_all
     from lmms_patch.errors import OptionError
     from lmms_patch.sheets import FORMS
 
@@ -48,7 +48,7 @@ def command(
         raise OptionError(f"--sheet {sheet_file}: a table cannot be written as {sheet_file.suffix or 'a file without ending'!r}; {_allowed(FORMS)}")
     if sheet_file is not None and sheet_file == json_file:
         raise OptionError(f"--json and --sheet name the same file, {json_file}; give each its own")
-    found = compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: progress(pairs, label, quiet))
+    found = api.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: progress(pairs, label, quiet))
     files: dict[Path, str] = {}
     if json_file is not None:
         files[json_file] = json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n"

@@ -55,9 +55,9 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """A board of many runs: ranked where they are comparable, apart where they are not. Adding a run recomputes nothing."""
-    from lmms_patch.leaderboard.build import leaderboard
+    from lmms_patch import api
 
-    built = leaderboard(folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet))
+    built = api.leaderboard(folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet))
     for line in notes(built):
         tell(line, quiet)
     print(text(built))

@@ -1,0 +1,283 @@
+"""Means over benchmarks, only over those that all ranked models share in comparable runs. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from lmms_patch.errors import OptionError, nearest
+from lmms_patch.leaderboard.board import Board, Entry, Group, why_not
+from lmms_patch.leaderboard.ranks import BY, Place, badness, places
+from lmms_patch.stats.index import relative_change
+from lmms_patch.stats.resample import Estimate
+
+Identity = tuple[str, str, str]
+T = TypeVar("T")
+_INDEX = BY["pcri"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One model over some benchmarks.
+
+    Attributes:
+        model: as it is shown.
+        cells: its index by benchmark, where it has one in comparable runs.
+        mean_abs: mean of the index's distance from 0 over the shared benchmarks, with an interval; None where it lacks some of them.
+        mean: mean of the index itself, with its sign.
+        place: its range of places by ``mean_abs``.
+        lacks: shared benchmarks that it has no index for, each with the reason.
+    """
+
+    model: str
+    cells: Mapping[str, Estimate]
+    mean_abs: Estimate | None
+    mean: Estimate | None
+    place: Place | None
+    lacks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Overall:
+    """Models × benchmarks at one grid.
+
+    Attributes:
+        grid: its size.
+        type: the papers' task type that it is of; "" for all benchmarks.
+        benchmarks: all of them.
+        shared: those that the means are over: every ranked model has all of them.
+        lines: ranked models first, best first; then the others.
+    """
+
+    grid: int
+    type: str
+    benchmarks: tuple[str, ...]
+    shared: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One model at two grids.
+
+    Attributes:
+        model: as it is shown.
+        coarse, fine: mean index over the shared benchmarks; None where it lacks some.
+        change: (fine − coarse) / \\|coarse\\| of these means (PCRI paper, §A.4.6).
+        cells: the same of each benchmark.
+        lacks: shared benchmarks that it lacks.
+    """
+
+    model: str
+    coarse: float | None
+    fine: float | None
+    change: float | None
+    cells: Mapping[str, Estimate]
+    lacks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """From one grid to a finer one, over comparable runs: the same docs, prompts and settings at both."""
+
+    coarse: int
+    fine: int
+    benchmarks: tuple[str, ...]
+    shared: tuple[str, ...]
+    lines: tuple[Change, ...]
+
+
+def shared_benchmarks(have: Mapping[T, Collection[str]]) -> tuple[str, ...]:
+    """The benchmarks to take means over: starting from the one that most models have, the next is always the one that the fewest models lack;
+    of these sets the one with the most numbers in it (models × benchmarks), with at least two models where that is possible.
+
+    It depends on who has what, never on what the numbers are. Equal sets: more models, then the alphabet.
+
+    >>> shared_benchmarks({"a": ["x", "y"], "b": ["x", "y"], "c": ["z"]})
+    ('x', 'y')
+    """
+    left = {model: set(benchmarks) for model, benchmarks in have.items()}
+    rest, chosen = sorted({name for names in left.values() for name in names}), []
+    best: tuple[tuple[bool, int, int], tuple[str, ...]] = ((False, 0, 0), ())
+    while rest and left:
+        following = min(rest, key=lambda name: (-sum(name in names for names in left.values()), name))
+        rest.remove(following)
+        chosen.append(following)
+        left = {model: names for model, names in left.items() if following in names}
+        score = (len(left) > 1, len(left) * len(chosen), len(left))
+        if score > best[0]:
+            best = score, tuple(sorted(chosen))
+    return best[1]
+
+
+def check_over(over: Collection[str], found: Board) -> None:
+    """Whether some names are benchmarks of the board.
+
+    Raises:
+        OptionError: one is not.
+    """
+    known = sorted({group.base for group in found.of("index")})
+    for name in over:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}"
+            raise OptionError(f"no benchmark {name!r} with an index on this board; {hint}")
+
+
+def overall(found: Board, over: Collection[str] = ()) -> list[Overall]:
+    """The table of each grid: all benchmarks, then those of each task type where there are several types.
+
+    Args:
+        found: the board.
+        over: the benchmarks to take means over; empty: ``shared_benchmarks``.
+    """
+    out = []
+    for grid in sorted({group.grid for group in found.of("index")}):
+        main = {group.base: group for group in found.of("index") if group.grid == grid and group.number == 1}
+        others = [group for group in found.of("index") if group.grid == grid and group.number > 1]
+        types = {base: next((e.result.type for e in group.entries if e.result.type), "") for base, group in main.items()}
+        out.append(_overall(found, grid, "", main, others, over))
+        named = sorted({name for name in types.values() if name})
+        for name in named if len(set(types.values())) > 1 else ():
+            of_type = {base: group for base, group in main.items() if types[base] == name}
+            out.append(_overall(found, grid, name, of_type, others, [base for base in over if base in of_type]))
+    return out
+
+
+def _overall(found: Board, grid: int, name: str, main: Mapping[str, Group], others: Sequence[Group], over: Collection[str]) -> Overall:
+    entries = {base: {entry.identity: entry for entry in group.entries} for base, group in main.items()}
+    elsewhere = {(group.base, entry.identity) for group in others for entry in group.entries}
+    models = {entry.identity for one in entries.values() for entry in one.values()} | {identity for base, identity in elsewhere if base in main}
+    cells = {model: _cells(entries, model) for model in models}
+    shared = tuple(sorted(over)) or shared_benchmarks(cells)
+    lines = []
+    for model in models:
+        lacks = tuple(_lack(base, entries[base].get(model), (base, model) in elsewhere) for base in shared if base not in cells[model])
+        whole = bool(shared) and not lacks
+        means = [cells[model][base] for base in shared] if whole else []
+        lines.append(Line(found.models[model], cells[model], _mean(means, mean_distance), _mean(means, mean_index), None, lacks))
+    return Overall(grid, name, tuple(sorted(main)), shared, _placed(lines))
+
+
+def _cells(entries: Mapping[str, Mapping[Identity, Entry]], model: Identity) -> dict[str, Estimate]:
+    out = {}
+    for base, by_model in sorted(entries.items()):
+        entry = by_model.get(model)
+        if entry is not None and not why_not(entry, _INDEX):
+            out[base] = entry.number("index")
+    return out
+
+
+def _lack(base: str, entry: Entry | None, elsewhere: bool) -> str:
+    if entry is not None:
+        reason = why_not(entry, _INDEX)
+        return f"{base} (near chance)" if entry.result.gate == 0 else f"{base} ({reason})"
+    return f"{base} (only with other settings)" if elsewhere else f"{base} (not run)"
+
+
+def _mean(estimates: Sequence[Estimate], of: Callable[[Sequence[Estimate]], tuple[float, float, float] | None]) -> Estimate | None:
+    if not estimates:
+        return None
+    docs, clusters, level = sum(one.n for one in estimates), sum(one.clusters for one in estimates), min(one.level for one in estimates)
+    if (found := of(estimates)) is None:
+        value = of([dataclasses.replace(one, low=one.value, high=one.value) for one in estimates])
+        return Estimate(value[0] if value else None, None, None, None, docs, clusters, 0, level, "one of the benchmarks has no interval")
+    return Estimate(found[0], None, found[1], found[2], docs, clusters, 0, level)
+
+
+def mean_index(estimates: Sequence[Estimate]) -> tuple[float, float, float] | None:
+    """The mean and the means of the ends: wider than need be where benchmarks are independent, right where they move together.
+
+    Returns:
+        Value, low, high; None where one has no interval.
+    """
+    parts = [(one.value, one.low, one.high) for one in estimates if one.value is not None and one.low is not None and one.high is not None]
+    if len(parts) < len(estimates):
+        return None
+    value, low, high = (sum(part[i] for part in parts) / len(parts) for i in range(3))
+    return value, low, high
+
+
+def mean_distance(estimates: Sequence[Estimate]) -> tuple[float, float, float] | None:
+    """The mean distance from 0, give or take the mean half-width (the longer side counts), not below 0.
+
+    Why not the means of the folded ends: |x| lies above |truth| where the truth is near 0, on every benchmark at once, and of many intervals
+    some miss 0. But the mean of |x| is never further from the mean of |truth| than the mean of |x − truth| is, whatever the signs. Where
+    benchmarks move together that is as wide as one interval; where they are independent it is wider than need be.
+
+    Returns:
+        Value, low, high; None where one has no interval.
+
+    >>> found = mean_distance([Estimate(0.05, None, -0.05, 0.15, 9, 9, 9), Estimate(-0.2, None, -0.3, -0.1, 9, 9, 9)])
+    >>> [round(end, 3) for end in found]
+    [0.125, 0.025, 0.225]
+    """
+    values, halves = [], []
+    for one in estimates:
+        if one.value is None or one.low is None or one.high is None:
+            return None
+        values.append(abs(one.value))
+        halves.append(max(one.value - one.low, one.high - one.value))
+    mean, half = sum(values) / len(values), sum(halves) / len(halves)
+    return mean, max(0.0, mean - half), mean + half
+
+
+def _placed(lines: Sequence[Line]) -> tuple[Line, ...]:
+    ranked = [(line.mean_abs.value, line) for line in lines if line.mean_abs is not None and line.mean_abs.value is not None]
+    ranked.sort(key=lambda one: (one[0], one[1].model))
+    spans = [badness(line.mean_abs, _INDEX, True)[1] for _, line in ranked if line.mean_abs is not None]
+    first = [dataclasses.replace(line, place=place) for (_, line), place in zip(ranked, places(spans), strict=True)]
+    rest = sorted((line for line in lines if line.mean_abs is None), key=lambda line: line.model)
+    return (*first, *rest)
+
+
+# --- from one grid to a finer one -----------------------------------------------------------------
+
+
+def changes(found: Board, over: Collection[str] = ()) -> list[Changes]:
+    """From each grid to the next finer one: how much the index changes, relative to the coarser one."""
+    grids = sorted({group.grid for group in found.of("index")})
+    return [one for coarse, fine in itertools.pairwise(grids) if (one := _changes(found, coarse, fine, over)) is not None]
+
+
+def _changes(found: Board, coarse: int, fine: int, over: Collection[str]) -> Changes | None:
+    firsts = {group.base: group for group in found.of("index") if group.grid == coarse and group.number == 1}
+    finer = {(group.base, group.id): group for group in found.of("index") if group.grid == fine}
+    pairs: dict[Identity, dict[str, tuple[Estimate, Estimate]]] = {}
+    for base, group in firsts.items():
+        same = finer.get((base, group.id))
+        theirs = {entry.identity: entry for entry in same.entries} if same else {}
+        for entry in group.entries:
+            other = theirs.get(entry.identity)
+            if other is not None and not why_not(entry, _INDEX) and not why_not(other, _INDEX):
+                pairs.setdefault(entry.identity, {})[base] = entry.number("index"), other.number("index")
+    if not pairs:
+        return None
+    shared = tuple(sorted(over)) or shared_benchmarks(pairs)
+    lines = [_line(found.models[model], cells, shared) for model, cells in pairs.items()]
+    lines.sort(key=lambda line: (bool(line.lacks), line.model))
+    return Changes(coarse, fine, tuple(sorted({base for cells in pairs.values() for base in cells})), shared, tuple(lines))
+
+
+def _line(model: str, cells: Mapping[str, tuple[Estimate, Estimate]], shared: Sequence[str]) -> Change:
+    lacks = tuple(base for base in shared if base not in cells)
+    whole = bool(shared) and not lacks
+    mean: Callable[[int], float | None] = lambda i: sum(_value(cells[base][i]) for base in shared) / len(shared) if whole else None  # noqa: E731
+    coarse, fine = mean(0), mean(1)
+    return Change(model, coarse, fine, relative_change(coarse, fine), {base: _change(*pair) for base, pair in sorted(cells.items())}, lacks)
+
+
+def _value(estimate: Estimate) -> float:
+    assert estimate.value is not None
+    return estimate.value
+
+
+def _change(coarse: Estimate, fine: Estimate) -> Estimate:
+    """Without an interval; null where the coarser index may be 0: a ratio to it says nothing."""
+    near = coarse.low is None or coarse.high is None or coarse.low <= 0 <= coarse.high
+    value = None if near else relative_change(coarse.value, fine.value)
+    reason = f"the coarser index, {_value(coarse):.3f}, cannot be told from 0" if near else ""
+    return Estimate(value, None, None, None, coarse.n, coarse.clusters, 0, coarse.level, reason)

@@ -1,0 +1,390 @@
+"""What a board remembers of the runs that it has read: ``leaderboard.json``, schema 1 (``lmms-patch schema leaderboard``).
+
+A run is known by the SHA-256 of its results file; where the file lies, its size and its time only save reading it again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lmms_patch import measures, runs
+from lmms_patch.errors import RecordError
+from lmms_patch.leaderboard.text import redacted
+from lmms_patch.records import TaskResult, results_files
+from lmms_patch.spec import KINDS
+from lmms_patch.stats.resample import Estimate
+
+SCHEMA = 1
+NAME = "leaderboard.json"
+_FIELDS = tuple(f.name for f in dataclasses.fields(Estimate))
+_LOCAL = ("parquet", "json", "csv", "text", "imagefolder", "arrow", "webdataset", "pandas")
+"""Dataset paths that name a loader, not a dataset."""
+
+
+@dataclass(frozen=True)
+class GridNotes:
+    """What stands beside the index of one grid.
+
+    Attributes:
+        band, span: of the index, and the bands that its interval reaches; None without an index.
+        reason: why there is no index; empty otherwise.
+        excluded: docs left out.
+    """
+
+    band: str | None
+    span: str | None
+    reason: str
+    excluded: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """One wrapped task of one run, as far as a board needs it.
+
+    Attributes:
+        task, filter, base, kind, metric: as in ``records.TaskResult``.
+        grids: grid sizes; empty for kinds without.
+        higher: whether more of the metric is better.
+        type: the papers' task type; "" where none is named.
+        docs: how many have a record.
+        gate: 1 valid, 0 near chance, None unknown or no gate.
+        gate_reason: why it fails or is unknown; empty otherwise.
+        fingerprint: ``runs.fingerprint``.
+        numbers: ``measures.measures``: every number with its interval, on the metric's own scale.
+        notes: by grid.
+        dataset: ``path``, ``name``, ``split`` of the data, as the task's config names them; None where it does not, or names local files.
+        details: of ``tst``: ``diagnostic`` and ``grouping``.
+    """
+
+    task: str
+    filter: str
+    base: str
+    kind: str
+    metric: str
+    grids: tuple[int, ...]
+    higher: bool
+    type: str
+    docs: int
+    gate: int | None
+    gate_reason: str
+    fingerprint: Mapping[str, Any]
+    numbers: Mapping[str, Estimate]
+    notes: Mapping[int, GridNotes] = field(default_factory=dict)
+    dataset: Mapping[str, str | None] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def index(self) -> str | None:
+        """``rci`` or ``pcri``; None for a kind without an index."""
+        return KINDS[self.kind].index
+
+
+@dataclass(frozen=True)
+class File:
+    """A results file: path relative to the board's folder where that is possible, size in bytes, time of change in ns."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One run: the hash of its results file, where copies of that file lie or lay, whose run it is, and its results."""
+
+    sha256: str
+    files: tuple[File, ...]
+    model: str
+    adapter: str
+    model_args: str
+    date: str
+    results: tuple[Result, ...]
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What makes two runs runs of one model."""
+        return self.model, self.adapter, self.model_args
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """Sorts runs by time, however their dates are written; equal dates by hash."""
+        return date_order(self.date), self.sha256
+
+
+def date_order(date: str) -> str:
+    """A date as text that sorts by time, with or without hyphens: its digits.
+
+    >>> date_order("20260102_030405") < date_order("2026-01-03T00-00-00.123")
+    True
+    """
+    return re.sub(r"\D", "", date)[:20].ljust(20, "0")
+
+
+@dataclass(frozen=True)
+class Store:
+    """All runs of a board, and the files in its folder that were made for models, each with a digest of what it was made of."""
+
+    runs: tuple[Stored, ...] = ()
+    written: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Update:
+    """A store brought up to date: how many results files were read, how many were known, and how many that it knows are no longer there."""
+
+    store: Store
+    read: int
+    known: int
+    gone: int
+
+
+# --- what a run says ------------------------------------------------------------------------------
+
+
+def remember(run: runs.Run) -> tuple[Result, ...]:
+    """What a board keeps of a run's wrapped tasks.
+
+    Raises:
+        RecordError: they are not as lmms-patch writes them.
+    """
+    out = []
+    for result in run.tasks:
+        try:
+            out.append(_result(run, result))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise RecordError(
+                f"{run.path}: {result.task} is not as lmms-patch writes it ({type(error).__name__}: {error}); was the file changed?"
+            ) from None
+    return tuple(out)
+
+
+def _result(run: runs.Run, result: TaskResult) -> Result:
+    described, details = result.described, result.details
+    kind, analysis = KINDS[described["kind"]], details.get("analysis") or {}
+    numbers = {name: _checked(name, estimate) for name, estimate in measures.measures(result).items()}
+    gate = analysis.get("gate") or {}
+    valid = gate.get("valid") if kind.index else None
+    found = details.get("tst_details") or {}
+    about = {"diagnostic": str(found.get("diagnostic") or ""), "grouping": str(found.get("headline") or "")} if found else {}
+    return Result(
+        task=result.task,
+        filter=result.filter,
+        base=str(described["base"]),
+        kind=kind.name,
+        metric=str(described["metric"]),
+        grids=tuple(int(n) for n in described["grids"]),
+        higher=bool((details.get("higher_is_better") or {}).get(described["metric"], True)),
+        type=str(described["options"].get("type") or ""),
+        docs=result.docs,
+        gate=None if valid is None else int(valid),
+        gate_reason=str(gate.get("reason") or "") if kind.index else "",
+        fingerprint=_fingerprint(run, result),
+        numbers=numbers,
+        notes={int(n): _notes(grid) for n, grid in (analysis.get("grids") or {}).items()} if kind.index else {},
+        dataset=_dataset(run.configs.get(result.task, {})),
+        details=about,
+    )
+
+
+def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
+    """In plain JSON types; a version that the run does not say is None, as the other settings."""
+    found: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result)))
+    return {**found, "benchmark version": None if found["benchmark version"] == "None" else found["benchmark version"]}
+
+
+def _notes(grid: Mapping[str, Any]) -> GridNotes:
+    return GridNotes(_text(grid.get("band")), _text(grid.get("span")), str(grid.get("reason") or ""), int(grid.get("excluded") or 0))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _checked(name: str, estimate: Estimate) -> Estimate:
+    """The estimate, if it can be true: finite numbers or None, ends in order.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    for end in (estimate.value, estimate.se, estimate.low, estimate.high):
+        if end is not None and (isinstance(end, bool) or not isinstance(end, (int, float)) or not math.isfinite(end)):
+            raise ValueError(f"{name}: {end!r} is not a finite number")
+    if (estimate.low is None) != (estimate.high is None):
+        raise ValueError(f"{name}: an interval with one end")
+    if estimate.low is not None and estimate.high is not None and estimate.low > estimate.high:
+        raise ValueError(f"{name}: the interval's low end {estimate.low} is above its high end {estimate.high}")
+    return estimate
+
+
+def _dataset(config: Mapping[str, Any]) -> dict[str, str | None]:
+    """Of the data: Hub id, configuration, split. What lies on somebody's disk is not named."""
+    path, name = config.get("dataset_path"), config.get("dataset_name")
+    split = next((config[key] for key in ("test_split", "validation_split", "training_split") if config.get(key)), None)
+    hub = isinstance(path, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", path) is not None and path not in _LOCAL
+    return {"path": path if hub else None, "name": _text(name) if hub else None, "split": _text(split)}
+
+
+# --- up to date -----------------------------------------------------------------------------------
+
+
+def find(paths: Iterable[Path]) -> list[Path]:
+    """The results files in some folders (at any depth), or given themselves; each once, without reading them.
+
+    Raises:
+        RecordError: a path without one.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        for file in [path] if path.is_file() else results_files(path):
+            found.setdefault(os.path.realpath(file), file)
+    return list(found.values())
+
+
+def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[str], None] = lambda line: None) -> Update:
+    """The store with what these results files say; files that are as they were are not read, runs whose file has gone stay.
+
+    Args:
+        store: what is known.
+        files: results files.
+        folder: the board's, to which paths are relative.
+        tell: told of progress.
+
+    Raises:
+        RecordError: a file that is damaged; nothing is written.
+    """
+    base = os.path.realpath(folder)
+    by_hash = {run.sha256: run for run in store.runs}
+    known = {file.path: (file, run.sha256) for run in store.runs for file in run.files}
+    read = 0
+    for path in files:
+        place, before = _place(path, base), _stat(path)
+        now = File(place, before.st_size, before.st_mtime_ns)
+        if place in known and known[place][0] == now:
+            continue
+        sha = _hash(path)
+        if sha not in by_hash:
+            read += 1
+            if read % 50 == 0:
+                tell(f"{read} results files read")
+            run = runs.read(path)
+            by_hash[sha] = Stored(sha, (), run.model, run.adapter, redacted(run.model_args), run.date, remember(run))
+        known[place] = now, sha
+    kept = _with_files(by_hash, known, {_place(path, base) for path in files}, base)
+    gone = sum(not os.path.exists(_absolute(file.path, base)) for run in kept for file in run.files[:1])
+    return Update(dataclasses.replace(store, runs=tuple(kept)), read, len(files) - read, gone)
+
+
+def _with_files(by_hash: Mapping[str, Stored], known: Mapping[str, tuple[File, str]], here: set[str], base: str) -> list[Stored]:
+    """The runs that have a file, each with its files: those that are there, else the one where it was last."""
+    found: dict[str, list[File]] = {}
+    for file, sha in known.values():
+        found.setdefault(sha, []).append(file)
+    out = []
+    for sha, run in by_hash.items():
+        listed = sorted(found.get(sha, ()), key=lambda file: file.path)
+        there = [file for file in listed if file.path in here or os.path.exists(_absolute(file.path, base))]
+        if listed:
+            out.append(dataclasses.replace(run, files=tuple(there or listed[:1])))
+    return sorted(out, key=lambda run: (run.order, run.files[0].path))
+
+
+def _place(path: Path, base: str) -> str:
+    whole = os.path.realpath(path)
+    try:
+        return Path(os.path.relpath(whole, base)).as_posix()
+    except ValueError:  # another drive
+        return Path(whole).as_posix()
+
+
+def _absolute(place: str, base: str) -> str:
+    return os.path.normpath(os.path.join(base, place))  # the folder itself may not be there yet
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        return os.stat(path)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _hash(path: Path) -> str:
+    found = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                found.update(block)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+    return found.hexdigest()
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def to_text(store: Store) -> str:
+    """The file: JSON with one run on a line, so that a version control shows what came."""
+    lines = [json.dumps(_plain(run), separators=(",", ":")) for run in store.runs]
+    written = json.dumps(dict(store.written))
+    return f'{{"schema":{SCHEMA},"written":{written},"runs":[\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def _plain(run: Stored) -> dict[str, Any]:
+    out = {f.name: getattr(run, f.name) for f in dataclasses.fields(run)}
+    out["files"] = [{"path": f.path, "size": f.size, "mtime_ns": f.mtime_ns} for f in run.files]
+    out["results"] = [_plain_result(result) for result in run.results]
+    return out
+
+
+def _plain_result(result: Result) -> dict[str, Any]:
+    out = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+    out["numbers"] = {name: {key: getattr(one, key) for key in _FIELDS} for name, one in result.numbers.items()}
+    out["notes"] = {str(n): {"band": g.band, "span": g.span, "reason": g.reason, "excluded": g.excluded} for n, g in result.notes.items()}
+    return out
+
+
+def load(folder: Path) -> Store:
+    """The store of a board's folder; an empty one where there is none yet.
+
+    Raises:
+        RecordError: it is damaged, or of another schema.
+    """
+    path = Path(folder) / NAME
+    if not path.exists():
+        return Store()
+    hint = "give another --output, or --fresh to make the board anew from the runs that are given"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        schema = data["schema"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RecordError(f"{path}: not a whole board of lmms-patch ({type(error).__name__}: {error}); {hint}") from None
+    if schema != SCHEMA:
+        raise RecordError(f"{path}: a board of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}; {hint}")
+    try:
+        return Store(tuple(_stored(run) for run in data["runs"]), {str(name): str(made) for name, made in data["written"].items()})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(f"{path}: a board that was changed or is damaged ({type(error).__name__}: {error}); {hint}") from None
+
+
+def _stored(run: Mapping[str, Any]) -> Stored:
+    files = tuple(File(str(f["path"]), int(f["size"]), int(f["mtime_ns"])) for f in run["files"])
+    texts = {name: str(run[name]) for name in ("sha256", "model", "adapter", "model_args", "date")}
+    return Stored(files=files, results=tuple(_stored_result(result) for result in run["results"]), **texts)
+
+
+def _stored_result(result: Mapping[str, Any]) -> Result:
+    given = {f.name: result[f.name] for f in dataclasses.fields(Result)}
+    if given["kind"] not in KINDS:
+        raise ValueError(f"unknown kind {given['kind']!r}")
+    given["grids"] = tuple(int(n) for n in given["grids"])
+    given["numbers"] = {name: _checked(name, Estimate(**one)) for name, one in given["numbers"].items()}
+    given["notes"] = {int(n): GridNotes(**notes) for n, notes in given["notes"].items()}
+    return Result(**given)

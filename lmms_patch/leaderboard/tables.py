@@ -1,0 +1,332 @@
+"""A board as tables: the flat one of all entries, one for each group, and the means. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lmms_patch.leaderboard.board import Board, Entry, Group
+from lmms_patch.leaderboard.overall import Changes, Line, Overall
+from lmms_patch.leaderboard.ranks import Place
+from lmms_patch.leaderboard.text import clean, heading, markdown
+from lmms_patch.sheets import Cell, Column, Sheet
+
+SCHEMA = 1
+ON = "on:"
+"""In front of a benchmark's name where it is the key of a column."""
+GATES = {1: "valid", 0: "near chance", None: "unknown"}
+KINDS = {
+    "tst": "Answerable without looking: text-only cross-validation",
+    "blind": "No image at all",
+    "blank": "A grey image",
+    "shuffle": "Cells permuted",
+    "occlude": "One cell greyed",
+}
+OVERLAP = (
+    "A rank is a range: 1 and the number of results that are surely better, to the number of results less those that are surely worse. Surely: the"
+    " intervals do not overlap. That is cautious: results whose intervals overlap can still differ. To compare two of them, pair their docs:"
+    " `lmms-patch compare A B`."
+)
+NEAR_ZERO = (
+    "The mean distance of the index from 0, over the same benchmarks for every ranked model."
+    " Its interval is cautious: it also holds where benchmarks share their noise."
+)
+
+
+# --- one group ------------------------------------------------------------------------------------
+
+
+def index_name(group: Group) -> str:
+    """``RCI`` or ``PCRI``: what most of its results are called; they are the same number."""
+    names = [entry.result.index for entry in group.entries]
+    return "RCI" if names.count("rci") > len(names) / 2 else "PCRI"
+
+
+def title(group: Group, several: bool) -> str:
+    """Of a group's table; its number where there are several for its benchmark and grid."""
+    grid = f", {group.grid}×{group.grid}" if group.grid else ""
+    what = index_name(group) if group.kind == "index" else group.kind
+    return f"{clean(group.base)}{grid}, {what}{f', group {group.number}' if several else ''}"
+
+
+def settings(group: Group) -> str:
+    """What its runs share, in words: the settings that people know; those with long digests are told by ``Group.id``."""
+    found = group.fingerprint
+    docs = {entry.result.docs for entry in group.entries}
+    parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs"]
+    for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}")):
+        if found.get(key) is not None:
+            parts.append(words.format(clean(found[key])))
+    if found.get("folds"):
+        parts.append(f"{clean(found['folds'])} folds")
+    for key in ("benchmark version", "lmms-eval version"):
+        if found.get(key) is not None:
+            parts.append(f"{key.removeprefix('benchmark ').removesuffix(' version')} {clean(found[key])}")
+    return ", ".join(parts)
+
+
+def remarks(group: Group) -> list[str]:
+    """What to know of a group before it is read, a sentence each."""
+    out = []
+    if group.differs:
+        out.append(f"Not comparable with group 1; it differs in: {clean('; '.join(group.differs))}.")
+    if group.unknown:
+        out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
+    if group.merged:
+        out.append(f"Set side by side although they differ in (--ignore): {'; '.join(group.merged)}.")
+    return out
+
+
+def group_sheet(group: Group, several: bool) -> Sheet:
+    """The table of a group."""
+    columns = _index_columns(group) if group.kind == "index" else _other_columns(group.kind)
+    ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
+    unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
+    note = " ".join([settings(group) + ".", *remarks(group)])
+    return Sheet(f"{group.kind}-{group.id}-{group.grid}", title(group, several), columns, (*ranked, *unranked), note)
+
+
+def _index_columns(group: Group) -> tuple[Column, ...]:
+    index = index_name(group)
+    return (
+        Column("rank", "Rank", help="The range of places that noise leaves open."),
+        Column("model", "Model"),
+        Column("index", index, signed=True, help="1 − MPP / FIP, without unit, with its interval."),
+        Column("span", "Band", help="The bands that the interval reaches."),
+        Column("adj", f"{index} without luck", signed=True, help="The index with what guessing earns removed."),
+        Column("fip", "FIP", help="The native metric on full images, on its own scale."),
+        Column("mpp", "MPP", help="The native metric on each doc's best cell, on its own scale."),
+        Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
+        Column("chance", "Chance", help="What the best uninformed answer scores."),
+        Column("gate", "Gate", help="Whether FIP beats chance: if not, the index means nothing."),
+        Column("docs", "Docs"),
+        Column("excluded", "Left out", help="Docs that the index leaves out."),
+        Column("runs", "Runs", help="How many runs there are; the newest counts."),
+        Column("date", "Date"),
+        Column("reason", "Why no rank"),
+    )
+
+
+def _other_columns(kind: str) -> tuple[Column, ...]:
+    score = {
+        "tst": (
+            Column("diagnostic", "Diagnostic"),
+            Column("tst", "Text-only score", help="Held-out score of a text-only model, on the metric's own scale."),
+            Column("tst_over_chance", "Over chance", signed=True, help="The same less chance."),
+            Column("tst_above", "Over the majority", signed=True, help="The same less the frequency baseline, paired."),
+        ),
+        "occlude": (
+            Column("fip", "FIP", help="The native metric on full images."),
+            Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."),
+        ),
+    }.get(kind, (Column("score", "Score", help="The native metric on this view, on its own scale."),))
+    return (Column("model", "Model"), *score, Column("chance", "Chance"), Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
+
+
+def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[str, Cell]:
+    result = entry.result
+    row: dict[str, Cell] = {
+        "kind": group.kind,
+        "benchmark": clean(group.base),
+        "grid": entry.grid or None,
+        "group": group.number,
+        "first": place.first if place else None,
+        "last": place.last if place else None,
+        "model": entry.model,
+        "task": clean(result.task),
+        "filter": clean(result.filter),
+        "metric": clean(result.metric),
+        "type": clean(result.type) or None,
+        "fip": entry.number("fip") if group.kind in ("index", "occlude") else None,
+        "chance": result.numbers.get("chance"),
+        "docs": result.docs,
+        "runs": entry.runs,
+        "date": clean(entry.date),
+        "fingerprint": entry.id,
+        "reason": clean(reason) or None,
+    }
+    if group.kind == "index":
+        row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
+        row |= {"band": entry.notes.band, "span": entry.notes.span or entry.notes.band, "gate": GATES[result.gate], "excluded": entry.notes.excluded}
+        row["adj_blind"] = result.numbers.get(f"{result.index}{entry.grid}_adj_blind")
+    elif group.kind == "tst":
+        row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
+            "diagnostic": clean(result.details.get("diagnostic", ""))
+        }
+    elif group.kind == "occlude":
+        row["drop"] = result.numbers.get(f"drop{entry.grid}")
+    else:
+        row["score"] = entry.number("score")
+    return row
+
+
+# --- all entries ----------------------------------------------------------------------------------
+
+
+def flat_sheet(board: Board) -> Sheet:
+    """All entries in one table: what ``leaderboard.csv`` holds."""
+    words = "kind benchmark grid group rank_first rank_last model task filter metric type index band span adj adj_blind fip mpp gap score drop"
+    words += " tst tst_over_chance tst_above diagnostic chance gate docs excluded runs date fingerprint reason"
+    rows = []
+    for group in board.groups:
+        for place, entry in group.ranked:
+            rows.append(_row(entry, place, "", group))
+        for entry, reason in group.unranked:
+            rows.append(_row(entry, None, reason, group))
+    named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
+    return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in words.split()), named)
+
+
+def csv_text(sheet: Sheet) -> str:
+    """CSV in which no name is taken for a formula: ``Sheet`` guards all first characters but the minus."""
+    rows = tuple({key: f"'{cell}" if isinstance(cell, str) and cell[:1] == "-" else cell for key, cell in row.items()} for row in sheet.rows)
+    return dataclasses.replace(sheet, rows=rows).to_csv()
+
+
+# --- means ----------------------------------------------------------------------------------------
+
+
+def overall_title(table: Overall) -> str:
+    """Of a table of models × benchmarks."""
+    return f"{'All benchmarks' if not table.type else f'Task type {table.type}'}, {table.grid}×{table.grid}"
+
+
+def overall_note(table: Overall) -> str:
+    """What its means are over, in words."""
+    if not table.shared:
+        return "No benchmark has an index here, so there are no means."
+    ranked = sum(line.place is not None for line in table.lines)
+    named = ", ".join(clean(base) for base in table.shared)
+    without = len(table.lines) - ranked
+    more = f" Without a rank, because they lack some of these: {without}." if without else ""
+    return f"Means over {len(table.shared)} of {len(table.benchmarks)} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
+
+
+def overall_sheet(table: Overall) -> Sheet:
+    """Models × benchmarks."""
+    columns = (
+        Column("rank", "Rank"),
+        Column("model", "Model"),
+        Column("mean_abs", "Mean |PCRI|", help=NEAR_ZERO),
+        Column("mean", "Mean PCRI", signed=True, help="With its sign: below 0, cells are better than whole images."),
+        *(Column(_cell_key(base), clean(base), signed=True) for base in table.benchmarks),
+        Column("lacks", "Lacks"),
+    )
+    rows = tuple(_overall_row(line) for line in table.lines)
+    return Sheet(f"overall-{table.grid}{f'-{table.type}' if table.type else ''}", overall_title(table), columns, rows, overall_note(table))
+
+
+def _cell_key(base: str) -> str:
+    return ON + clean(base)
+
+
+def _overall_row(line: Line) -> dict[str, Cell]:
+    cells: Mapping[str, Cell] = {_cell_key(base): one for base, one in line.cells.items()}
+    rank = str(line.place) if line.place else ""
+    return {"rank": rank, "model": line.model, "mean_abs": line.mean_abs, "mean": line.mean, **cells, "lacks": clean(", ".join(line.lacks)) or None}
+
+
+def changes_sheet(found: Changes) -> Sheet:
+    """From a grid to a finer one."""
+    coarse, fine = f"{found.coarse}×{found.coarse}", f"{found.fine}×{found.fine}"
+    columns = (
+        Column("model", "Model"),
+        Column("coarse", f"Mean PCRI, {coarse}", signed=True),
+        Column("fine", f"Mean PCRI, {fine}", signed=True),
+        Column("change", "Relative change", signed=True, help="(fine − coarse) / |coarse| of the two means, a fraction (PCRI paper, §A.4.6)."),
+        *(Column(_cell_key(base), clean(base), signed=True, help="Relative change on this benchmark.") for base in found.benchmarks),
+        Column("lacks", "Lacks"),
+    )
+    rows = []
+    for line in found.lines:
+        cells: Mapping[str, Cell] = {_cell_key(base): one for base, one in line.cells.items()}
+        means: Mapping[str, Cell] = {"coarse": line.coarse, "fine": line.fine, "change": line.change}
+        rows.append({"model": line.model, **means, **cells, "lacks": clean(", ".join(line.lacks)) or None})
+    shared = ", ".join(clean(base) for base in found.shared)
+    note = (
+        f"(fine − coarse) / |coarse|, a fraction: −1 is a fall by 100 %. Means over {len(found.shared)} benchmarks with both grids: {shared}."
+        " A large change of a small index says little: read it beside the index itself. N/A: the coarser index cannot be told from 0."
+    )
+    return Sheet(f"change-{found.coarse}-{found.fine}", f"From {coarse} to {fine}", columns, tuple(rows), note)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def head(board: Board) -> list[str]:
+    """What to know of the whole board, a sentence each."""
+    out = [
+        f"Runs: {board.runs:,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
+        "Results stand in one table only where all but the model is the same: docs, prompts, limit, versions, settings.",
+    ]
+    if board.ignored:
+        out.append(f"Differences in these settings are ignored on this board: {', '.join(board.ignored)}.")
+    return out
+
+
+def crowded(board: Board) -> set[tuple[str, str, int]]:
+    """The kinds, benchmarks and grids that have several groups."""
+    return {(group.kind, group.base, group.grid) for group in board.groups if group.number > 1}
+
+
+def group_sheets(board: Board) -> list[Sheet]:
+    """The table of each group, in their order."""
+    several = crowded(board)
+    return [group_sheet(group, (group.kind, group.base, group.grid) in several) for group in board.groups]
+
+
+def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
+    """The board as one Markdown page; ``sheets`` as ``group_sheets`` makes them."""
+    blocks = [f"# {heading(name)}", " ".join(heading(line) for line in head(board)), OVERLAP]
+    for table in overalls:
+        blocks += _blocks(overall_sheet(table), 2)
+    for change in changes:
+        blocks += _blocks(changes_sheet(change), 2)
+    for kind in dict.fromkeys(group.kind for group in board.groups):
+        blocks.append(f"## {'By benchmark' if kind == 'index' else KINDS[kind]}")
+        for group, sheet in zip(board.groups, sheets, strict=True):
+            blocks += _blocks(sheet, 3) if group.kind == kind else []
+    return "\n\n".join(blocks) + "\n"
+
+
+def _blocks(sheet: Sheet, level: int) -> list[str]:
+    rows = tuple({key: markdown(cell) if isinstance(cell, str) else cell for key, cell in row.items()} for row in sheet.rows)
+    used = tuple(c for c in sheet.columns if any(row.get(c.key) not in (None, "") for row in rows))
+    columns = tuple(dataclasses.replace(c, title=markdown(c.title)) for c in used)
+    return [
+        f"{'#' * level} {heading(sheet.title)}",
+        heading(sheet.note),
+        dataclasses.replace(sheet, columns=columns, rows=rows).to_markdown().rstrip(),
+    ]
+
+
+def to_json(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> dict[str, Any]:
+    """The tables: ``board.json``; ``sheets`` as ``group_sheets`` makes them."""
+    return {
+        "schema": SCHEMA,
+        "title": clean(name),
+        "ranked_by": board.by.key,
+        "ignored": list(board.ignored),
+        "runs": board.runs,
+        "models": sorted(board.models.values()),
+        "overall": [{"grid": one.grid, "type": one.type, "shared": list(one.shared), "table": overall_sheet(one).to_json()} for one in overalls],
+        "changes": [{"coarse": one.coarse, "fine": one.fine, "shared": list(one.shared), "table": changes_sheet(one).to_json()} for one in changes],
+        "groups": [_group_json(group, sheet) for group, sheet in zip(board.groups, sheets, strict=True)],
+    }
+
+
+def json_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
+    """``to_json`` as text, with one table on a line."""
+    lists = ("overall", "changes", "groups")
+    found = to_json(name, board, overalls, changes, sheets)
+    parts = [f"{json.dumps(key)}:{json.dumps(value)}" for key, value in found.items() if key not in lists]
+    parts += [f"{json.dumps(key)}:[\n" + ",\n".join(json.dumps(one) for one in found[key]) + "\n]" for key in lists]
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _group_json(group: Group, sheet: Sheet) -> dict[str, Any]:
+    about = {name: getattr(group, name) for name in ("kind", "base", "grid", "number", "id")}
+    told = {name: list(getattr(group, name)) for name in ("differs", "unknown", "merged")}
+    return {**about, **told, "settings": dict(group.fingerprint), "table": sheet.to_json()}
