@@ -349,7 +349,7 @@ def compare(
     """
     from lmms_patch import compare as comparing
 
-    return comparing.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=watch)
+    return comparing.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: watch(list(pairs), label))
 
 
 def schema(name: str | None = None) -> dict[str, Any]:

@@ -50,7 +50,17 @@ def task(full, best=None, *, name="toy_rci2", chance=0.25, gate=None, clusters=N
         if valid is not True:
             nothing = dict.fromkeys(("value", "se", "low", "high"))
             plain |= {key: {**plain[key], **nothing, "reason": "near chance"} for key in ("index", "gap")}
-        grids["2"] = {"n": 2, "excluded": excluded, "fip": fip.value, "adj": None, "adj_blind": None, "shares": None, "reason": "", "warnings": [], **plain}
+        grids["2"] = {
+            "n": 2,
+            "excluded": excluded,
+            "fip": fip.value,
+            "adj": None,
+            "adj_blind": None,
+            "shares": None,
+            "reason": "",
+            "warnings": [],
+            **plain,
+        }
         numbers |= {"n_excluded2": excluded, f"{index}2": plain["index"]["value"], "gap2": plain["gap"]["value"]}
     reason = "" if valid else "near chance: FIP is below the floor and its margin"
     analysis = {

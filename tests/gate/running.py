@@ -11,8 +11,6 @@ import yaml
 
 from lmms_patch import cli, schemas
 
-cli.COMMANDS.setdefault("gate", cli.Listed("Hold the numbers of finished runs to rules."))
-
 STATUS = {0: "passed", 1: "failed", 2: "bad input", 3: "inconclusive"}
 
 
@@ -76,7 +74,9 @@ def _agree(status, printed, data, suite):
         assert len(suite.findall(".//testcase")) == len(data["verdicts"])
     assert int(suite.get("failures")) == len(suite.findall(".//failure")) == sum(call != "pass" for call in calls)
     assert int(suite.get("skipped")) == len(suite.findall(".//skipped")) == sum(one["warned"] for one in data["verdicts"])
-    counted = {word: int(n) for n, word in re.findall(r"(\d+) (fail|inconclusive(?: \(only warned of\))?|pass)", data["sentence"].partition("verdict")[2])}
+    counted = {
+        word: int(n) for n, word in re.findall(r"(\d+) (fail|inconclusive(?: \(only warned of\))?|pass)", data["sentence"].partition("verdict")[2])
+    }
     if status != 2:
         assert counted.get("fail", 0) == calls.count("fail")
         assert counted.get("pass", 0) == calls.count("pass")

@@ -100,7 +100,7 @@ def test_at_another_level_by_the_ratio_of_quantiles():
 def test_numbers_of_a_damaged_file():
     assert limits.checked(estimate(math.nan, 0, 1)).value is None
     assert limits.checked(estimate(0.5, -math.inf, 1)).low is None
-    with pytest.raises(RecordError, match="from 0.7 to 0.3"):
+    with pytest.raises(RecordError, match=r"from 0\.7 to 0\.3"):
         limits.checked(estimate(0.5, 0.7, 0.3))
 
 
@@ -195,11 +195,7 @@ def test_the_difference_of_distances_covers_all_that_the_intervals_allow(first, 
     ends = [sorted(pair) for pair in (first, second, change)]
     one, two, diff = (estimate(sum(pair) / 2, *pair) for pair in ends)
     out = limits.magnitude_difference(one, two, diff)
-    inside = [
-        abs(b) - abs(a)
-        for a, b in itertools.product(np.linspace(*ends[0], 9), np.linspace(*ends[1], 9))
-        if ends[2][0] <= b - a <= ends[2][1]
-    ]
+    inside = [abs(b) - abs(a) for a, b in itertools.product(np.linspace(*ends[0], 9), np.linspace(*ends[1], 9)) if ends[2][0] <= b - a <= ends[2][1]]
     assert all(out.low - 1e-9 <= value <= out.high + 1e-9 for value in inside)
 
 

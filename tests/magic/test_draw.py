@@ -24,7 +24,7 @@ def noise(width: int, height: int, seed: int = 0) -> Image.Image:
 
 def test_a_box_in_the_middle_has_a_red_ring_around_it_and_nothing_on_it() -> None:
     # side 200: the line is max(2, round(200 * 0.0045)) = 2 pixels, the white hairline 1
-    out = np.asarray(draw(plain(200, 200), [(50, 60, 120, 130)], [1]))
+    out = np.array(draw(plain(200, 200), [(50, 60, 120, 130)], [1]))
     assert (out[60:130, 50:120] == GREY).all()
     for x in (48, 49, 120, 121):
         assert (out[58:132, x] == RED).all()
@@ -63,7 +63,8 @@ def test_where_the_label_stands(box: tuple[int, int, int, int], side: str) -> No
     assert found == side
     if side == "inside":  # in a corner: within two label heights of two sides
         near = 2 * (bottom - top)
-        assert (left < near or right > 200 - near) and (top < near or bottom > 200 - near)
+        assert left < near or right > 200 - near
+        assert top < near or bottom > 200 - near
 
 
 @st.composite
@@ -154,10 +155,10 @@ def test_the_number_stands_in_the_middle_of_a_red_plate() -> None:
     left, top, right, bottom = layout((640, 640), [(200, 200, 400, 400)], [28]).plates[0].rect
     plate = out[top:bottom, left:right]
     white = (plate == WHITE).all(axis=2)
-    assert white[0].all() and white[-1].all() and white[:, 0].all() and white[:, -1].all()  # its edge
+    assert all(edge.all() for edge in (white[0], white[-1], white[:, 0], white[:, -1]))
     inner = white[2:-2, 2:-2]
     assert inner.sum() > 20
-    assert not inner[0].any() and not inner[-1].any() and not inner[:, 0].any() and not inner[:, -1].any()
+    assert not any(edge.any() for edge in (inner[0], inner[-1], inner[:, 0], inner[:, -1]))
     columns = np.flatnonzero(inner.any(axis=0))
     assert abs(columns[0] - (inner.shape[1] - 1 - columns[-1])) <= 3
 

@@ -98,37 +98,36 @@ def test_renumbered_by_hand(old, new):
     [
         ("R5 shows a dog.", "Another region shows a dog."),
         ("I see a dog in the R5, and a cat in R1.", "I see a dog in another region, and a cat in R2."),
-        ("Regions 1, 5 and 3 show dogs.", "R2, R1 and another region show dogs."),
+        ("Regions 1, 5 and 3 show dogs.", "Regions R2, R1 and another region show dogs."),
         ("See Region **5** here.", "See another region here."),
         ("It lies in [R1, R5].", "It lies in [R2 and another region]."),
         ("the fifth box is empty", "another region is empty"),
-        ("boxes (3 or 5)", "R1 or another region"),
+        ("boxes (3 or 5)", "boxes R1 or another region"),
+        ("the bounding boxes 1-3 and 5", "the bounding boxes R2, R1 and another region"),
     ],
 )
 def test_boxes_that_are_not_shown(old, new):
     assert renumber(old, {1: 2, 3: 1}, count=5).casefold() == new.casefold()
 
 
-PIECES = st.sampled_from(
-    (
-        "R{a}|`R{a}`|**R{a}**|Region {a}|region {a} and {b}|regions {a}, {b} and {c}|boxes {a}-{b}|R{a}-R{b}|R{a}–R{b}|R{a} to R{b}|from R{a} to R{b}|box {a} of 5|"
-        "R{a}, R{b}|[R{a}, R{b}]|regions: [{a}, {b}]|Region R{a}|bounding box #{a}|the second box|the first three boxes|first and third regions|In region {a}, 3 people|"
-        "R{a} is not relevant|ignore the R{a}|regions {a} through {b}|$R_{a}$|R{a}/R{b}|box number {a}|region three|box {a} and one man|R2-D2|2 boxes|R{a} - 2 cups|"
-        "region {a} or region {b}|Region **{a}**|bounding box [120, 4, 30, 2]|boxes ({a}, {b})|R{a}'s edge|, |. |\n|\n- |and|not|, not|; |3 people|the|another|that|(|)|from|to"
-    ).split("|")
+PIECES = (
+    "R{a}|`R{a}`|**R{a}**|Region {a}|region {a} and {b}|regions {a}, {b} and {c}|boxes {a}-{b}|R{a}-R{b}|R{a}–R{b}|R{a} to R{b}|from R{a} to R{b}|box {a} of 5|"
+    "R{a}, R{b}|[R{a}, R{b}]|regions: [{a}, {b}]|Region R{a}|bounding box #{a}|the second box|the first three boxes|first and third regions|In region {a}, 3 people|"
+    "R{a} is not relevant|ignore the R{a}|regions {a} through {b}|$R_{a}$|R{a}/R{b}|box number {a}|region three|box {a} and one man|R2-D2|2 boxes|R{a} - 2 cups|"
+    "region {a} or region {b}|Region **{a}**|bounding box [120, 4, 30, 2]|boxes ({a}, {b})|R{a}'s edge|, |. |\n|\n- |and|not|, not|; |3 people|the|another|that|(|)|from|to"
 )
-TEXTS = st.lists(st.tuples(PIECES, st.integers(1, 5), st.integers(1, 5), st.integers(1, 5)), max_size=7).map(
+TEXTS = st.lists(st.tuples(st.sampled_from(PIECES.split("|")), st.integers(1, 5), st.integers(1, 5), st.integers(1, 5)), max_size=7).map(
     lambda pieces: " ".join(piece.format(a=a, b=b, c=c) if "{" in piece else piece for piece, a, b, c in pieces)
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TEXTS)
 def test_the_identity_changes_nothing(text):
     assert renumber(text, {n: n for n in range(1, 6)}) == text
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(TEXTS, st.permutations(range(1, 6)))
 @example("R3-R1", [3, 2, 1, 4, 5])
 def test_renumbering_maps_what_is_mentioned(text, order):
@@ -136,7 +135,7 @@ def test_renumbering_maps_what_is_mentioned(text, order):
     assert regions(renumber(text, numbers), 5).used == {numbers[n] for n in regions(text, 5).used}
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(TEXTS, st.permutations(range(1, 6)), st.integers(0, 4))
 def test_boxes_that_are_not_shown_are_no_longer_named(text, order, shown):
     numbers = {old: new for new, old in enumerate(order[:shown], 1)}
