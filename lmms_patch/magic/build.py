@@ -1,0 +1,380 @@
+"""Builds a MAGIC dataset from questions and scene graphs in GQA's form (Algorithm 1): a folder that ``dataset.read`` takes.
+
+The folder: ``items.jsonl``; ``images/``, undrawn; ``contact.png``, a sample of items to look at; ``build.json``, the settings and everything that
+was dropped, with the reason; ``previews/`` where asked. While a build runs, ``build.journal.jsonl`` keeps what is finished.
+
+The same inputs, settings and seed give the same bytes, whatever the order of the files' keys, and whether the build ran through or was killed and
+went on. A finished item is not made again unless its image or saliency maps have changed; what was dropped is tried again.
+
+Source: MAGIC paper, §3.1, §3.4, appendix E.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lmms_patch.errors import OptionError
+from lmms_patch.magic import gqa
+from lmms_patch.magic.choose import Inputs, choose, maps_of
+from lmms_patch.magic.dataset import write
+from lmms_patch.magic.gqa import BuildError, DropError
+from lmms_patch.magic.items import MagicItem
+from lmms_patch.magic.regions import RegionSettings
+from lmms_patch.magic.rows import Faults, parse, to_row
+from lmms_patch.magic.sheet import write_pictures
+from lmms_patch.magic.sources import ImageFaultError, upright_size, write_bytes
+
+SCHEMA = 1
+JOURNAL = "build.journal.jsonl"
+PLACING = ("copy", "link")
+_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """How a dataset is built.
+
+    Attributes:
+        seed: of the choice of adversarial boxes, of the sample under ``limit``, and of the contact sheet.
+        saliency: folder with maps ``<qid>_<t>.png``, t = 0, 1, 2; None: only a ``weak`` build.
+        weak: the weakly supervised split (paper, §3.4): relevant boxes are the objects of the question's annotations alone.
+        adversarial: how many adversarial boxes an item is to have (paper: 3; 0: none, as in its weak split).
+        limit: at most so many items, a seeded sample of those that can be built; None: all.
+        placing: images are ``copy``: copied, or ``link``: symbolic links.
+        previews: also write each item with its boxes drawn.
+        contact: items on the contact sheet; 0: no sheet.
+        regions: thresholds.
+    """
+
+    seed: int = 0
+    saliency: str | Path | None = None
+    weak: bool = False
+    adversarial: int = 3
+    limit: int | None = None
+    placing: str = "copy"
+    previews: bool = False
+    contact: int = 24
+    regions: RegionSettings = field(default_factory=RegionSettings)
+
+    def __post_init__(self) -> None:
+        if self.saliency is None and not self.weak:
+            raise OptionError("no saliency maps: give their folder (<qid>_0.png to <qid>_2.png), or ask for the weakly supervised split (weak)")
+        if self.saliency is not None and self.weak:
+            raise OptionError("the weakly supervised split takes no saliency maps: leave out the folder, or weak")
+        if self.adversarial < 0 or self.contact < 0:
+            raise OptionError(f"adversarial is {self.adversarial}, contact is {self.contact}; allowed: 0 or more")
+        if self.limit is not None and self.limit < 1:
+            raise OptionError(f"limit is {self.limit}; allowed: 1 or more")
+        if self.placing not in PLACING:
+            raise OptionError(f"placing is {self.placing!r}; allowed: {', '.join(PLACING)}")
+
+    def made(self) -> dict[str, Any]:
+        """What decides an item, in plain JSON types; without paths."""
+        return {
+            "seed": self.seed,
+            "weak": self.weak,
+            "saliency": self.saliency is not None,
+            "adversarial": self.adversarial,
+            "regions": asdict(self.regions),
+        }
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a build stands: after each question.
+
+    Attributes:
+        done, total: questions gone through, and at most to go through.
+        kept: items so far.
+        id: the question.
+        outcome: ``made``, ``kept`` (finished by an earlier run), or why it was dropped.
+    """
+
+    done: int
+    total: int
+    kept: int
+    id: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished build.
+
+    Attributes:
+        folder: where it lies.
+        items: by id.
+        counts: name -> number; every name is in docs/magic.md.
+        dropped: (question, reason, detail), by question.
+    """
+
+    folder: Path
+    items: tuple[MagicItem, ...]
+    counts: Mapping[str, int]
+    dropped: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A finished item, and what is noted of it."""
+
+    item: MagicItem
+    notes: Mapping[str, Any]
+
+
+def build(
+    questions: str | Path,
+    scenes: str | Path,
+    images: str | Path,
+    out: str | Path,
+    settings: BuildSettings,
+    tell: Callable[[Progress], None] | None = None,
+) -> Built:
+    """Build a dataset, or go on with one that was begun.
+
+    Args:
+        questions, scenes: JSON files in GQA's form (``gqa``).
+        images: folder with ``<imageId>.jpg`` (or another suffix).
+        out: folder to write.
+        settings: how.
+        tell: is called after each question.
+
+    Raises:
+        BuildError: an input cannot be read, ``out`` holds something else, or not one item can be built.
+    """
+    asked, graphs = gqa.load_json(questions, "questions"), gqa.load_json(scenes, "scene graphs")
+    for folder, what in ((images, "images"), (settings.saliency, "saliency maps")):
+        if folder is not None and not Path(folder).is_dir():
+            raise BuildError(f"{folder}: no such folder of {what}")
+    inputs = Inputs(asked, graphs, _files(Path(images)), Path(settings.saliency) if settings.saliency else None, _others(asked))
+    out = Path(out)
+    print_ = _fingerprint(asked, graphs, settings)
+    finished = _resume(out, print_)
+    try:
+        done, dropped, considered = _all(inputs, out, settings, finished, tell)
+    except OSError as error:
+        raise BuildError(f"{out / JOURNAL}: cannot be written: {error.strerror}; the same command goes on where this one stopped") from None
+    if not done:
+        reasons = Counter(reason for _, reason, _ in dropped)
+        what = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "the file holds no question"
+        raise BuildError(f"not one item can be built of {considered} questions ({what})")
+    items = tuple(one.item for one in done)
+    counts = _counts(done, dropped, len(asked), considered, settings)
+    write(out / "items.jsonl", items)
+    write_pictures(items, out, settings.contact, settings.seed, settings.previews)
+    record = {
+        "schema": SCHEMA,
+        "fingerprint": print_,
+        "settings": {**settings.made(), "limit": settings.limit},
+        "counts": counts,
+        "dropped": [{"id": qid, "reason": reason, "detail": detail} for qid, reason, detail in dropped],
+        "items": {one.item.id: one.notes for one in done},
+    }
+    write_bytes(out / "build.json", (json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"))
+    (out / JOURNAL).unlink(missing_ok=True)
+    return Built(out, items, counts, tuple(dropped))
+
+
+def _all(
+    inputs: Inputs, out: Path, settings: BuildSettings, finished: Mapping[str, _Done], tell: Callable[[Progress], None] | None
+) -> tuple[list[_Done], list[tuple[str, str, str]], int]:
+    """Every item, by id; what was dropped, by id; and how many questions were gone through."""
+    order = sorted(inputs.questions)
+    if settings.limit is not None:
+        order.sort(key=lambda qid: _digest(f"{settings.seed}/limit/{qid}"))
+    done: dict[str, _Done] = {}
+    dropped: list[tuple[str, str, str]] = []
+    sizes: dict[str, tuple[int, int] | str] = {}
+    with (out / JOURNAL).open("a", encoding="utf-8") as journal:
+        for number, qid in enumerate(order, 1):
+            try:
+                made, outcome = _one(qid, inputs, out, settings, finished.get(qid), sizes)
+                done[qid] = made
+                if outcome == "made":
+                    journal.write(json.dumps({"row": to_row(made.item), "notes": made.notes}, ensure_ascii=False) + "\n")
+                    journal.flush()
+            except DropError as drop:
+                dropped.append((qid, drop.reason, drop.detail))
+                outcome = drop.reason
+            if tell is not None:
+                tell(Progress(number, len(order), len(done), qid, outcome))
+            if settings.limit is not None and len(done) == settings.limit:
+                break
+    return [done[qid] for qid in sorted(done)], sorted(dropped), len(done) + len(dropped)
+
+
+def _one(
+    qid: str, inputs: Inputs, out: Path, settings: BuildSettings, before: _Done | None, sizes: dict[str, tuple[int, int] | str]
+) -> tuple[_Done, str]:
+    """One question's item, and whether it was ``made`` now or ``kept``.
+
+    Raises:
+        DropError: it gives none.
+    """
+    question = gqa.question(qid, inputs.questions[qid])
+    if question.image not in inputs.scenes:
+        raise DropError("question without scene", f"image {question.image}")
+    file = inputs.images.get(question.image)
+    if file is None:
+        raise DropError("image missing", f"{question.image}.jpg")
+    try:
+        size = _size_of(file, sizes)
+    except ImageFaultError as error:
+        raise DropError("image unreadable", str(error)) from None
+    try:
+        stamp = _stamp([file, *maps_of(qid, inputs.saliency).values()])
+    except OSError as error:
+        raise DropError("file unreadable", f"{Path(error.filename or file).name}: {error.strerror}") from None
+    target = out / "images" / file.name
+    if before is not None and before.notes.get("inputs") == stamp and before.item.image == f"images/{file.name}" and target.is_file():
+        return before, "kept"
+    boxes, sources, notes = choose(question, inputs, size, settings)
+    _place(file, target, settings.placing)
+    item = MagicItem(
+        id=qid,
+        image=f"images/{file.name}",
+        question=question.text,
+        type=question.type,
+        answer=question.answer,
+        full_answer=question.full_answer,
+        boxes=boxes,
+        group=question.image,
+        more={"sources": list(sources)},
+    )
+    return _Done(item, {"inputs": stamp, **notes}), "made"
+
+
+def _size_of(file: Path, sizes: dict[str, tuple[int, int] | str]) -> tuple[int, int]:
+    """The upright size of an image that decodes whole; each file is decoded once."""
+    if file.name not in sizes:
+        try:
+            sizes[file.name] = upright_size(file, decode=True)
+        except ImageFaultError as error:
+            sizes[file.name] = str(error)
+    size = sizes[file.name]
+    if isinstance(size, str):
+        raise ImageFaultError(size)
+    return size
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Image id -> its file; of several suffixes the first in the order of ``_SUFFIXES``."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+        rank = _SUFFIXES.index(path.suffix.lower()) if path.suffix.lower() in _SUFFIXES else None
+        if rank is not None and (path.stem not in found or rank < _SUFFIXES.index(found[path.stem].suffix.lower())):
+            found[path.stem] = path
+    return found
+
+
+def _others(questions: Mapping[str, Any]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
+    """Image id -> (question, the objects it names), by question: what adversarial boxes are taken from."""
+    by_image: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for qid in sorted(questions):
+        image = gqa.image_id(questions[qid])
+        if image is not None:
+            by_image.setdefault(image, []).append((qid, gqa.object_ids(questions[qid].get("annotations"))))
+    return by_image
+
+
+def _place(file: Path, target: Path, placing: str) -> None:
+    """Put an image into the folder, whole or not at all."""
+    part = target.with_name(target.name + ".part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        if placing == "link":
+            part.symlink_to(file.resolve())
+        else:
+            shutil.copyfile(file, part)
+        os.replace(part, target)
+    except OSError as error:
+        raise BuildError(f"{target}: cannot be written: {error.strerror}") from None
+
+
+def _digest(text: str | bytes) -> str:
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
+
+
+def _stamp(files: list[Path]) -> str:
+    """What the contents of files are recognised by."""
+    return _digest("".join(f"{file.name}:{_digest(file.read_bytes())}\n" for file in files))[:16]
+
+
+def _fingerprint(questions: Mapping[str, Any], scenes: Mapping[str, Any], settings: BuildSettings) -> str:
+    """What a build is recognised by: what decides its items, but for images and maps; not the order of keys."""
+    return _digest(json.dumps([SCHEMA, settings.made(), questions, scenes], sort_keys=True))[:32]
+
+
+# going on with a build
+
+
+def _resume(out: Path, print_: str) -> dict[str, _Done]:
+    """What an earlier run finished; leaves a journal to append to.
+
+    Raises:
+        BuildError: the folder holds something else.
+    """
+    record, journal = out / "build.json", out / JOURNAL
+    finished: dict[str, _Done] = {}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if record.is_file():
+            held = json.loads(record.read_text(encoding="utf-8"))
+            _require_same(held, print_, record)
+            rows = [json.loads(line) for line in (out / "items.jsonl").read_bytes().splitlines()]
+            finished.update(_read({"row": row, "notes": held["items"][row["id"]]} for row in rows if row["id"] in held["items"]))
+        elif (out / "items.jsonl").exists() and not journal.exists():
+            raise BuildError(f"{out} holds an items.jsonl that no build wrote; give another folder")
+        lines = journal.read_bytes().splitlines(keepends=True) if journal.is_file() else []
+        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]  # a kill may have cut the last one
+        if len(whole) > 1:
+            _require_same(whole[0], print_, journal)
+            finished.update(_read(whole[1:]))
+        write_bytes(journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_))
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise BuildError(f"{out}: what an earlier build left cannot be read ({type(error).__name__}); delete it, or give another folder") from None
+    return finished
+
+
+def _head(print_: str) -> bytes:
+    return (json.dumps({"schema": SCHEMA, "fingerprint": print_}) + "\n").encode()
+
+
+def _require_same(held: Any, print_: str, path: Path) -> None:
+    if held["schema"] != SCHEMA or held["fingerprint"] != print_:
+        raise BuildError(f"{path} is of other questions, scenes or settings; give another folder, or delete that one")
+
+
+def _read(entries: Any) -> Iterator[tuple[str, _Done]]:
+    for entry in entries:
+        item = parse(entry["row"], Faults(0))
+        if item is not None:
+            yield item.id, _Done(item, entry["notes"])
+
+
+# what is written at the end
+
+
+def _counts(done: list[_Done], dropped: list[tuple[str, str, str]], questions: int, considered: int, settings: BuildSettings) -> dict[str, int]:
+    """Everything that is counted, by name."""
+    counts: Counter[str] = Counter({"questions": questions, "considered": considered, "items": len(done), "dropped": len(dropped)})
+    counts.update(f"dropped: {reason}" for _, reason, _ in dropped)
+    counts["images"] = len({one.item.image for one in done})
+    counts["relevant boxes"] = sum(box.relevant for one in done for box in one.item.boxes)
+    counts["adversarial boxes"] = sum(not box.relevant for one in done for box in one.item.boxes)
+    counts["synthetic boxes"] = sum(list(one.item.more["sources"]).count("synthetic") for one in done)
+    counts["items short of adversarial boxes"] = sum(sum(not box.relevant for box in one.item.boxes) < settings.adversarial for one in done)
+    counts["items of unknown question type"] = sum(not one.item.type for one in done)
+    for one in done:
+        counts.update(reason for reason in one.notes.get("objects", {}).values())
+        counts.update({name: one.notes[name] for name in ("hotspots merged", "boxes overlapping", "saliency maps missing") if name in one.notes})
+    return dict(sorted(counts.items()))

@@ -1,0 +1,185 @@
+"""Reads and checks a MAGIC dataset: a JSONL or parquet file, a folder with one of them, or a dataset of the hub.
+
+``check`` gives every fault with its line; ``read`` gives the items that can be used, and says in one line which were left out. Neither needs
+the harness; pyarrow and ``datasets`` are imported only for the forms that need them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from lmms_patch.magic.items import MagicItem
+from lmms_patch.magic.rows import Fault, Faults, check_size, parse, to_row
+from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unreadable, decode_image, open_source, upright_size, write_bytes
+
+__all__ = ["Dataset", "DatasetError", "check", "read", "write"]
+
+_NAMED = 3  # faults that the one line of a run names
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The usable items of a dataset.
+
+    Attributes:
+        name: the file, or the name on the hub.
+        items: in the order of the file.
+        lines: the line of each item.
+        total: how many lines the file has, usable or not.
+        faults: all that was found wrong, warnings too.
+    """
+
+    name: str
+    items: tuple[MagicItem, ...]
+    lines: Mapping[str, int]
+    total: int
+    faults: tuple[Fault, ...]
+    _source: Source = field(repr=False)
+
+    @property
+    def left_out(self) -> int:
+        """How many lines are not usable."""
+        return self.total - len(self.items)
+
+    @property
+    def note(self) -> str:
+        """Which lines were left out and why, in one line; "" where none was."""
+        return f"{self.name}: {self.left_out} of {self.total} items left out: {_why(self.faults, self.name)}" if self.left_out else ""
+
+    def image(self, item: MagicItem) -> Image.Image:
+        """The item's image as it lies in the file: neither turned upright nor converted (``draw.upright`` does both).
+
+        Raises:
+            DatasetError: it cannot be read.
+        """
+        try:
+            return decode_image(self._source.image(item, self.lines[item.id]))
+        except ImageFaultError as error:
+            raise DatasetError(f"{self.name}: line {self.lines[item.id]} ({item.id}): image: {error}") from None
+
+
+def read(path: str | Path, *, split: str = "test", decode: bool = True) -> Dataset:
+    """The usable items of a dataset.
+
+    Args:
+        path: a .jsonl or .parquet file, a folder that holds one (``items.jsonl`` first), or a name on the hub (``owner/name``).
+        split: of a hub dataset.
+        decode: decode every image, so that a truncated one is found now and not during a run; else only its header is read.
+
+    Raises:
+        DatasetError: there is no such dataset, it cannot be read, or none of its items can be used.
+    """
+    source = open_source(path, split)
+    items, lines, total, faults = [], {}, 0, []
+    for line, item, found in _lines(source, decode):
+        total += 1
+        faults += found
+        if item is not None:
+            items.append(item)
+            lines[item.id] = line
+    if not total:
+        raise DatasetError(f"{source.name} holds no item; every line must be one JSON object (docs/magic.md)")
+    if not items:
+        raise DatasetError(f"{source.name}: none of its {total} items can be used: {_why(faults, source.name)}")
+    return Dataset(source.name, tuple(items), lines, total, tuple(faults), source)
+
+
+def check(path: str | Path, *, split: str = "test") -> list[Fault]:
+    """Every fault of a dataset, in the order of its lines; empty where all is well.
+
+    Args:
+        path, split: as in ``read``.
+
+    Raises:
+        DatasetError: there is no such dataset, or it is no file of such a form.
+    """
+    source = open_source(path, split)
+    faults, empty = [], True
+    for _, _, found in _lines(source, decode=True):
+        empty = False
+        faults += found
+    return [Fault(0, "", "", "holds no item; every line must be one JSON object")] if empty else faults
+
+
+def write(path: str | Path, items: Iterable[MagicItem]) -> None:
+    """Write items as JSONL, whole or not at all.
+
+    Raises:
+        DatasetError: the file cannot be written.
+    """
+    text = "".join(json.dumps(to_row(item), ensure_ascii=False, allow_nan=False) + "\n" for item in items)
+    write_bytes(Path(path), text.encode("utf-8"))
+
+
+def _why(faults: Sequence[Fault], name: str) -> str:
+    """The first unusable lines, by their first error each."""
+    first: dict[int, Fault] = {}
+    for fault in faults:
+        if fault.level == "error":
+            first.setdefault(fault.line, fault)
+    named = [f"line {f.line}{f' ({f.item})' if f.item else ''}: {f'{f.key}: ' if f.key else ''}{f.message}" for f in list(first.values())[:_NAMED]]
+    rest = f"; and {len(first) - _NAMED} more" if len(first) > _NAMED else ""
+    return f"{'; '.join(named)}{rest}; type 'lmms-patch magic check {name}' for all"
+
+
+def _lines(source: Source, decode: bool) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
+    """Each line's number, its item where it is usable, and its faults."""
+    seen: dict[str, int] = {}
+    sizes: dict[str, tuple[int, int] | str] = {}
+    for line, row in source.rows():
+        faults = Faults(line)
+        if isinstance(row, Unreadable):
+            faults.error("", row.why)
+            yield line, None, faults.found
+            continue
+        item = parse(row, faults)
+        first = seen.setdefault(faults.item, line) if faults.item else line
+        if first != line:
+            faults.error("id", f"{faults.item!r} is also the id of line {first}; ids must be unique")
+        _check_image(source, row, item, line, faults, sizes, decode)
+        yield line, None if faults.fatal else item, faults.found
+
+
+def _check_image(
+    source: Source, row: Any, item: MagicItem | None, line: int, faults: Faults, sizes: dict[str, tuple[int, int] | str], decode: bool
+) -> None:
+    """Note an image that cannot be read, and boxes that leave it. Also of an item with other faults: all of them are to be told at once."""
+    if any(fault.key == "image" for fault in faults.found) or not isinstance(row, Mapping):
+        return
+    name = item.image if item is not None else _image_name(row)
+    size = sizes.get(name) if name else None
+    if size is None:
+        try:
+            size = upright_size(source.found_image(row, name, line), decode)
+        except ImageFaultError as error:
+            size = str(error)
+        if name:
+            sizes[name] = size
+    if isinstance(size, str):
+        faults.error("image", size)
+    elif item is not None:
+        check_size(item, size, faults)
+    else:
+        _check_row_boxes(row, size, faults)
+
+
+def _check_row_boxes(row: Mapping[str, Any], size: tuple[int, int], faults: Faults) -> None:
+    """``check_size`` for a row that is no item for other reasons: only boxes that have no fault yet."""
+    quiet = Faults(faults.line)
+    rest = {"id": "x", "image": "x", "question": "x", "answer": "x", "boxes": row.get("boxes")}
+    item = parse(rest, quiet)
+    if item is not None:
+        check_size(item, size, faults)
+
+
+def _image_name(row: Mapping[str, Any]) -> str:
+    value = row.get("image")
+    if isinstance(value, Mapping):
+        value = None if value.get("bytes") is not None else value.get("path")
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,264 @@
+"""A model's response as reasoning steps and a final answer. Pure text work.
+
+Steps are sentences (paper, §3.2). The answer is what the response itself marks as such; where it marks nothing, the last sentence
+stands in, and ``found`` is False, so that missing answers are counted and not guessed in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MARKERS = ("tag", "line", "json", "boxed", "sentence", "after thinking")
+"""How an answer was marked, best first: ``<answer>``, "Answer: X", a JSON key, \\boxed{X}, "the answer is X", a short text after ``</think>``."""
+
+_THOUGHT = re.compile(r"^[ \t>#*_]*(?:thought process|thoughts?|reasoning|reasoning steps|thinking|rationale)[*_]*[ ]?[:：][*_]*[ \t]*", re.I | re.M)
+_ECHO = re.compile(r"^[ \t]*(?:#+[ \t]*image\b.*|[*_]*question[*_]*[ ]?[:：].*)$", re.I | re.M)
+_NEXT_EXAMPLE = re.compile(r"^[ \t]*(?:#+[ \t]*image\b|[*_]*question[*_]*[ ]?[:：])", re.I | re.M)
+_LINE = re.compile(
+    r"(?:(?P<start>^[ \t>#*_-]*(?:\d+[.)][ ]*)?[*_]*)|(?<=[\s(])[*_]*)(?P<kind>(?:(?:the|my)[ ])?(?:(?:final|short|full)[ ])?)"
+    r"(?P<word>answer)[*_]*[ ]?[:：][*_]*",
+    re.I | re.M,
+)
+_TAG = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.I | re.S)
+_JSON = re.compile(r"\"(?:final_|short_)?answer\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", re.I)
+_SAID = re.compile(
+    r"(?<!whether )(?<!if )(?:\b(?:the|my)(?: (?:final|correct|short))? answer(?: to (?:the|this) question)?"
+    r" (?:is|would be|should be|must be)(?: that)?)\s*[:：]?\s*"
+    r"(?P<said>\S.*)$",
+    re.I | re.S,
+)
+_HEADING = re.compile(r"^[ \t]*(?:#+[ \t]*)?[*_]*(?:the )?(?:final |short )?answer[*_]*[ \t]*$", re.I | re.M)
+_NO_STEP = re.compile(r"[\s#*_]*(?:the )?(?:final |short )?answer[*_]*\s*[:：]?[*_\s]*", re.I)
+_SECTION = re.compile(r"^[ \t#*_]*(?:explanation|reasoning|rationale|thought process|justification)[*_]*[ ]?[:：]", re.I | re.M)
+_LIST_MARK = re.compile(
+    r"^[ \t>]*(?:#+[ \t]+|(?:[-*•–+][ \t]+)?(?:\(?\d{1,2}[.)][ \t]+|\(?(?-i:[a-z])[.)][ \t]+|step[ ]\d+[.:)][ \t]*)|[-*•–+][ \t]+)(?=\S)", re.I
+)
+_LABEL_ONLY = re.compile(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*[.:)]?[*_`]*", re.I)
+_END = re.compile(r"(?:[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
+_NEVER = frozenset(
+    [
+        "e.g.",
+        "i.e.",
+        "cf.",
+        "vs.",
+        "approx.",
+        "ca.",
+        "fig.",
+        "no.",
+        "nos.",
+        "mr.",
+        "mrs.",
+        "ms.",
+        "dr.",
+        "st.",
+        "prof.",
+        "resp.",
+        "incl.",
+        "eg.",
+        "ie.",
+    ]
+)
+_PERHAPS = frozenset(["etc.", "a.m.", "p.m.", "u.s.", "u.k.", "jr.", "sr.", "al.", "inc.", "co."])
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a response says.
+
+    Attributes:
+        steps: the sentences of the reasoning, in order, without list marks; what stands before and after a marked answer. Where no answer is
+            marked, the last sentence is among them.
+        answer: the final answer; the last sentence where none is marked; "" where the response is empty.
+        found: whether an answer is marked.
+        marker: how: one of ``MARKERS``; "" where it is not.
+    """
+
+    steps: tuple[str, ...]
+    answer: str
+    found: bool
+    marker: str = ""
+
+    @property
+    def reasoning(self) -> str:
+        """The steps as one text."""
+        return "\n".join(self.steps)
+
+
+def parse(response: str) -> Response:
+    """Split a response into reasoning steps and final answer.
+
+    What follows ``</think>`` is searched for the answer first, then the whole; the last marked answer counts ("Final answer" after
+    "Answer"): the rest of its line, or the paragraph that follows. A new example that the model goes on to make up ("## Image 2 ...") is cut off.
+
+    Args:
+        response: the text as generated.
+
+    >>> parse("R1 shows a dog. It is brown.\\n**Answer**: brown")
+    Response(steps=('R1 shows a dog.', 'It is brown.'), answer='brown', found=True, marker='line')
+    """
+    thought, said = _thinking(_one_example(_HEADING.sub("Final answer:", response)))
+    whole = "\n".join(filter(None, [thought, said]))
+    for text, before in [(said, thought)] if said.strip() else [(whole, "")]:
+        for marker, look in (("tag", _tagged), ("line", _on_a_line), ("json", _in_json), ("boxed", _boxed), ("sentence", _in_a_sentence)):
+            if (found := look(text)) is not None and re.search(r"\w", found[0]):
+                answer, rest = found
+                return Response(sentences("\n".join([before, rest])), answer, True, marker)
+    if thought.strip() and said.strip():
+        after = sentences(said)
+        if 0 < len(after) <= 2:
+            return Response(sentences(thought), _clean(" ".join(after)), True, "after thinking")
+    steps = sentences(whole)
+    return Response(steps, _clean(steps[-1]) if steps else "", False)
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a text, without list marks and headings.
+
+    Lines are sentences of their own unless the next goes on in lower case. Abbreviations ("e.g. a cup") and decimals end none, and a
+    box that only labels what follows ("R1. The man stands.") is no sentence by itself.
+
+    >>> sentences("1. R1. The cup is 2.5 cm, e.g. small. 2. It is red.")
+    ('R1. The cup is 2.5 cm, e.g. small.', 'It is red.')
+    """
+    out = []
+    for block in _blocks(_THOUGHT.sub("", _ECHO.sub("", text))):
+        pending = ""
+        for piece in _pieces(block):
+            joined = _LIST_MARK.sub("", f"{pending} {piece}".strip(), count=1).strip()
+            if _LABEL_ONLY.fullmatch(joined):
+                pending = joined
+                continue
+            pending = ""
+            if re.search(r"\w", joined) and not _NO_STEP.fullmatch(joined):
+                out.append(joined)
+        if re.search(r"[A-Za-z]\w", pending):  # a label alone on its line still names its box
+            out.append(pending)
+    return tuple(out)
+
+
+def _blocks(text: str) -> list[str]:
+    """Lines, joined where one goes on in the next."""
+    out: list[str] = []
+    for line in text.splitlines():
+        stripped = line.strip()
+        if not stripped or re.fullmatch(r"[-*_=#\s]+", stripped):
+            out.append("")
+        elif out and out[-1] and stripped[0].islower() and not _LIST_MARK.match(stripped) and not re.search(r"[.!?:;]\W*$", out[-1]):
+            out[-1] += " " + stripped
+        else:
+            out.append(stripped)
+    return [block for block in out if block]
+
+
+def _pieces(block: str) -> list[str]:
+    """A block, cut where sentences end."""
+    out, start = [], 0
+    for match in _END.finditer(block):
+        if match.start() >= start and _ends(block, match):
+            out.append(block[start : match.end()].strip())
+            start = match.end()
+    return [piece for piece in [*out, block[start:].strip()] if piece]
+
+
+def _ends(block: str, match: re.Match[str]) -> bool:
+    """Whether a sentence ends at this mark."""
+    mark, rest = match[0], block[match.end() :].lstrip()
+    if not rest or mark[0] in "。！？!?":
+        return True
+    word = re.search(r"\S*$", block[: match.start()])
+    token = ((word[0] if word else "") + mark.rstrip("\"'”’)]*_`")).lower().lstrip("(*_`\"'[")
+    lower = rest.lstrip("\"'“‘(*_`[")[:1].islower()
+    if token in _NEVER:
+        return False
+    if token in _PERHAPS or mark.startswith(("..", "…")):
+        return not lower
+    if re.fullmatch(r"[a-z]\.", token):  # an initial, or the letter of an option
+        before = block[: match.start() - 1].split()
+        return bool(before) and before[-1].islower() and not lower
+    return True
+
+
+def _one_example(text: str) -> str:
+    """The text without further examples that the model makes up after its answer."""
+    answered = next((match for match in _LINE.finditer(text) if _is_marker(match)), None)
+    if answered is None:
+        return text
+    following = _NEXT_EXAMPLE.search(text, answered.end())
+    return text[: following.start()] if following else text
+
+
+def _thinking(text: str) -> tuple[str, str]:
+    """What stands inside ``<think>`` (also where only the end or only the start is there), and what follows it."""
+    parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
+    if len(parts) > 1:
+        thought, said = "\n".join(parts[:-1]), parts[-1]
+    elif found := re.search(r"<think(?:ing)?>", text, re.I):
+        thought, said = text[found.end() :], ""
+        thought = f"{text[: found.start()]}\n{thought}"
+    else:
+        thought, said = "", text
+    return re.sub(r"</?think(?:ing)?>", "\n", thought, flags=re.I).strip(), said
+
+
+def _is_marker(match: re.Match[str]) -> bool:
+    return bool(match["start"] is not None or match["kind"] or match["word"][0] == "A")
+
+
+_Found = tuple[str, str] | None
+
+
+def _tagged(text: str) -> _Found:
+    found = [match for match in _TAG.finditer(text) if match[1].strip()]
+    return (_clean(found[-1][1]), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+
+
+def _on_a_line(text: str) -> _Found:
+    """What follows the last "Answer:" that anything follows: the rest of its line, else the next paragraph."""
+    for match in reversed([match for match in _LINE.finditer(text) if _is_marker(match)]):
+        rest = text[match.end() :]
+        section = _SECTION.search(rest)
+        content = rest[: section.start()] if section else rest
+        paragraph = re.match(r"[ \t]*(\S[^\n]*(?<![:\s]))[ \t]*(?=\n|\Z)", content) or re.match(r"\s*(.+?)(?=\n\s*\n|\Z)", content, re.S)
+        if paragraph and re.search(r"\w", paragraph[1]):
+            return _clean(paragraph[1]), text[: match.start()] + "\n" + rest[paragraph.end() :]
+    return None
+
+
+def _in_json(text: str) -> _Found:
+    found = [match for match in _JSON.finditer(text) if match[1].strip()]
+    return (_clean(found[-1][1]), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+
+
+def _boxed(text: str) -> _Found:
+    start = text.rfind("\\boxed{")
+    if start < 0:
+        return None
+    depth, place = 1, start + len("\\boxed{")
+    while place < len(text) and depth:
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        place += 1
+    answer = _clean(text[start:place])
+    return (answer, text) if answer and not depth else None
+
+
+def _in_a_sentence(text: str) -> _Found:
+    """ "The answer is X" in one of the last two sentences."""
+    steps = sentences(text)
+    for step in reversed(steps[-2:]):
+        if match := _SAID.search(step):
+            return _clean(match["said"]), text
+    return None
+
+
+def _clean(answer: str) -> str:
+    """An answer without \\boxed, LaTeX text, stars and outer quotes."""
+    previous, text = "", answer.strip()
+    while previous != text:
+        previous = text
+        text = re.sub(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}", r"\1", text)
+    text = re.sub(r"(?:^\$+|\$+$)", "", text.strip())
+    text = re.sub(r"\*\*|__|`", "", text).strip(" \t\n*_")
+    if len(text) > 1 and text[0] in "\"'“‘" and text[-1] in "\"'”’":
+        text = text[1:-1]
+    return " ".join(text.split())

@@ -1,0 +1,298 @@
+"""One row of a MAGIC dataset as an item, or what is wrong with it; and back. Pure.
+
+The form is written down in lmms_patch/schemas/magic-item.json. What the schema cannot say (the image, duplicate ids, boxes against the image's
+size) is checked in ``dataset``.
+
+Levels: an ``error`` means that the item cannot be used, and runs leave it out; a ``warning`` means that some number may not be defined for
+it, or that a human should look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lmms_patch.magic.items import SCHEMA, TYPES, Box, MagicItem, Step
+
+KEYS = ("schema", "id", "image", "question", "question_type", "answer", "full_answer", "boxes", "steps", "group")
+"""The keys of a row; others are kept in ``MagicItem.more``."""
+MOST_BOXES = 40
+"""More boxes than this on one image are a warning: their labels can hardly be kept apart."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong with a dataset.
+
+    Attributes:
+        line: in the file, from 1 (the row of a parquet file or a hub dataset); 0: the file as a whole.
+        item: the item's id; "" where it could not be read.
+        key: where in the row, as ``boxes[2].relevant`` (places from 1, as in R2); "" : the whole line.
+        message: what is wrong, and what is allowed.
+        level: ``error`` (the item is left out of runs) or ``warning``.
+    """
+
+    line: int
+    item: str
+    key: str
+    message: str
+    level: str = "error"
+
+    def __str__(self) -> str:
+        where = f"line {self.line}" if self.line else "file"
+        return f"{where}{f' ({self.item})' if self.item else ''}: {self.level}: {f'{self.key}: ' if self.key else ''}{self.message}"
+
+
+@dataclass
+class Faults:
+    """Collects the faults of one line."""
+
+    line: int
+    item: str = ""
+    found: list[Fault] = field(default_factory=list)
+
+    def error(self, key: str, message: str) -> None:
+        """Note a fault that makes the item unusable."""
+        self.found.append(Fault(self.line, self.item, key, message))
+
+    def warn(self, key: str, message: str) -> None:
+        """Note a fault that leaves the item usable."""
+        self.found.append(Fault(self.line, self.item, key, message, "warning"))
+
+    @property
+    def fatal(self) -> bool:
+        """Whether there is an error among them."""
+        return any(fault.level == "error" for fault in self.found)
+
+
+def parse(row: Any, faults: Faults) -> MagicItem | None:
+    """A row as an item; None, with at least one error among the faults, where it cannot be used.
+
+    Args:
+        row: an object of the JSONL file, or a row of a table, where null means absent.
+        faults: takes what is found; its ``item`` is set.
+    """
+    if not isinstance(row, Mapping):
+        faults.error("", f"the line must be a JSON object {{...}}, not {_kind(row)}")
+        return None
+    identity = row.get("id")
+    faults.item = identity if isinstance(identity, str) else ""
+    version = row.get("schema")
+    if version is not None and (version != SCHEMA or isinstance(version, bool)):
+        faults.error("schema", f"{_short(version)} is a form that this version does not know; allowed: {SCHEMA}")
+    boxes = _boxes(row.get("boxes"), faults)
+    kind = _text(row, "question_type", faults, required=False)
+    if kind and kind not in TYPES:
+        faults.error("question_type", f"{_short(kind)} is unknown; allowed: {', '.join(TYPES)}, or leave it out")
+    item = MagicItem(
+        id=_text(row, "id", faults),
+        image=_image(row, faults),
+        question=_text(row, "question", faults),
+        type=kind,
+        answer=_text(row, "answer", faults),
+        full_answer=_text(row, "full_answer", faults, required=False),
+        boxes=tuple(boxes or ()),
+        steps=_steps(row.get("steps"), None if boxes is None else len(boxes), faults),
+        group=_text(row, "group", faults, required=False),
+        more={key: value for key, value in row.items() if key not in KEYS},
+    )
+    if not item.full_answer:
+        faults.warn("full_answer", "is empty: the accuracy against full answers is not defined for this item")
+    return None if faults.fatal else item
+
+
+def to_row(item: MagicItem) -> dict[str, Any]:
+    """An item as a row, in plain JSON types; ``parse`` gives the same item again."""
+    return {
+        "schema": SCHEMA,
+        "id": item.id,
+        "image": item.image,
+        "question": item.question,
+        "question_type": item.type,
+        "answer": item.answer,
+        "full_answer": item.full_answer,
+        "boxes": [{"box": [b.left, b.top, b.right, b.bottom], "relevant": b.relevant, "label": b.label} for b in item.boxes],
+        "steps": [{"text": step.text, "correct": step.correct, "correction": step.correction} for step in item.steps],
+        "group": item.group,
+        **{key: value for key, value in item.more.items() if key not in KEYS},
+    }
+
+
+def check_size(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
+    """Note every box that leaves an image of this size (width, height in pixels, after EXIF orientation)."""
+    for place, box in enumerate(item.boxes, 1):
+        if box.right > size[0] or box.bottom > size[1]:
+            shape = [box.left, box.top, box.right, box.bottom]
+            faults.error(f"boxes[{place}].box", f"{shape} leaves the image, which is {size[0]} x {size[1]} pixels (upright, after EXIF orientation)")
+
+
+def _kind(value: Any) -> str:
+    names = {
+        "NoneType": "nothing",
+        "str": "text",
+        "bool": "true or false",
+        "int": "a number",
+        "float": "a number",
+        "list": "a list",
+        "dict": "an object",
+    }
+    return names.get(type(value).__name__, type(value).__name__)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _text(row: Mapping[str, Any], key: str, faults: Faults, required: bool = True) -> str:
+    """A text of the row; "" where it is missing, empty or no text, noted unless it may be."""
+    value = row.get(key)
+    if value is None:
+        if required:
+            faults.error(key, "is missing" if key not in row else "is null; it must be text")
+        return ""
+    if not isinstance(value, str):
+        faults.error(key, f"must be text in quotes, not {_kind(value)} ({_short(value)})")
+        return ""
+    if required and not value.strip():
+        faults.error(key, "is empty")
+    if not is_writable(value):
+        faults.error(key, "holds half a character (a lone surrogate such as \\ud800), which no file can hold")
+        return ""
+    return value
+
+
+def is_writable(text: str) -> bool:
+    """Whether a text can be written as UTF-8: JSON can spell halves of characters, which cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _image(row: Mapping[str, Any], faults: Faults) -> str:
+    """The path of the image; "" where the image itself is in the row."""
+    value = row.get("image")
+    if isinstance(value, (bytes, bytearray)):
+        return ""
+    if isinstance(value, Mapping):
+        if value.get("bytes") is not None:
+            return ""
+        if isinstance(value.get("path"), str):
+            value = value["path"]
+    if isinstance(value, str) and "://" in value:
+        faults.error("image", f"{_short(value)} is an address; download the image, and give its path relative to the file")
+        return ""
+    return _text({"image": value} if "image" in row else {}, "image", faults)
+
+
+def _boxes(value: Any, faults: Faults) -> list[Box] | None:
+    """The boxes; None where there is no list of them. Faulty ones are noted and left out."""
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        faults.error("boxes", "is missing" if value is None else f"must be a list of boxes, not {_kind(value)}")
+        return None
+    found = [_box(one, f"boxes[{place}]", faults) for place, one in enumerate(value, 1)]
+    boxes = [box for box in found if box is not None]
+    if len(boxes) == len(found):
+        _check_set(boxes, faults)
+        return boxes
+    return None
+
+
+def _check_set(boxes: Sequence[Box], faults: Faults) -> None:
+    """What can be wrong with the boxes of an item together."""
+    if not any(box.relevant for box in boxes):
+        faults.error("boxes", 'no box is relevant: recall is not defined; mark at least one with "relevant": true')
+    elif all(box.relevant for box in boxes):
+        faults.warn("boxes", "no box is adversarial: a model that names every box has full precision here")
+    if len(boxes) > MOST_BOXES:
+        faults.warn("boxes", f"{len(boxes)} boxes; more than {MOST_BOXES} can hardly be told apart on an image")
+    seen: dict[tuple[int, int, int, int], int] = {}
+    for place, box in enumerate(boxes, 1):
+        first = seen.setdefault((box.left, box.top, box.right, box.bottom), place)
+        if first == place:
+            continue
+        if boxes[first - 1].relevant != box.relevant:
+            faults.error(f"boxes[{place}]", f"is the same rectangle as boxes[{first}], once relevant and once not")
+        else:
+            faults.warn(f"boxes[{place}]", f"is the same rectangle as boxes[{first}]")
+
+
+def _box(value: Any, key: str, faults: Faults) -> Box | None:
+    if not isinstance(value, Mapping):
+        faults.error(key, f'must be an object {{"box": [left, top, right, bottom], "relevant": true}}, not {_kind(value)}')
+        return None
+    corners, relevant, label = value.get("box"), value.get("relevant"), value.get("label")
+    whole = isinstance(corners, Sequence) and not isinstance(corners, (str, bytes)) and len(corners) == 4 and all(map(_is_whole, corners))
+    good = True
+    if not whole:
+        faults.error(f"{key}.box", f"must be 4 whole numbers [left, top, right, bottom] in pixels, not {_short(corners)}")
+        good = False
+    if not isinstance(relevant, bool):
+        faults.error(f"{key}.relevant", "is missing; allowed: true, false" if relevant is None else f"must be true or false, not {_short(relevant)}")
+        good = False
+    if label is not None and not isinstance(label, str):
+        faults.error(f"{key}.label", f"must be text, not {_kind(label)}")
+        good = False
+    if not whole or corners is None:
+        return None
+    left, top, right, bottom = (int(number) for number in corners)
+    if right <= left or bottom <= top:
+        faults.error(f"{key}.box", f"{[left, top, right, bottom]} has no area; needed: left < right and top < bottom")
+        good = False
+    elif left < 0 or top < 0:
+        faults.error(f"{key}.box", f"{[left, top, right, bottom]} leaves the image: left and top must be 0 or more")
+        good = False
+    return Box(left, top, right, bottom, bool(relevant), label or "") if good else None
+
+
+def _is_whole(number: Any) -> bool:
+    return not isinstance(number, bool) and (isinstance(number, int) or (isinstance(number, float) and number.is_integer()))
+
+
+def _steps(value: Any, count: int | None, faults: Faults) -> tuple[Step, ...]:
+    """The steps; ``count`` is the number of boxes, None where that is not known."""
+    if value is None:
+        return ()
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        faults.error("steps", f"must be a list of steps, not {_kind(value)}")
+        return ()
+    steps = []
+    for place, one in enumerate(value, 1):
+        step = _step(one, f"steps[{place}]", faults)
+        if step is not None:
+            steps.append(step)
+            if count is not None:
+                _check_names(step, count, f"steps[{place}]", faults)
+    return tuple(steps)
+
+
+def _step(value: Any, key: str, faults: Faults) -> Step | None:
+    if not isinstance(value, Mapping):
+        faults.error(key, f'must be an object {{"text": ..., "correct": true}}, not {_kind(value)}')
+        return None
+    inner = Faults(faults.line, faults.item)
+    text = _text(value, "text", inner)
+    correction = _text(value, "correction", inner, required=False)
+    correct = value.get("correct")
+    if not isinstance(correct, bool):
+        inner.error("correct", "is missing; allowed: true, false" if correct is None else f"must be true or false, not {_short(correct)}")
+    elif correct and correction.strip():
+        inner.warn("correction", "the step is correct and has a correction; it is not used")
+    elif not correct and not correction.strip():
+        inner.warn("correction", "is missing: the step is wrong, and Self-Heal cannot tell whether a model repairs it")
+    faults.found += [Fault(f.line, f.item, f"{key}.{f.key}", f.message, f.level) for f in inner.found]
+    return None if inner.fatal else Step(text, bool(correct), correction)
+
+
+def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
+    """Note boxes that a step names and the item has not. In a wrong step that may be the very error, so it is a warning there."""
+    from lmms_patch.magic.extract import regions
+
+    allowed = f"the item has {f'R1 to R{count}' if count > 1 else 'R1 alone' if count else 'no box'}"
+    for part, text, note in (("text", step.text, faults.error if step.correct else faults.warn), ("correction", step.correction, faults.error)):
+        invented = sorted(regions(text, count).invented) if text else []
+        if invented:
+            note(f"{key}.{part}", f"names {', '.join(f'R{number}' for number in invented)}, but {allowed}")

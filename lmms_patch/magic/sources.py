@@ -1,0 +1,250 @@
+"""Where the rows of a MAGIC dataset come from: JSONL, parquet, a folder, the hub; and their images.
+
+pyarrow and ``datasets`` are imported only for the forms that need them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageOps
+
+from lmms_patch.errors import PatchError
+from lmms_patch.magic.items import MagicItem
+
+SUFFIXES = (".jsonl", ".parquet")
+
+
+class DatasetError(PatchError):
+    """A MAGIC dataset that cannot be found, read or used."""
+
+
+class ImageFaultError(Exception):
+    """Why an image cannot be read: what follows "image:" in a message."""
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        DatasetError: it cannot be written.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(data)
+        os.replace(part, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise DatasetError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def decode_image(data: Path | bytes) -> Image.Image:
+    """A file or its bytes as an image, decoded whole.
+
+    Raises:
+        ImageFaultError: it is missing, truncated, or no image.
+    """
+    try:
+        image = Image.open(io.BytesIO(data) if isinstance(data, bytes) else data)
+        image.load()
+        return image
+    except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
+        raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
+
+
+def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
+    """Width and height after EXIF orientation; from the header alone unless ``decode``.
+
+    Raises:
+        ImageFaultError: it cannot be read.
+    """
+    image = decode_image(data) if decode else None
+    try:
+        if image is not None:
+            return ImageOps.exif_transpose(image).size
+        with Image.open(io.BytesIO(data) if isinstance(data, bytes) else data) as image:
+            width, height = image.size
+            return (height, width) if image.getexif().get(0x0112) in (5, 6, 7, 8) else (width, height)
+    except Exception as error:  # as above
+        raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
+
+
+def _called(data: Path | bytes) -> str:
+    return repr(data.name) if isinstance(data, Path) else "the image in the row"
+
+
+def _first_line(error: BaseException) -> str:
+    if type(error).__name__ == "UnidentifiedImageError":
+        return "it is no image of a known format"
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A line that is no row, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows of a file or a hub dataset.
+
+    Attributes:
+        name: as shown to the user.
+        folder: what image paths are relative to.
+        rows: gives (line, row).
+        blob: the image cell of a row, for rows that hold their image; None where no row does.
+    """
+
+    name: str
+    folder: Path
+    rows: Callable[[], Iterator[tuple[int, Any]]] = field(repr=False)
+    blob: Callable[[int], Any] | None = field(default=None, repr=False)
+
+    def found_image(self, row: Mapping[str, Any], name: str, line: int) -> Path | bytes:
+        """Where a row's image lies, or the image itself."""
+        if name:
+            path = self.folder / name
+            if not path.is_file():
+                kind = "is a folder" if path.is_dir() else "is missing"
+                raise ImageFaultError(f"{name!r} {kind} (looked in {self.folder})")
+            return path
+        value = row.get("image")
+        value = value.get("bytes") if isinstance(value, Mapping) else value
+        if not isinstance(value, (bytes, bytearray)):
+            raise ImageFaultError("is missing")
+        return bytes(value)
+
+    def image(self, item: MagicItem, line: int) -> Path | bytes:
+        """The same, of an item."""
+        return self.found_image({} if item.image or self.blob is None else {"image": self.blob(line)}, item.image, line)
+
+
+def open_source(path: str | Path, split: str) -> Source:
+    """The rows of a dataset, not yet read.
+
+    Raises:
+        DatasetError: there is no such dataset, or it is of no known form.
+    """
+    found = Path(path)
+    if found.is_dir():
+        found = _in_folder(found)
+    if found.is_file():
+        if found.suffix not in SUFFIXES:
+            raise DatasetError(f"{found} is no MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
+        return _jsonl(found) if found.suffix == ".jsonl" else _parquet(found)
+    name = str(path)
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and found.suffix not in SUFFIXES and not found.parent.exists():
+        return _hub(name, split)
+    raise DatasetError(f"{name}: no such file or folder; give a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the hub (owner/name)")
+
+
+def _in_folder(folder: Path) -> Path:
+    if (folder / "items.jsonl").is_file():
+        return folder / "items.jsonl"
+    files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    if len(files) == 1:
+        return files[0]
+    if not files:
+        raise DatasetError(f"{folder} holds no {' or '.join(SUFFIXES)} file; give the file, or the folder that holds items.jsonl")
+    raise DatasetError(f"{folder} holds {len(files)} datasets ({', '.join(file.name for file in files[:5])}); give one of the files")
+
+
+def _jsonl(path: Path) -> Source:
+    def rows() -> Iterator[tuple[int, Any]]:
+        try:
+            with path.open("rb") as file:
+                for line, raw in enumerate(file, 1):
+                    raw = raw.removeprefix(b"\xef\xbb\xbf") if line == 1 else raw
+                    if raw.strip():
+                        yield line, _row(raw)
+        except OSError as error:
+            raise DatasetError(f"{path} cannot be read: {error.strerror}") from None
+
+    return Source(str(path), path.parent, rows)
+
+
+def _row(raw: bytes) -> Any:
+    try:
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        return Unreadable(f"is not UTF-8 text (byte {error.start + 1})")
+    except json.JSONDecodeError as error:
+        return Unreadable(f"is not JSON: {error.msg} at character {error.pos + 1}")
+    except (ValueError, RecursionError) as error:
+        return Unreadable(f"is not JSON: {_first_line(error)}")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        out[key] = value
+    return out
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _parquet(path: Path) -> Source:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(path)
+    except (OSError, pa.ArrowException) as error:
+        raise DatasetError(f"{path} cannot be read as parquet: {_first_line(error)}") from None
+    groups: list[int] = []
+    for group in range(table.num_row_groups):
+        groups += [group] * table.metadata.row_group(group).num_rows
+    held: dict[str, Any] = {}
+
+    def rows() -> Iterator[tuple[int, Any]]:
+        line = 0
+        try:
+            for batch in table.iter_batches(batch_size=64):
+                for row in batch.to_pylist():
+                    line += 1
+                    yield line, row
+        except (OSError, pa.ArrowException) as error:
+            raise DatasetError(f"{path} cannot be read after row {line}: {_first_line(error)}") from None
+
+    def blob(line: int) -> Any:
+        group = groups[line - 1]
+        if held.get("group") != group:
+            held.update(group=group, first=groups.index(group) + 1, cells=table.read_row_group(group, columns=["image"]).column("image"))
+        return held["cells"][line - held["first"]].as_py()
+
+    return Source(str(path), path.parent, rows, blob)
+
+
+def _hub(name: str, split: str) -> Source:
+    import datasets
+
+    try:
+        table = datasets.load_dataset(name, split=split)
+    except Exception as error:  # the hub, the network, the cache and pyarrow all have their own
+        raise DatasetError(
+            f"{name}: no such file, and the hub gives no split {split!r} of it ({_first_line(error)}); "
+            "without a network, give a file or a folder, or a dataset that was downloaded before"
+        ) from None
+    if isinstance(table.features.get("image"), datasets.Image):
+        table = table.cast_column("image", datasets.Image(decode=False))
+
+    def rows() -> Iterator[tuple[int, Any]]:
+        yield from enumerate(table, 1)
+
+    return Source(name, Path(), rows, lambda line: table[line - 1]["image"])

@@ -1,0 +1,287 @@
+"""StepSense: the share of reasoning steps that annotators mark correct, and how far annotators agree. NumPy only.
+
+Labels come from a CSV or JSONL file, one label a line: item, step (from 1), annotator, correct (0 or 1). Labels by a judge model are a
+source of their own (``source``: "judge") and are never mixed with human ones.
+
+Where several annotators labelled a step, each label counts a share of that step, so that a step counts once however often it was
+labelled. *Micro* is the mean over steps, *macro* the mean over items of each item's mean over steps (paper, §3.3, §5.2, Table 3). Cohen's
+kappa is over the steps that both annotators of a pair labelled: κ = (p_o − p_e) / (1 − p_e); with several pairs, also over all pairs'
+label pairs pooled, p_e being each pair's own, weighted by its steps.
+
+Source: Cohen (1960), A coefficient of agreement for nominal scales.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.errors import PatchError
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, bootstrap, cluster_numbers
+
+SOURCES = ("human", "judge")
+KEYS = ("item", "step", "annotator", "correct")
+
+
+class LabelError(PatchError):
+    """A file of step labels that cannot be read as such."""
+
+
+@dataclass(frozen=True)
+class StepLabel:
+    """One annotator's verdict on one step.
+
+    Attributes:
+        item: id of the item.
+        step: number of the step, from 1.
+        annotator: name of who (or which judge) labelled it.
+        correct: the verdict.
+        source: one of ``SOURCES``.
+    """
+
+    item: str
+    step: int
+    annotator: str
+    correct: bool
+    source: str = "human"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two annotators, or all pairs of them, agree.
+
+    Attributes:
+        annotators: the two names; empty for all pairs together.
+        kappa: Cohen's kappa in −1..1, bootstrap over clusters of items; its n is the number of items. None where both gave one and the same
+            label throughout (nothing could have differed), or no step is shared.
+        agreed: share of shared steps with equal labels.
+        steps: number of shared steps (over pairs: of label pairs).
+    """
+
+    annotators: tuple[str, ...]
+    kappa: Estimate
+    agreed: Estimate
+    steps: int
+
+
+@dataclass(frozen=True)
+class StepSense:
+    """The score of one source of labels; fractions in 0..1.
+
+    Attributes:
+        source: one of ``SOURCES``.
+        micro: share of correct steps; its n is the number of items.
+        macro: mean over items of their share of correct steps.
+        items, steps: how many have a label.
+        annotators: their names.
+        disputed: number of steps with both verdicts.
+        pairs: agreement of each pair that shares a step.
+        agreement: over all pairs; None where no two annotators share a step.
+    """
+
+    source: str
+    micro: Estimate
+    macro: Estimate
+    items: int
+    steps: int
+    annotators: tuple[str, ...]
+    disputed: int
+    pairs: tuple[Agreement, ...]
+    agreement: Agreement | None
+
+
+def read_labels(path: Path | str, source: str = "human") -> list[StepLabel]:
+    """The labels of a CSV (with a header line) or JSONL file.
+
+    Args:
+        path: the file; ``.csv`` or ``.jsonl``. Columns or keys: ``KEYS``; more are ignored, ``source`` among them must agree.
+        source: whose labels these are, one of ``SOURCES``.
+
+    Raises:
+        LabelError: the file, and the line of the first fault: not readable, a key missing, a step that is no whole number from 1,
+            a verdict other than 0 or 1, the same annotator twice on a step, or labels of the other source.
+    """
+    if source not in SOURCES:
+        raise LabelError(f"source {source!r}; allowed: {', '.join(SOURCES)}")
+    path = Path(path)
+    seen: dict[tuple[str, int, str], int] = {}
+    labels = []
+    for number, row in _rows(path):
+        label = _label(row, f"{path}, line {number}", source)
+        key = (label.item, label.step, label.annotator)
+        if key in seen:
+            raise LabelError(
+                f"{path}, line {number}: {label.annotator} labelled step {label.step} of {label.item} in line {seen[key]} already; keep one"
+            )
+        seen[key] = number
+        labels.append(label)
+    if not labels:
+        raise LabelError(f"{path}: no labels; write one a line, with {', '.join(KEYS)}")
+    return labels
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Line number and content of each label."""
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".jsonl"):
+        raise LabelError(f"{path}: step labels are read from .csv or .jsonl files")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabelError(f"{path}: cannot be read ({type(error).__name__}: {error})".replace("\n", " ")) from None
+    if kind == ".csv":
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        if missing := [key for key in KEYS if key not in (reader.fieldnames or ())]:
+            raise LabelError(f"{path}, line 1: no column {missing[0]!r}; the header must name {', '.join(KEYS)}")
+        for row in reader:
+            yield reader.line_num, row
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, _object(line, f"{path}, line {number}")
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise LabelError(f"{where}: cut or not a JSON object; write one label a line")
+    return row
+
+
+def _label(row: Mapping[str, Any], where: str, source: str) -> StepLabel:
+    for key in KEYS:
+        if row.get(key) in (None, ""):
+            raise LabelError(f"{where}: no {key!r}; each label has {', '.join(KEYS)}")
+    said = row.get("source") or source
+    if said != source:
+        raise LabelError(f"{where}: a label of source {said!r} among {source} labels; keep human and judge labels in files of their own")
+    step, correct = row["step"], row["correct"]
+    if isinstance(step, bool) or not str(step).strip().isascii() or not str(step).strip().isdigit() or int(step) < 1:
+        raise LabelError(f"{where}: step {step!r}; steps are whole numbers from 1")
+    verdict = {"0": False, "1": True, "false": False, "true": True}.get(str(correct).strip().lower())
+    if verdict is None:
+        raise LabelError(f"{where}: correct is {correct!r}; allowed: 0 or 1")
+    return StepLabel(str(row["item"]).strip(), int(step), str(row["annotator"]).strip(), verdict, source)
+
+
+def stepsense(
+    labels: Iterable[StepLabel],
+    clusters: Mapping[str, Hashable] | None = None,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> StepSense:
+    """The score of labels of one source.
+
+    Args:
+        labels: of one source.
+        clusters: for each item id, what it is resampled with (its image); None, or an id that is not there: the item for itself.
+        draws: B.
+        level: nominal coverage in 0..1.
+        seed: see ``stats.resample.generator``.
+
+    Raises:
+        LabelError: no labels, labels of both sources, or an annotator twice on a step.
+    """
+    labels = list(labels)
+    source = _one_source(labels)
+    by_item = _by_item(labels)
+    groups = None if clusters is None else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
+    rows = []
+    for steps in by_item.values():
+        shares = [float(np.mean(list(verdicts.values()))) for verdicts in steps.values()]
+        rows.append([sum(shares), len(shares), sum(shares) / len(shares), 1.0])
+    bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
+    annotators = tuple(sorted({label.annotator for label in labels}))
+    pairs = list(itertools.combinations(annotators, 2))
+    tables = {pair: np.array([_table(steps, pair) for steps in by_item.values()], float) for pair in pairs}
+    shared = {pair: table for pair, table in tables.items() if table.any()}
+    together = _agreement((), list(shared.values()), groups, bounds) if shared else None
+    return StepSense(
+        source,
+        bootstrap(rows, lambda sums: sums[..., 0] / sums[..., 1], groups, **bounds),
+        bootstrap(rows, lambda sums: sums[..., 2] / sums[..., 3], groups, **bounds),
+        len(by_item),
+        sum(len(steps) for steps in by_item.values()),
+        annotators,
+        sum(len(set(verdicts.values())) > 1 for steps in by_item.values() for verdicts in steps.values()),
+        tuple(_agreement(pair, [table], groups, bounds) for pair, table in shared.items()),
+        together,
+    )
+
+
+def _one_source(labels: Sequence[StepLabel]) -> str:
+    sources = sorted({label.source for label in labels})
+    if not sources:
+        raise LabelError("no step labels; StepSense needs at least one")
+    if len(sources) > 1:
+        raise LabelError(f"step labels of several sources ({', '.join(sources)}): score each by itself")
+    return sources[0]
+
+
+def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]]]:
+    """Item -> step -> annotator -> verdict, items in sorted order."""
+    found: dict[str, dict[int, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
+    for label in labels:
+        step = found[label.item][label.step]
+        if label.annotator in step:
+            raise LabelError(f"{label.annotator} labelled step {label.step} of {label.item} twice; keep one")
+        step[label.annotator] = label.correct
+    return {item: found[item] for item in sorted(found)}
+
+
+def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> list[int]:
+    """How many steps of an item got (0,0), (0,1), (1,0), (1,1) from a pair."""
+    out = [0, 0, 0, 0]
+    for verdicts in steps.values():
+        if pair[0] in verdicts and pair[1] in verdicts:
+            out[2 * verdicts[pair[0]] + verdicts[pair[1]]] += 1
+    return out
+
+
+def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, bounds: Mapping[str, Any]) -> Agreement:
+    """Kappa of 2×2 tables, one per pair, each of shape (items, 4)."""
+    together = np.hstack(tables)
+    used = together.any(axis=1)
+    kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
+    estimate = bootstrap(kept, kappa, labels, **bounds)
+    agreed = bootstrap(
+        kept, lambda sums: sums[..., [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(-1) / sums.sum(-1), labels, **bounds
+    )
+    return Agreement(pair, estimate, agreed, int(together.sum()))
+
+
+def kappa(tables: Array) -> Array:
+    """Cohen's kappa of 2×2 tables.
+
+    Args:
+        tables: shape (..., 4·pairs): counts of (0,0), (0,1), (1,0), (1,1) for each pair. Over several pairs, observed and expected
+            agreement are means weighted by each pair's steps; a pair without steps has no weight.
+
+    Returns:
+        Shape (...); nan where expected agreement is 1 (one label throughout), or there is no step.
+
+    >>> round(float(kappa(np.array([20.0, 5, 10, 15]))), 3)
+    0.4
+    """
+    cells = np.asarray(tables, float).reshape(*np.shape(tables)[:-1], -1, 4)
+    n = cells.sum(-1)
+    safe = np.where(n > 0, n, 1.0)
+    first, second = (cells[..., 2] + cells[..., 3]) / safe, (cells[..., 1] + cells[..., 3]) / safe
+    total = n.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = (cells[..., 0] + cells[..., 3]).sum(-1) / total
+        expected = (n * (first * second + (1 - first) * (1 - second))).sum(-1) / total
+        return np.asarray(np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan), float)
