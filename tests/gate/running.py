@@ -11,6 +11,8 @@ import yaml
 
 from lmms_patch import cli, schemas
 
+VALID = {"require": "valid gate"}
+DROP = {"metric": "fip", "max_drop": 0, "margin": 0.02}
 STATUS = {0: "passed", 1: "failed", 2: "bad input", 3: "inconclusive"}
 
 
@@ -80,3 +82,10 @@ def _agree(status, printed, data, suite):
     if status != 2:
         assert counted.get("fail", 0) == calls.count("fail")
         assert counted.get("pass", 0) == calls.count("pass")
+
+
+def refused(ended, *said):
+    assert ended.status == 2
+    for words in said:
+        assert words in ended.err
+    return ended

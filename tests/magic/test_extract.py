@@ -84,6 +84,9 @@ SWAP = {1: 3, 2: 1, 3: 2}
         ("$R_{2}$", "$R_{1}$"),
         ("In region 2, 3 people sit.", "In region 1, 3 people sit."),
         ("R1-R3 are chairs.", "R3, R1 and R2 are chairs."),
+        ("Box 2 of 3 is red.", "Box 1 of 3 is red."),
+        ("boxes 2-2", "boxes R1"),
+        ("R1 and R3, region 2 and 3", "R3 and R2, region 1 and 2"),
         ("The first two boxes show cats.", "R3 and R1 show cats."),
         ("My eyes move from R1 to R3.", "My eyes move from R3 to R2."),
         ("No box here: R2-D2, 2 boxes.", "No box here: R2-D2, 2 boxes."),
@@ -101,6 +104,7 @@ def test_renumbered_by_hand(old, new):
         ("Regions 1, 5 and 3 show dogs.", "Regions R2, R1 and another region show dogs."),
         ("See Region **5** here.", "See another region here."),
         ("It lies in [R1, R5].", "It lies in [R2 and another region]."),
+        ("Box 1 of 5 is red.", "Box 2 of 2 is red."),
         ("the fifth box is empty", "another region is empty"),
         ("boxes (3 or 5)", "boxes R1 or another region"),
         ("the bounding boxes 1-3 and 5", "the bounding boxes R2, R1 and another region"),
@@ -114,20 +118,38 @@ PIECES = (
     "R{a}|`R{a}`|**R{a}**|Region {a}|region {a} and {b}|regions {a}, {b} and {c}|boxes {a}-{b}|R{a}-R{b}|R{a}–R{b}|R{a} to R{b}|from R{a} to R{b}|box {a} of 5|"
     "R{a}, R{b}|[R{a}, R{b}]|regions: [{a}, {b}]|Region R{a}|bounding box #{a}|the second box|the first three boxes|first and third regions|In region {a}, 3 people|"
     "R{a} is not relevant|ignore the R{a}|regions {a} through {b}|$R_{a}$|R{a}/R{b}|box number {a}|region three|box {a} and one man|R2-D2|2 boxes|R{a} - 2 cups|"
-    "region {a} or region {b}|Region **{a}**|bounding box [120, 4, 30, 2]|boxes ({a}, {b})|R{a}'s edge|, |. |\n|\n- |and|not|, not|; |3 people|the|another|that|(|)|from|to"
+    "region {a} or region {b}|Region **{a}**|bounding box [120, 4, 30, 2]|boxes ({a}, {b})|R{a}'s edge|3 people"
 )
-TEXTS = st.lists(st.tuples(st.sampled_from(PIECES.split("|")), st.integers(1, 5), st.integers(1, 5), st.integers(1, 5)), max_size=7).map(
-    lambda pieces: " ".join(piece.format(a=a, b=b, c=c) if "{" in piece else piece for piece, a, b, c in pieces)
+JOINTS = (
+    ". ",
+    ", ",
+    " and ",
+    ", then ",
+    "\n- ",
+    "\n2. ",
+    " is next to ",
+    " (",
+    ") ",
+    "; ",
+    ", not ",
+    " instead of the ",
+    " shows 3 people. ",
+    " to ",
+    " is from the ",
+    " and that ",
+)
+TEXTS = st.lists(st.tuples(st.sampled_from(PIECES.split("|")), st.tuples(*[st.integers(1, 5)] * 3), st.sampled_from(JOINTS)), max_size=7).map(
+    lambda pieces: "".join((piece.format(**dict(zip("abc", abc, strict=True))) if "{" in piece else piece) + joint for piece, abc, joint in pieces)
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(TEXTS)
 def test_the_identity_changes_nothing(text):
     assert renumber(text, {n: n for n in range(1, 6)}) == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(TEXTS, st.permutations(range(1, 6)))
 @example("R3-R1", [3, 2, 1, 4, 5])
 def test_renumbering_maps_what_is_mentioned(text, order):
@@ -135,7 +157,7 @@ def test_renumbering_maps_what_is_mentioned(text, order):
     assert regions(renumber(text, numbers), 5).used == {numbers[n] for n in regions(text, 5).used}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(TEXTS, st.permutations(range(1, 6)), st.integers(0, 4))
 def test_boxes_that_are_not_shown_are_no_longer_named(text, order, shown):
     numbers = {old: new for new, old in enumerate(order[:shown], 1)}
@@ -147,7 +169,7 @@ def test_boxes_that_are_not_shown_are_no_longer_named(text, order, shown):
         assert ANOTHER in new.lower()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.one_of(TEXTS, st.text(max_size=80), st.sampled_from([p["text"] for p in PHRASES])), st.integers(0, 60))
 def test_what_holds_for_every_text(text, count):
     mentions = regions(text, count)

@@ -1,0 +1,324 @@
+"""Verdicts: every rule on every result that it is about. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmms_patch.errors import OptionError, nearest
+from lmms_patch.gate import limits, sides
+from lmms_patch.gate.intervals import Judged, difference_of, number_of
+from lmms_patch.gate.limits import Call
+from lmms_patch.gate.rules import Rule, Rules
+from lmms_patch.gate.sides import Baseline, Result
+from lmms_patch.measures import matching
+from lmms_patch.spec import KINDS
+from lmms_patch.stats.resample import Estimate
+
+PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
+WORDS = {PASSED: "passed", FAILED: "failed", BAD_INPUT: "bad input", INCONCLUSIVE: "inconclusive"}
+"""Exit statuses, as they are said."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One rule on one number of one result.
+
+    Attributes:
+        rule: the rule's name.
+        task, model: the result's.
+        metric: what is judged: a name of ``measures``, ``gate``, ``excluded`` or ``n_docs``; "|rci3|" is a distance from 0.
+        limit: in words, with the margin.
+        value: the number, with its interval at ``level``.
+        baseline: the baseline's number; None without a baseline or where not defined.
+        baseline_model: whose that is.
+        difference: number − baseline, with its interval at ``level``; None where the number itself is judged.
+        level: of this one interval, after the correction; None where the number alone decides.
+        detectable: how far beyond the limit the truth must be to fail in 80 % of runs; None where nothing varies, or no interval decides.
+        basis: ``paired``, ``unpaired``, ``interval`` (the number's own) or ``number`` (no interval decides).
+        call: pass, fail or inconclusive.
+        warned: whether it is inconclusive and its rule says that this does not block.
+        reason: why, in one line; may be empty.
+    """
+
+    rule: str
+    task: str
+    model: str
+    metric: str
+    limit: str
+    value: Estimate
+    baseline: float | None
+    baseline_model: str
+    difference: Estimate | None
+    level: float | None
+    detectable: float | None
+    basis: str
+    call: Call
+    warned: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All verdicts of a gate.
+
+    Attributes:
+        verdicts: in the order of the rules.
+        notes: what to know beside them, one line each.
+        config, out, baseline: what was given.
+        error: why nothing could be judged, in one line; else empty.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...]
+    config: str
+    out: str
+    baseline: str
+    error: str = ""
+
+    @property
+    def status(self) -> int:
+        """The exit status: 2 where nothing could be judged, 1 where a verdict is fail, else 3 where an inconclusive one blocks, else 0."""
+        if self.error or not self.verdicts:
+            return BAD_INPUT
+        calls = {one.call for one in self.verdicts if not one.warned}
+        return FAILED if "fail" in calls else INCONCLUSIVE if "inconclusive" in calls else PASSED
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words; agrees with the status by being made of it."""
+        start = f"gate {WORDS[self.status]} (exit status {self.status})"
+        if self.status == BAD_INPUT:
+            return f"{start}: {self.error or 'nothing was judged'}"
+        warned = sum(one.warned for one in self.verdicts)
+        counts = {call: sum(one.call == call and not one.warned for one in self.verdicts) for call in ("fail", "inconclusive", "pass")}
+        parts = [f"{count} {call}" for call, count in counts.items() if count] + ([f"{warned} inconclusive (only warned of)"] if warned else [])
+        return f"{start}: of {len(self.verdicts)} verdict{'s' * (len(self.verdicts) > 1)} {', '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One thing to judge: a result, what check, which number."""
+
+    one: Result
+    check: str
+    metric: str
+
+
+def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
+    """The verdicts of some rules on the newest results of a folder.
+
+    Args:
+        out: the ``--output_path`` of runs, or one results file.
+        rules: what must hold.
+        baseline: the same of earlier runs; needed for limits on differences.
+
+    Raises:
+        OptionError: rules that do not go with what is there.
+        RecordError: files that are not whole, an empty run, or a baseline of other settings.
+    """
+    results, older = sides.read(out, "the run")
+    sides.check_ignored(rules.ignore, results[0].fingerprint, rules.source)
+    needed = [rule for rule in rules.rules if rule.of_difference]
+    if needed and baseline is None:
+        raise OptionError(f"{rules.source}: rule {needed[0].name!r} compares with a baseline; give one: --baseline DIR")
+    before = None if baseline is None else Baseline(baseline, rules.ignore)
+    notes = [f"{older} older results in {out} left aside: of each model and task the newest counts"] if older else []
+    plans = []
+    for rule in rules.rules:
+        selected = sides.select(rule, results, rules.source)
+        items, skipped = _items(rule, selected, rules.source)
+        notes += skipped
+        plans.append((rule, items))
+        if before is not None and rule.of_difference:
+            before.check_complete(rule, [item.one for item in items if item.check == "difference"], rules.source)
+    _check_logs(results, plans, before)
+    verdicts = tuple(verdict for rule, items in plans for verdict in _of_rule(rule, items, before))
+    if before is not None:
+        notes += [f"{before.older} older results in {before.path} left aside"] if before.older else []
+        notes += list(before.notes) if needed else ["no rule compares with the baseline"]
+    return Judgement(verdicts, tuple(dict.fromkeys(notes)), rules.source, str(out), "" if baseline is None else str(baseline))
+
+
+def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[_Item]]], before: Baseline | None) -> None:
+    """Every sample log of the run, and of the baseline those that something is set against."""
+    compared = {id(item.one): item.one for _, items in plans for item in items if item.check == "difference"}
+    for one in results:
+        other = before.partner(one) if before is not None and id(one) in compared else None
+        both = other is not None and one.log is not None and other.log is not None
+        sides.check_log(one, records=not both)  # where both are there, the comparison reads them whole
+        if other is not None:
+            sides.check_log(other, records=not both)
+
+
+# --- what is judged -------------------------------------------------------------------------------
+
+
+def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_Item], list[str]]:
+    """What a rule judges, and notes on results that it leaves out.
+
+    Raises:
+        OptionError: no result has what a check asks for.
+    """
+    items: list[_Item] = []
+    notes = []
+    if rule.metric is not None:
+        names = {id(one): _metrics(one, rule.metric) for one in selected}
+        if not any(names.values()):
+            known = list(dict.fromkeys(name for one in selected for name in one.measures))
+            close = nearest(rule.metric.strip("*"), known)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(known)}"
+            raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
+        checks = [check for check, asked in (("value", rule.of_value), ("difference", rule.of_difference)) if asked]
+        items += [_Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
+        notes += _skipped(rule, [one for one in selected if not names[id(one)]], f"has no {rule.metric}")
+    with_index = [one for one in selected if KINDS[one.kind].index]
+    stressed = [one for one in selected if KINDS[one.kind].folds]
+    for check, asked, of, why, metric in (
+        ("gate", rule.valid_gate, with_index, "has no chance gate, as it has no index", "gate"),
+        ("value", rule.max_tst_over_chance is not None, stressed, "is no text-only cross-validation (_tst)", "tst_over_chance"),
+        ("excluded", rule.max_excluded is not None, with_index, "has no grid", "excluded"),
+        ("docs", rule.min_docs is not None, selected, "", "n_docs"),
+    ):
+        if asked and not of:
+            raise OptionError(f"{source}: rule {rule.name!r}: none of its tasks can be judged: {selected[0].task} {why}")
+        if asked:
+            items += [_Item(one, "tst" if metric == "tst_over_chance" else check, metric) for one in of]
+            notes += _skipped(rule, [one for one in selected if one not in of], why)
+    return items, notes
+
+
+def _metrics(one: Result, pattern: str) -> list[str]:
+    """The numbers that a pattern means; of several names for one number (score, fip, acc) the first."""
+    found: list[str] = []
+    for name in matching(one.measures, pattern):
+        if not any(one.measures[name] is one.measures[other] for other in found):
+            found.append(name)
+    return found
+
+
+def _skipped(rule: Rule, out: Sequence[Result], why: str) -> list[str]:
+    names = [f"{one.task} of {one.model}" for one in out]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [f"rule {rule.name!r} leaves out {', '.join(names[:5])}{more}: {why}"] if names else []
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+def _of_rule(rule: Rule, items: Sequence[_Item], before: Baseline | None) -> list[Verdict]:
+    judged = sum(item.check in ("value", "difference", "tst") for item in items) if rule.interval else 0
+    level = limits.corrected(rule.level, judged) if rule.corrected else rule.level
+    out = []
+    for item in items:
+        if item.check in ("gate", "excluded", "docs"):
+            out.append(_counted(rule, item))
+        elif item.check == "difference":
+            assert before is not None
+            out.append(_of_limit(rule, item, difference_of(item.one, item.metric, before, level, rule.absolute), level, before))
+        else:
+            out.append(_of_limit(rule, item, number_of(item.one, item.metric, level, rule.absolute and item.check == "value"), level, None))
+    return out
+
+
+def _of_limit(rule: Rule, item: _Item, found: Judged, level: float, before: Baseline | None) -> Verdict:
+    """The verdict on a number, or a difference, with limits."""
+    least, most = _ends(rule, item.check)
+    call, reason = verdict(found.judged, least, most, rule.margin, rule.interval)
+    other = None if before is None else before.partner(item.one)
+    absolute = rule.absolute and item.check != "tst"
+    return Verdict(
+        rule=rule.name,
+        task=item.one.task,
+        model=item.one.model,
+        metric=f"|{item.metric}|" if absolute else item.metric,
+        limit=_words(rule, item.check),
+        value=found.value,
+        baseline=found.baseline,
+        baseline_model="" if other is None else other.model,
+        difference=found.judged if item.check == "difference" else None,
+        level=level if rule.interval else None,
+        detectable=limits.smallest(found.judged.se, level, found.judged.clusters) if rule.interval else None,
+        basis=found.basis if rule.interval else "number",
+        call=call,
+        warned=call == "inconclusive" and not rule.blocks,
+        reason=reason,
+    )
+
+
+def verdict(judged: Estimate, least: float | None, most: float | None, margin: float, interval: bool = True) -> tuple[Call, str]:
+    """The verdict on a number with limits, and why.
+
+    Args:
+        judged: the number, or the difference, with its interval at the level that counts.
+        least, most: the limits.
+        margin: see ``Rule``.
+        interval: whether the interval decides; else the number alone.
+
+    Returns:
+        Without a number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive;
+        never pass.
+    """
+    if judged.value is None:
+        return "fail", f"not defined: {judged.reason}" if judged.reason else "not defined"
+    alone = limits.call(judged.value, judged.value, least=least, most=most, margin=margin)
+    if not interval:
+        return alone, "by the number alone, as the rule says"
+    if judged.low is None or judged.high is None:
+        why = f"no interval ({judged.reason or 'not computed'})"
+        return ("fail", f"{why}, and the number alone is beyond the limit") if alone == "fail" else ("inconclusive", why)
+    return limits.call(judged.low, judged.high, least=least, most=most, margin=margin), judged.reason
+
+
+def _ends(rule: Rule, check: str) -> tuple[float | None, float | None]:
+    """The limits of the number, or of number − baseline."""
+    if check == "tst":
+        return None, rule.max_tst_over_chance
+    if check == "value":
+        return rule.min, rule.max
+    return (None if rule.max_drop is None else -rule.max_drop), rule.max_rise
+
+
+def _words(rule: Rule, check: str) -> str:
+    named = {
+        "tst": (("<=", rule.max_tst_over_chance),),
+        "value": ((">=", rule.min), ("<=", rule.max)),
+        "difference": (("drop <=", rule.max_drop), ("rise <=", rule.max_rise)),
+    }
+    words = " and ".join(f"{sign} {limit:g}" for sign, limit in named[check] if limit is not None)
+    return f"{words}, margin {rule.margin:g}" if rule.margin else words
+
+
+def _counted(rule: Rule, item: _Item) -> Verdict:
+    """The verdict on what has no interval: the gate, the docs left out, the number of docs."""
+    numbers, analysis = item.one.result.metrics, item.one.result.details.get("analysis") or {}
+    docs = numbers.get("n_docs")
+    if item.check == "gate":
+        value, limit, kept = numbers.get("gate"), "valid", numbers.get("gate") == 1
+        stored = analysis.get("gate") if isinstance(analysis, dict) else None
+        said = str((stored or {}).get("reason") or "") if isinstance(stored, dict) else ""
+        reason = said if kept else said or ("unknown" if value is None else "near chance")
+        value = None if value is None else int(value)
+    elif item.check == "docs":
+        assert rule.min_docs is not None
+        value, limit = None if docs is None else int(docs), f">= {rule.min_docs}"
+        kept, reason = value is not None and value >= rule.min_docs, "" if docs is not None else "the run does not say"
+    else:
+        assert rule.max_excluded is not None
+        value, reason = _excluded(item.one)
+        limit, kept = f"<= {rule.max_excluded:g}", value is not None and value <= rule.max_excluded + 1e-12
+    n = item.one.result.docs
+    estimate = Estimate(value, None, None, None, n, n, 0, reason=reason)
+    call: Call = "pass" if kept else "fail"
+    return Verdict(rule.name, item.one.task, item.one.model, item.metric, limit, estimate, None, "", None, None, None, "number", call, False, reason)
+
+
+def _excluded(one: Result) -> tuple[float | None, str]:
+    """The largest share of docs that any grid leaves out, 0..1, and which grid that is."""
+    docs = one.result.metrics.get("n_docs")
+    counts = {n: one.result.metrics.get(f"n_excluded{n}") for n in one.result.described["grids"]}
+    if not docs or not counts or None in counts.values():
+        return None, "the run does not say how many docs it left out"
+    worst = max(counts, key=lambda n: counts[n] or 0)
+    return (counts[worst] or 0) / docs, f"{counts[worst]:.0f} of {docs:.0f} docs at grid {worst}"

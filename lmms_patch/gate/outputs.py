@@ -1,0 +1,216 @@
+"""What a gate leaves: a table for people, JSON and JUnit XML for machines, a job summary and annotations for GitHub. Pure, but ``write``.
+
+Names come from files that anybody may have written: control characters are taken out, and each form escapes what it must.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from lmms_patch import __version__
+from lmms_patch.errors import RecordError
+from lmms_patch.gate.judge import BAD_INPUT, WORDS, Judgement, Verdict
+from lmms_patch.sheets import Cell, Column, Sheet, shown
+from lmms_patch.stats.resample import Estimate
+
+SCHEMA = 1
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""What XML 1.0 does not allow, what moves a terminal's cursor, and what turns the direction of writing."""
+
+COLUMNS = (
+    Column("verdict", "verdict", help="pass, fail or inconclusive; warned: inconclusive, and the rule lets it pass"),
+    Column("rule", "rule"),
+    Column("task", "task"),
+    Column("model", "model"),
+    Column("metric", "metric", help="bars: its distance from 0"),
+    Column("limit", "limit", help="on the metric's own scale"),
+    Column("value", "value", digits=4, help="with its interval at the level beside it"),
+    Column("baseline", "baseline", digits=4, help="over the docs of the difference"),
+    Column("difference", "difference", signed=True, digits=4, help="value - baseline, with its interval"),
+    Column("detectable", "detectable", digits=4, help="how far beyond the limit the truth must be to fail in 80 % of runs"),
+    Column("level", "level", digits=4, help="of this one interval, after the correction for how many the rule judges"),
+    Column("basis", "basis", help="paired: doc by doc; unpaired: as if on other docs; interval: the number's own; number: no interval decides"),
+)
+
+
+def clean(text: str) -> str:
+    """A text in one line, that any file and terminal takes."""
+    return " ".join(_NO_TEXT.sub("\ufffd", text).split())
+
+
+def word(one: Verdict) -> str:
+    """The verdict as the table says it."""
+    return "warned" if one.warned else one.call
+
+
+def sheet(found: Judgement) -> Sheet:
+    """The verdicts as a table."""
+    rows = [_row(one) for one in found.verdicts]
+    used = [c for c in COLUMNS if any(row.get(c.key) is not None for row in rows) or c.key in ("verdict", "rule", "task", "value")]
+    return Sheet("gate", "Gate", tuple(used), tuple(rows), " ".join(map(clean, found.notes)))
+
+
+def _row(one: Verdict) -> Mapping[str, Cell]:
+    texts = {"verdict": word(one), "rule": one.rule, "task": one.task, "model": one.model, "metric": one.metric, "limit": one.limit}
+    numbers: dict[str, Cell] = {"value": one.value, "baseline": one.baseline, "difference": one.difference}
+    return {**{key: clean(text) for key, text in texts.items()}, **numbers, "detectable": one.detectable, "level": one.level, "basis": one.basis}
+
+
+def what(one: Verdict) -> str:
+    """The verdict in one line: what, of what, and why."""
+    value = shown(one.value, Column("", "", digits=4))
+    change = "" if one.difference is None else f", difference {shown(one.difference, Column('', '', signed=True, digits=4))} ({one.basis})"
+    smallest = "" if one.call != "inconclusive" or one.detectable is None else f"; detectable with 80 % power: {one.detectable:.4f}"
+    why = f": {one.reason}" if one.reason else ""
+    return clean(f"{one.task} of {one.model}: {one.metric} {value}{change}, limit {one.limit}{smallest}{why}")
+
+
+def text(found: Judgement) -> str:
+    """For a terminal; the last line says the verdict, in agreement with the exit status."""
+    lines = [f"{word(one)}: {clean(one.rule)}: {what(one)}" for one in found.verdicts if one.call != "pass"]
+    notes = [f"note: {clean(note)}" for note in found.notes]
+    blocks = [sheet(found).to_text() if found.verdicts else "", "\n".join([*lines, *notes]), clean(found.sentence)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def to_json(found: Judgement) -> dict[str, Any]:
+    """What ``--json`` writes (schema ``gate``)."""
+    return {
+        "schema": SCHEMA,
+        "status": found.status,
+        "verdict": WORDS[found.status],
+        "sentence": clean(found.sentence),
+        "error": clean(found.error) or None,
+        "config": clean(found.config),
+        "out": clean(found.out),
+        "baseline": clean(found.baseline) or None,
+        "made": {"lmms_patch": __version__},
+        "notes": [clean(note) for note in found.notes],
+        "verdicts": [_verdict_json(one) for one in found.verdicts],
+    }
+
+
+def _verdict_json(one: Verdict) -> dict[str, Any]:
+    out: dict[str, Any] = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+    for key, value in out.items():
+        if isinstance(value, str):
+            out[key] = clean(value)
+        elif isinstance(value, Estimate):
+            out[key] = {name: getattr(value, name) for name in ("value", "se", "low", "high", "n", "clusters", "level")}
+    out["baseline_model"] = out["baseline_model"] or None
+    return {("verdict" if key == "call" else key): value for key, value in out.items()}
+
+
+def junit(found: Judgement) -> str:
+    """JUnit XML: one testcase per verdict."""
+    cases = found.verdicts
+    blocked = [one for one in cases if one.call != "pass" and not one.warned]
+    counts = {
+        "tests": len(cases) or 1,
+        "failures": len(blocked),
+        "errors": int(found.status == BAD_INPUT),
+        "skipped": sum(one.warned for one in cases),
+    }
+    numbers = {key: str(value) for key, value in counts.items()}
+    root = ElementTree.Element("testsuites", {"name": "lmms-patch gate", **numbers})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "lmms-patch gate", **numbers})
+    if found.status == BAD_INPUT:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": "gate", "name": "input", "time": "0"})
+        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": clean(found.sentence)}).text = clean(found.sentence)
+    for one in cases:
+        name = clean(f"{one.task} of {one.model}: {one.metric} {one.limit}")
+        case = ElementTree.SubElement(suite, "testcase", {"classname": clean(one.rule), "name": name, "time": "0"})
+        if one.warned:
+            ElementTree.SubElement(case, "skipped", {"message": f"inconclusive: {what(one)}"})
+        elif one.call != "pass":
+            ElementTree.SubElement(case, "failure", {"type": one.call, "message": what(one)}).text = what(one)
+        else:
+            ElementTree.SubElement(case, "system-out").text = what(one)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def summary(found: Judgement) -> str:
+    """Markdown for a GitHub job summary."""
+    mark = {0: ":white_check_mark:", 1: ":x:", 2: ":x:", 3: ":grey_question:"}[found.status]
+    lines = [f"### {mark} {_markdown(found.sentence)}", ""]
+    if found.verdicts:
+        lines += [sheet(found).to_markdown()]
+    lines += [f"- **{word(one)}**, {_markdown(one.rule)}: {_markdown(what(one))}" for one in found.verdicts if one.call != "pass"]
+    lines += [f"- {_markdown(note)}" for note in found.notes]
+    return "\n".join(lines) + "\n\n"
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|#@])", lambda m: "&lt;" if m[1] == "<" else "\\" + m[1], clean(text))
+
+
+def workflow_commands(found: Judgement) -> list[str]:
+    """GitHub workflow commands: an error for what blocks, a warning for what is only warned of."""
+    if found.status == BAD_INPUT:
+        return [_annotation("error", "lmms-patch gate: bad input", clean(found.sentence))]
+    return [
+        _annotation("warning" if one.warned else "error", f"lmms-patch gate: {clean(one.rule)}: {one.call}", what(one))
+        for one in found.verdicts
+        if one.call != "pass"
+    ]
+
+
+def _annotation(command: str, title: str, message: str) -> str:
+    """``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
+
+    def data(said: str) -> str:
+        return said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+    return f"::{command} title={data(title).replace(':', '%3A').replace(',', '%2C')}::{data(message)}"
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write(found: Judgement, *, json_file: Path | None = None, junit_file: Path | None = None, summary_file: Path | None = None) -> None:
+    """Write the files that were asked for: all of them, each whole, or none.
+
+    Args:
+        found: the judgement.
+        json_file, junit_file: replaced where they are there.
+        summary_file: appended to, as GitHub wants it.
+
+    Raises:
+        RecordError: one of them cannot be written.
+    """
+    texts = [(json_file, json.dumps(to_json(found), indent=2, allow_nan=False) + "\n"), (junit_file, junit(found))]
+    wanted = [(path, content) for path, content in texts if path is not None]
+    if len({os.path.abspath(path) for path in (json_file, junit_file, summary_file) if path is not None}) < len(wanted) + (summary_file is not None):
+        raise RecordError(f"{wanted[-1][0]}: two outputs cannot go to one file")
+    parts: list[tuple[Path, Path]] = []
+    at: Path | None = None
+    try:
+        for at, content in wanted:
+            if at.is_dir():
+                raise IsADirectoryError(None, "is a folder")
+            at.parent.mkdir(parents=True, exist_ok=True)
+            part = at.with_name(at.name + ".part")
+            parts.append((part, at))
+            part.write_text(content, encoding="utf-8")
+        if summary_file is not None:
+            at = summary_file
+            at.parent.mkdir(parents=True, exist_ok=True)
+            with open(at, "a", encoding="utf-8") as end:
+                end.write(summary(found))
+        for part, at in parts:
+            os.replace(part, at)
+    except OSError as error:
+        raise RecordError(f"{at}: cannot be written: {error.strerror}") from None
+    finally:
+        for part, _ in parts:
+            with contextlib.suppress(OSError):
+                part.unlink()

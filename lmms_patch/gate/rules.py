@@ -1,0 +1,326 @@
+"""The rules of a gate: read from YAML, checked, and made into ``Rule`` objects. Pure.
+
+A gate that cannot fail is worse than none: a key that is not known, a rule without a check, or one that nothing can break, is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lmms_patch.errors import OptionError, nearest
+from lmms_patch.resources import folder
+from lmms_patch.spec import KINDS
+from lmms_patch.stats.resample import LEVEL
+
+SCHEMA = 1
+VALID_GATE = "valid gate"
+SELECTORS = ("task", "model", "base", "kind")
+LIMITS = ("min", "max", "max_drop", "max_rise")
+CHECKS = (*LIMITS, "require", "max_tst_over_chance", "max_excluded", "min_docs")
+SHARED = ("level", "margin", "inconclusive", "correction")
+"""What a rule may say for itself, and ``defaults`` for all."""
+DEFAULTS = (*SHARED, "ignore")
+RULE = ("name", *SELECTORS, "metric", *CHECKS, "absolute", "interval", *SHARED)
+TOP = ("schema", "defaults", "rules")
+CHOICES = {"inconclusive": ("block", "warn"), "correction": ("bonferroni", "none")}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: which results it is about, and what must hold for each of them.
+
+    Attributes:
+        name: unique in its file.
+        task, model, base, kind: wildcards; a result matches where one of each does.
+        metric: a wildcard over ``measures``, for the limits; None without limits.
+        min, max: limits of the number itself, on the metric's own scale.
+        max_drop, max_rise: limits of baseline − number, and of number − baseline.
+        absolute: judge the number's distance from 0 in place of the number.
+        interval: whether the interval decides; else the number alone.
+        valid_gate: whether the chance gate must be valid.
+        max_tst_over_chance: limit of the text-only score less chance.
+        max_excluded: limit of the share of docs that any grid leaves out, 0..1.
+        min_docs: fewest docs with the primary metric.
+        margin: by how much a limit may be missed, if that is shown to be all; on the metric's own scale.
+        level: of the rule as a whole, 0..1.
+        blocks: whether an inconclusive verdict blocks.
+        corrected: whether ``level`` holds over all that the rule judges together (Bonferroni).
+    """
+
+    name: str
+    task: tuple[str, ...] = ("*",)
+    model: tuple[str, ...] = ("*",)
+    base: tuple[str, ...] = ("*",)
+    kind: tuple[str, ...] = ("*",)
+    metric: str | None = None
+    min: float | None = None
+    max: float | None = None
+    max_drop: float | None = None
+    max_rise: float | None = None
+    absolute: bool = False
+    interval: bool = True
+    valid_gate: bool = False
+    max_tst_over_chance: float | None = None
+    max_excluded: float | None = None
+    min_docs: int | None = None
+    margin: float = 0.0
+    level: float = LEVEL
+    blocks: bool = True
+    corrected: bool = True
+
+    @property
+    def of_value(self) -> bool:
+        """Whether the number itself has a limit."""
+        return self.min is not None or self.max is not None
+
+    @property
+    def of_difference(self) -> bool:
+        """Whether the difference to the baseline has a limit."""
+        return self.max_drop is not None or self.max_rise is not None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A file of rules.
+
+    Attributes:
+        source: the file, as it is named to people.
+        rules: in its order.
+        ignore: settings in which a result and its baseline may differ (keys of ``runs.fingerprint``).
+    """
+
+    source: str
+    rules: tuple[Rule, ...]
+    ignore: tuple[str, ...] = ()
+
+
+def shipped() -> list[str]:
+    """The names of the rules that come with lmms-patch."""
+    return sorted(path.stem for path in (folder("configs") / "gates").glob("*.yaml"))
+
+
+def find(config: str) -> Path:
+    """The file of rules that a user names: a path, or the bare name of a shipped one.
+
+    Raises:
+        OptionError: there is neither.
+    """
+    if Path(config).is_file():
+        return Path(config)
+    if config in shipped():
+        return folder("configs") / "gates" / f"{config}.yaml"
+    close = nearest(Path(config).name.partition(".")[0], shipped())
+    hint = f"did you mean {' or '.join(close)}?" if close else "give a YAML file, or the name of a shipped one:"
+    raise OptionError(f"no rules {config!r}: no such file; {hint} shipped: {', '.join(shipped())}")
+
+
+def read(config: str | Path) -> Rules:
+    """The rules of a file.
+
+    Args:
+        config: see ``find``.
+
+    Raises:
+        OptionError: it cannot be read, or says something that is not allowed; one line with what is.
+    """
+    path = find(str(config))
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise OptionError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
+    except yaml.YAMLError as error:
+        raise OptionError(f"{path}: not YAML: {_problem(error)}") from None
+    return parse(data, str(path))
+
+
+def parse(data: Any, source: str = "rules") -> Rules:
+    """The rules of a file's content, as YAML gives it.
+
+    Raises:
+        OptionError: as ``read``.
+    """
+    if data is None:
+        raise OptionError(f"{source}: empty; it needs 'schema: {SCHEMA}' and 'rules:'")
+    top = _mapping(data, TOP, source)
+    schema = top.get("schema")
+    if type(schema) is not int or schema != SCHEMA:
+        raise OptionError(f"{source}: 'schema' is {_short(schema)}; this version of lmms-patch reads 'schema: {SCHEMA}'")
+    defaults = _mapping(top.get("defaults") or {}, DEFAULTS, f"{source}: defaults")
+    ignore = _texts(defaults.get("ignore", []), f"{source}: defaults: ignore")
+    given = top.get("rules")
+    if not isinstance(given, list) or not given:
+        raise OptionError(f"{source}: 'rules' must be a list of at least one rule, not {_short(given)}")
+    shared = _shared(defaults, f"{source}: defaults")
+    rules = tuple(_rule(one, shared, source, number) for number, one in enumerate(given, 1))
+    names = [rule.name for rule in rules]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise OptionError(f"{source}: two rules have the name {_short(twice)}; each needs its own")
+    return Rules(source, rules, ignore)
+
+
+def _rule(data: Any, shared: Mapping[str, Any], source: str, number: int) -> Rule:
+    name = data.get("name") if isinstance(data, dict) else None
+    where = f"{source}: rule {_short(name) if isinstance(name, str) else number}"
+    found = _mapping(data, RULE, where)
+    if not isinstance(name, str) or not name.strip():
+        raise OptionError(f"{where}: 'name' must be a text that says what the rule is for, not {_short(name)}")
+    if not any(key in found for key in CHECKS):
+        raise OptionError(f"{where}: no check, so it could never fail; give one of {', '.join(CHECKS)}")
+    metric = found.get("metric")
+    if "metric" in found and (not isinstance(metric, str) or not metric.strip()):
+        raise OptionError(f"{where}: 'metric' must be a name such as fip or rci3, or a wildcard, not {_short(metric)}")
+    given: dict[str, Any] = {key: _texts(found[key], f"{where}: {key}") for key in SELECTORS if key in found}
+    given |= {key: _number(found[key], key, where) for key in (*LIMITS, "max_tst_over_chance") if key in found}
+    rule = Rule(
+        name,
+        **given,
+        metric=metric,
+        absolute=_flag(found, "absolute", False, where),
+        interval=_flag(found, "interval", True, where),
+        valid_gate=_required(found, where),
+        max_excluded=_share(found, where),
+        min_docs=_count(found, where),
+        **{**shared, **_shared(found, where)},
+    )
+    _check(rule, found, where)
+    return rule
+
+
+def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
+    """Whether the parts of a rule make sense together."""
+    limited = [key for key in LIMITS if key in found]
+    if limited and rule.metric is None:
+        raise OptionError(f"{where}: '{limited[0]}' of what? name a 'metric', such as fip or rci3")
+    if rule.metric is not None and not limited:
+        raise OptionError(f"{where}: 'metric' without a limit; give one of {', '.join(LIMITS)}")
+    if rule.min is not None and rule.max is not None and rule.min > rule.max:
+        raise OptionError(f"{where}: 'min' {rule.min:g} is above 'max' {rule.max:g}: nothing can pass")
+    if rule.max_drop is not None and rule.max_rise is not None and rule.max_drop + rule.max_rise < 0:
+        raise OptionError(f"{where}: 'max_drop' {rule.max_drop:g} and 'max_rise' {rule.max_rise:g} contradict each other: nothing can pass")
+    if rule.absolute and rule.max is not None and rule.max < 0:
+        raise OptionError(f"{where}: 'absolute' with 'max' {rule.max:g}: no distance from 0 is below 0, so nothing can pass")
+    if rule.absolute and rule.min is not None and rule.min <= 0:
+        raise OptionError(f"{where}: 'absolute' with 'min' {rule.min:g}: every distance from 0 is at least 0, so nothing can fail")
+    if rule.absolute and rule.metric is None:
+        raise OptionError(f"{where}: 'absolute' needs a 'metric' with a limit")
+    lone = [key for key in ("interval", "margin", "level", "correction", "inconclusive") if key in found]
+    if lone and not limited and rule.max_tst_over_chance is None:
+        raise OptionError(f"{where}: '{lone[0]}' says nothing here: the checks of this rule are counts, which have no interval")
+    for pattern in rule.kind:
+        if not any(fnmatchcase(kind, pattern) for kind in KINDS):
+            raise OptionError(f"{where}: no 'kind' is {_short(pattern)}; {_hint(pattern, KINDS)}")
+
+
+# --- single values --------------------------------------------------------------------------------
+
+
+def _shared(found: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What a rule, or the defaults, say of level, margin, inconclusive and correction, by ``Rule``'s names."""
+    out: dict[str, Any] = {}
+    if "level" in found:
+        out["level"] = _number(found["level"], "level", where)
+        if not 0.5 <= out["level"] < 1:
+            raise OptionError(f"{where}: 'level' must be a fraction from 0.5 to below 1, such as 0.95, not {_short(found['level'])}")
+    if "margin" in found:
+        out["margin"] = _number(found["margin"], "margin", where)
+        if out["margin"] < 0:
+            raise OptionError(f"{where}: 'margin' must be at least 0, not {_short(found['margin'])}")
+    for key, name in (("inconclusive", "blocks"), ("correction", "corrected")):
+        if key in found:
+            value = found[key]
+            if value not in CHOICES[key]:
+                raise OptionError(f"{where}: '{key}' must be {' or '.join(CHOICES[key])}, not {_short(value)}")
+            out[name] = value == CHOICES[key][0]
+    return out
+
+
+def _required(found: Mapping[str, Any], where: str) -> bool:
+    if "require" in found and found["require"] != VALID_GATE:
+        raise OptionError(f"{where}: 'require' must be '{VALID_GATE}', not {_short(found['require'])}")
+    return "require" in found
+
+
+def _share(found: Mapping[str, Any], where: str) -> float | None:
+    if "max_excluded" not in found:
+        return None
+    value = _number(found["max_excluded"], "max_excluded", where)
+    if not 0 <= value < 1:
+        raise OptionError(f"{where}: 'max_excluded' must be a share of the docs from 0 to below 1, not {_short(found['max_excluded'])}")
+    return value
+
+
+def _count(found: Mapping[str, Any], where: str) -> int | None:
+    value = found.get("min_docs")
+    if "min_docs" in found and (type(value) is not int or value < 1):
+        raise OptionError(f"{where}: 'min_docs' must be a whole number of at least 1, not {_short(value)}")
+    return value
+
+
+def _flag(found: Mapping[str, Any], key: str, default: bool, where: str) -> bool:
+    value = found.get(key, default)
+    if not isinstance(value, bool):
+        raise OptionError(f"{where}: '{key}' must be true or false, not {_short(value)}")
+    return value
+
+
+def _number(value: Any, key: str, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise OptionError(f"{where}: '{key}' must be a number such as 0.02, not {_short(value)}")
+    return float(value)
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    """One text, or a list of some."""
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found) or (not found and not where.endswith("ignore")):
+        raise OptionError(f"{where} must be a text or a list of texts, not {_short(value)}")
+    return tuple(found)
+
+
+def _mapping(data: Any, allowed: Iterable[str], where: str) -> Mapping[str, Any]:
+    """A mapping with known keys only."""
+    if not isinstance(data, dict):
+        raise OptionError(f"{where}: must be keys and values, not {_short(data)}; keys: {', '.join(allowed)}")
+    for key in data:
+        if key not in allowed:
+            raise OptionError(f"{where}: no key {_short(key)}; {_hint(str(key), allowed)}")
+    return data
+
+
+def _hint(name: str, allowed: Iterable[str]) -> str:
+    close = nearest(name, allowed)
+    return f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(allowed)}"
+
+
+def _short(value: Any) -> str:
+    return "nothing" if value is None else reprlib.repr(value)
+
+
+# --- YAML -----------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice: YAML would keep the last and say nothing."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """See the base class."""
+        seen = set()
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if key.value in seen and isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+        return super().construct_mapping(node, deep)
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    what = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be parsed"
+    return f"{what}{f' (line {mark.line + 1})' if mark else ''}"

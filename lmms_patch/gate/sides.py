@@ -1,0 +1,285 @@
+"""The results that a gate judges, and the baseline's result for each of them: found, checked whole, and set side by side. Pure."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+
+from lmms_patch import paired, runs
+from lmms_patch.errors import OptionError, RecordError, nearest
+from lmms_patch.gate.limits import checked
+from lmms_patch.gate.rules import SELECTORS, Rule
+from lmms_patch.joining import in_words
+from lmms_patch.measures import matching, measures
+from lmms_patch.paired import SAME, Compared
+from lmms_patch.records import TaskResult, read_samples
+from lmms_patch.runs import Run
+from lmms_patch.stats.resample import Estimate
+
+_UNKNOWN = ("docs", "prompts", "lmms-eval version")
+"""Settings that runs of earlier versions do not record."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result that is judged, or stands as baseline.
+
+    Attributes:
+        run: the run.
+        result: one of its wrapped tasks.
+        model: the model's name, told apart from others in the folder.
+        task: the task's name, with the filter where it has several.
+    """
+
+    run: Run
+    result: TaskResult
+    model: str
+    task: str
+
+    @cached_property
+    def measures(self) -> Mapping[str, Estimate]:
+        """Every number by its name (``lmms_patch.measures``), without values that are no finite numbers."""
+        with guarded(self.run.path):
+            found = measures(self.result)
+            once = {id(one): checked(one) for one in found.values()}  # what is one number by several names stays one
+            return {name: once[id(one)] for name, one in found.items()}
+
+    @cached_property
+    def fingerprint(self) -> Mapping[str, object]:
+        """What two results must share (``runs.fingerprint``)."""
+        with guarded(self.run.path):
+            return runs.fingerprint(self.run, self.result)
+
+    @property
+    def kind(self) -> str:
+        """``spec.KINDS``."""
+        return str(self.result.described["kind"])
+
+    @property
+    def log(self) -> Path | None:
+        """Its sample log; None where it was not logged."""
+        return self.run.log(self.result)
+
+    def names(self, selector: str) -> tuple[str, ...]:
+        """What a selector (``rules.SELECTORS``) may say to mean it; the name for people last."""
+        every = {
+            "task": (self.result.task, self.task),
+            "model": (self.run.model, self.model),
+            "base": (str(self.result.described["base"]),),
+            "kind": (self.kind,),
+        }
+        return every[selector]
+
+    def selected(self, rule: Rule, selectors: Sequence[str] = SELECTORS) -> bool:
+        """Whether a rule is about it, by some of the selectors."""
+        return all(any(fnmatchcase(name, one) for name in self.names(key) for one in getattr(rule, key)) for key in selectors)
+
+
+@contextlib.contextmanager
+def guarded(path: Path) -> Iterator[None]:
+    """What a damaged file makes the readers stumble over, as one line.
+
+    Raises:
+        RecordError: in place of what was raised.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        raise RecordError(f"{path}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def read(path: Path, what: str) -> tuple[list[Result], int]:
+    """The newest result of each model, task and filter under a folder, and how many older ones there are.
+
+    Args:
+        path: a folder, or a results file.
+        what: what it is to people, for the message.
+
+    Raises:
+        RecordError: there is no run, no wrapped task, or a file that cannot be read.
+    """
+    with guarded(path):
+        found = runs.find([path])
+        newest, older = runs.newest(found)
+        named = runs.labels(found)
+    if not newest:
+        raise RecordError(f"{path}: {what} has no wrapped task to judge; ask for one, such as --tasks gqa_rci3")
+    return [Result(run, result, named[run.identity], runs.task_label(run, result)) for run, result in newest], older
+
+
+def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
+    """The results that a rule is about.
+
+    Raises:
+        OptionError: there is none; says which selector finds nothing, and what there is.
+        RecordError: one of them is empty.
+    """
+    left = list(results)
+    for key in SELECTORS:
+        kept = [one for one in left if one.selected(rule, [key])]
+        if not kept:
+            there = list(dict.fromkeys(one.names(key)[-1] for one in left))
+            close = nearest(getattr(rule, key)[0].strip("*"), there, 1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise OptionError(f"{source}: rule {rule.name!r}: {key} {' or '.join(getattr(rule, key))} matches nothing; {hint}there is {_some(there)}")
+        left = kept
+    for one in left:
+        if not one.result.docs:
+            raise RecordError(f"{one.run.path}: nothing was scored in {one.task}; an empty run cannot be judged")
+    return left
+
+
+def _some(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+# --- the baseline ---------------------------------------------------------------------------------
+
+
+class Baseline:
+    """A folder of earlier results, and the differences to them.
+
+    Args:
+        path: the folder.
+        ignore: settings that may differ.
+
+    Raises:
+        RecordError: as ``read``.
+    """
+
+    def __init__(self, path: Path, ignore: Sequence[str]) -> None:
+        self.path, self.ignore = path, tuple(ignore)
+        self.results, self.older = read(path, "the baseline")
+        self.notes: dict[str, None] = {}
+        self._partners: dict[int, Result] = {}
+        self._compared: dict[int, Compared | None] = {}
+
+    def partner(self, one: Result) -> Result:
+        """What a result is set against: the same task, and the same model, else the only other one.
+
+        Raises:
+            RecordError: there is none, there are several, or it has other settings.
+        """
+        if id(one) not in self._partners:
+            self._partners[id(one)] = self._find(one)
+        return self._partners[id(one)]
+
+    def _find(self, one: Result) -> Result:
+        alike = [other for other in self.results if paired.matches(other.result, one.result)]
+        found = [other for other in alike if other.result.task == one.result.task] or alike
+        found = [other for other in found if other.run.identity == one.run.identity] or found
+        found = [other for other in found if other.run.model == one.run.model] or found
+        if not found:
+            there = list(dict.fromkeys(other.task for other in self.results))
+            raise RecordError(f"{self.path}: the baseline has nothing to set {one.task} against; it has {_some(there)}")
+        if len(found) > 1:
+            names = [f"{other.task} of {other.model}" for other in found]
+            raise RecordError(f"{self.path}: {one.task} of {one.model} could be set against {_some(names)}; give a baseline with one of them")
+        self._check(one, found[0])
+        return found[0]
+
+    def _check(self, one: Result, other: Result) -> None:
+        """Whether nothing but the model differs; what may differ by the rules is noted."""
+        if not other.result.docs:
+            raise RecordError(f"{other.run.path}: nothing was scored in {other.task}; an empty baseline cannot be compared with")
+        apart = in_words(runs.differences(other.fingerprint, one.fingerprint, self.ignore))
+        if apart:
+            raise RecordError(
+                f"{other.run.path}: the baseline of {one.task} was made otherwise: {', '.join(apart)} differ; "
+                "run it again with the same settings, or list under defaults 'ignore' what may differ"
+            )
+        allowed = in_words(runs.differences(other.fingerprint, one.fingerprint))
+        if allowed:
+            self.notes[f"{one.task}: differs from the baseline in {', '.join(allowed)}: ignored, as the rules say"] = None
+        unknown = [key for key in _UNKNOWN if (one.fingerprint[key] is None) or (other.fingerprint[key] is None)]
+        if unknown:
+            self.notes[f"{one.task}: not recorded in both runs, so not compared: {', '.join(unknown)}"] = None
+
+    def compared(self, one: Result) -> Compared | None:
+        """The differences of a result to its partner, doc by doc; None where one of them has no sample log.
+
+        Raises:
+            RecordError: other docs, or a log that is not whole.
+        """
+        if id(one) not in self._compared:
+            self._compared[id(one)] = self._compare(one, self.partner(one))
+        return self._compared[id(one)]
+
+    def _compare(self, one: Result, other: Result) -> Compared | None:
+        if one.log is None or other.log is None:
+            where = " and ".join(name for name, side in (("this run", one), ("the baseline", other)) if side.log is None)
+            self.notes[f"{one.task}: no sample log in {where}: compared as if on other docs, which finds less"] = None
+            return None
+        with guarded(other.run.path):
+            found = paired.compare((other.run, other.result), (one.run, one.result))
+        if found.only_first or found.only_second:
+            count, which = (len(found.only_first), "the baseline") if found.only_first else (len(found.only_second), "this run")
+            first = (found.only_first or found.only_second)[0]
+            raise RecordError(f"{other.run.path}: the baseline of {one.task} asks other docs: {count} are in {which} only, such as doc {first}")
+        lines = [*found.warnings, *([f"{found.unscored} docs are not scored in both runs, and not compared"] if found.unscored else [])]
+        self.notes |= dict.fromkeys(f"{one.task}: {line}" for line in lines)
+        return found
+
+    def check_complete(self, rule: Rule, judged: Sequence[Result], source: str) -> None:
+        """Whether what the baseline's models were asked, and the rule is about, was asked again.
+
+        Raises:
+            RecordError: something was not: a regression there would not be seen.
+        """
+        models = {self.partner(one).run.identity for one in judged}
+        for other in self.results:
+            if other.run.identity not in models or not other.selected(rule, ["task", "base", "kind"]):
+                continue
+            again = any(paired.matches(other.result, one.result) for one in judged)
+            if not again and matching(other.measures, str(rule.metric)):
+                what = f"the baseline has {other.task}, this run has not; run it too, or narrow the rule (task, base, kind)"
+                raise RecordError(f"{source}: rule {rule.name!r}: {what}")
+
+
+def check_ignored(ignore: Sequence[str], known: Mapping[str, object], source: str) -> None:
+    """Whether settings may be ignored.
+
+    Raises:
+        OptionError: there is no such setting, or without it two results are not of one benchmark.
+    """
+    allowed = [key for key in known if key not in SAME]
+    for key in ignore:
+        if key not in allowed:
+            close = nearest(key, allowed, 1)
+            why = "two results of other " + key + " cannot be compared" if key in SAME else "there is no such setting"
+            hint = f"did you mean {close[0]}? " if close and key not in SAME else ""
+            raise OptionError(f"{source}: defaults: ignore {key!r}: {why}; {hint}allowed: {', '.join(allowed)}")
+
+
+# --- sample logs ----------------------------------------------------------------------------------
+
+
+def check_log(one: Result, records: bool = True) -> None:
+    """Whether a result's sample log, if there is one, is whole and of this result.
+
+    Args:
+        one: the result.
+        records: read each record; else count the lines alone (the comparison reads the records).
+
+    Raises:
+        RecordError: it is cut, has docs twice, records of another benchmark or another number of docs than were scored.
+    """
+    log = one.log
+    if log is None:
+        return
+    with guarded(log):
+        pipelines = sum(other.task == one.result.task for other in one.run.tasks)
+        with open(log, "rb") as lines:
+            count = sum(1 for _ in lines)
+        if count != one.result.docs * pipelines:
+            raise RecordError(f"{log}: {count} lines, but the run scored {one.result.docs * pipelines}; the file is not whole, or of another run")
+        base = one.result.described["base"]
+        for record in read_samples(log, one.result.place) if records else ():
+            if record.get("base") != base:
+                raise RecordError(f"{log}: records of {record.get('base')}, but {one.task} asks {base}; the file is of another run")

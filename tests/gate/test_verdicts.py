@@ -1,0 +1,253 @@
+"""Verdicts on whole runs: limits, wildcards, the level, the baseline."""
+
+import numpy as np
+import pytest
+
+from tests.gate import lean
+from tests.gate.running import DROP, VALID, refused
+from tests.runs import mc_run, write_run
+
+# --- limits of the number itself --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "call"),
+    [
+        ({"metric": "fip", "min": 0.7}, 0, "pass"),
+        ({"metric": "fip", "min": 0.9}, 1, "fail"),
+        ({"metric": "fip", "min": 0.8}, 3, "inconclusive"),
+        ({"metric": "fip", "min": 0.8, "inconclusive": "warn"}, 0, "inconclusive"),
+        ({"metric": "fip", "min": 0.8, "margin": 0.1}, 0, "pass"),
+        ({"metric": "fip", "min": 0.81, "interval": False}, 1, "fail"),
+        ({"metric": "fip", "max": 0.9}, 0, "pass"),
+        ({"metric": "fip", "min": 0.7, "max": 0.9}, 0, "pass"),
+        ({"metric": "fip", "min": 0.7, "max": 0.71}, 1, "fail"),
+        ({"metric": "rci2", "min": 0.1, "max": 0.4}, 0, "pass"),
+        ({"metric": "pcri2", "min": 0.5}, 1, "fail"),
+        ({"metric": "rci2", "absolute": True, "max": 0.4}, 0, "pass"),
+        ({"metric": "gap2", "min": 0.1}, 0, "pass"),
+        ({"metric": "ceiling", "min": 0.5}, 3, "inconclusive"),
+        ({"metric": "ceiling", "min": 0.5, "interval": False}, 0, "pass"),
+        ({"metric": "ceiling", "max": 0.5}, 1, "fail"),
+        (VALID, 0, "pass"),
+        ({"min_docs": 400}, 0, "pass"),
+        ({"min_docs": 401}, 1, "fail"),
+        ({"max_excluded": 0}, 0, "pass"),
+    ],
+)
+def test_a_limit(asked, run, rule, status, call):
+    ended = asked(run, rule)
+    assert (ended.status, ended.calls) == (status, [call])
+
+
+def test_several_checks_of_one_rule_are_a_verdict_each(asked, run):
+    ended = asked(run, {"metric": "fip", "min": 0.7, **VALID, "min_docs": 500, "max_excluded": 0.1})
+    assert {one["metric"]: one["verdict"] for one in ended.json["verdicts"]} == {"fip": "pass", "gate": "pass", "excluded": "pass", "n_docs": "fail"}
+
+
+def test_the_verdict_shows_all_that_it_is_made_of(asked, run, tmp_path):
+    one = asked(run, {"name": "n", **DROP}, baseline=run).of()
+    assert (one["rule"], one["task"], one["model"], one["baseline_model"], one["metric"]) == ("n", "toy_rci2", "m", "m", "fip")
+    assert one["limit"] == "drop <= 0, margin 0.02"
+    assert one["value"]["value"] == one["baseline"]
+    assert one["level"] == 0.95
+    assert one["difference"]["value"] == 0
+    assert one["basis"] == "paired"
+
+
+def test_excluded_docs_and_a_gate_that_is_not_valid(asked, tmp_path):
+    full, best = lean.scored(400, 0.8, 0.6, 0)
+    for gate_of, status in ((True, 0), (False, 1), (None, 1)):
+        made = lean.task(full, best, excluded=21)
+        made[0]["patch,none"]["gate"] = gate_of if gate_of is None else int(gate_of)
+        lean.write(tmp_path / "run", [made])
+        assert asked(tmp_path / "run", VALID).status == status
+    ended = asked(tmp_path / "run", {"max_excluded": 0.05})
+    assert (ended.calls, ended.of()["value"]["value"], ended.of()["reason"]) == (["fail"], 21 / 400, "21 of 400 docs at grid 2")
+    assert asked(tmp_path / "run", {"max_excluded": 0.0525}).status == 0
+
+
+def test_an_index_near_chance_fails_with_its_reason(asked, tmp_path):
+    lean.write(tmp_path / "run", [lean.task(*lean.scored(200, 0.27, 0.3, 0))])
+    ended = asked(tmp_path / "run", {"metric": "rci2", "max": 5, "inconclusive": "warn"})
+    assert ended.calls == ["fail"]
+    assert "near chance" in ended.of()["reason"]
+
+
+@pytest.mark.parametrize(("n", "call"), [(40, "inconclusive"), (80, "pass")])
+def test_all_right_on_few_docs_is_not_believed(asked, tmp_path, n, call):
+    """0.025^(1/40) = 0.912 and 0.025^(1/80) = 0.955."""
+    lean.write(tmp_path / "run", [lean.task(np.ones(n), np.ones(n))])
+    ended = asked(tmp_path / "run", {"metric": "fip", "min": 0.95})
+    assert ended.calls == [call]
+    assert ended.of()["value"]["low"] == pytest.approx(0.025 ** (1 / n))
+
+
+def test_too_few_docs_for_an_interval(asked, tmp_path):
+    lean.write(tmp_path / "run", [lean.task(np.ones(9), np.ones(9))])
+    assert asked(tmp_path / "run", {"metric": "fip", "min": 0.1}).status == 3
+
+
+def test_text_only_cross_validation(asked, tmp_path):
+    lean.write(tmp_path / "run", [lean.stressed(accuracy=0.35), lean.task(*lean.scored(400, 0.8, 0.6, 0))])
+    ended = asked(tmp_path / "run", {"max_tst_over_chance": 0.2}, {"max_tst_over_chance": 0.0}, {"metric": "tst", "max": 0.5})
+    assert ended.calls == ["pass", "fail", "pass"]
+    assert "leaves out toy_rci2 of m: is no text-only cross-validation" in ended.out
+    again = asked(tmp_path / "run", {"metric": "tst_over_chance", "max_rise": 0, "margin": 0.02}, baseline=tmp_path / "run")
+    assert (again.of()["basis"], again.calls) == ("paired", ["pass"])
+
+
+# --- wildcards and the correction -------------------------------------------------------------------
+
+
+def test_wildcards_pick_tasks_models_and_metrics(asked, many):
+    everything = asked(many, {"metric": "*", "min": -1, "interval": False})
+    assert {one["task"] for one in everything.json["verdicts"]} == {"apple_rci2", "pear_rci2"}
+    names = [one["metric"] for one in everything.json["verdicts"] if (one["task"], one["model"]) == ("apple_rci2", "one")]
+    assert names == ["score", "chance", "ceiling", "mpp2", "rci2", "rci2_adj", "gap2"]  # fip and acc are score, so once
+    for rule, expected in (
+        ({"task": "apple*"}, {("apple_rci2", "one"), ("apple_rci2", "two")}),
+        ({"model": ["two", "three"]}, {("apple_rci2", "two"), ("pear_rci2", "two")}),
+        ({"base": "p?ar", "model": "one"}, {("pear_rci2", "one")}),
+    ):
+        ended = asked(many, {**rule, "metric": "fip", "min": 0.5})
+        assert {(one["task"], one["model"]) for one in ended.json["verdicts"]} == expected
+
+
+def test_the_level_holds_over_all_that_a_rule_matches(asked, many):
+    ended = asked(
+        many,
+        {"metric": "fip", "min": 0.5},
+        {"metric": "fip", "min": 0.5, "correction": "none"},
+        {"metric": "[fm]*", "min": 0.1, "task": "apple*", "min_docs": 5, "level": 0.9},
+    )
+    levels = {rule: {one["level"] for one in ended.json["verdicts"] if one["rule"] == rule} for rule in ("rule 0", "rule 1", "rule 2")}
+    assert levels == {"rule 0": {1 - 0.05 / 4}, "rule 1": {0.95}, "rule 2": {1 - 0.1 / 4, None}}
+    wide, narrow = (next(one for one in ended.json["verdicts"] if one["rule"] == rule)["value"] for rule in ("rule 0", "rule 1"))
+    assert wide["high"] - wide["value"] == pytest.approx((narrow["high"] - narrow["value"]) * 2.4977 / 1.9600, rel=1e-3)
+
+
+def test_the_newest_result_counts(asked, run):
+    lean.write(run, [lean.task(*lean.scored(400, 0.5, 0.4, 1))], date="2026-03-01")
+    ended = asked(run, {"metric": "fip", "min": 0.7})
+    assert ended.status == 1
+    assert "1 older results in" in ended.out
+
+
+# --- the baseline -----------------------------------------------------------------------------------
+
+
+def test_the_same_run_as_its_own_baseline_passes_where_there_are_docs_enough(asked, tmp_path):
+    """No doc of 400 differs: up to 1 − 0.025^(1/400) = 0.92 % may."""
+    lean.write(tmp_path / "run", [lean.task(*lean.scored(400, 0.8, 0.6, 0))])
+    ended = asked(tmp_path / "run", DROP, {"metric": "rci2", "absolute": True, "max_rise": 0, "margin": 0.05}, baseline=tmp_path / "run")
+    assert ended.calls == ["pass", "pass"]
+    assert ended.of("rule 0")["difference"]["high"] == pytest.approx(1 - 0.025 ** (1 / 400))
+
+
+def test_a_drop_and_a_rise(asked, tmp_path):
+    for name, full in (("old", 0.8), ("new", 0.6)):
+        lean.write(tmp_path / name, [lean.task(*lean.scored(400, full, 0.5, 0))])
+    rules = [DROP, {"metric": "fip", "max_rise": 0}, {"metric": "fip", "max_drop": 0.3}, {"metric": "acc", "max_drop": 0.1, "max_rise": 0.1}]
+    assert asked(tmp_path / "new", *rules, baseline=tmp_path / "old").calls == ["fail", "pass", "pass", "fail"]
+    assert asked(tmp_path / "old", *rules, baseline=tmp_path / "new").calls == ["pass", "fail", "pass", "fail"]
+
+
+def test_without_logs_it_is_unpaired_and_said_so(asked, tmp_path):
+    for name, full, logs in (("old", 0.8, True), ("new", 0.5, False)):
+        lean.write(tmp_path / name, [lean.task(*lean.scored(400, full, 0.5, 0))], logs=logs)
+    ended = asked(tmp_path / "new", DROP, baseline=tmp_path / "old")
+    assert ended.of()["basis"] == "unpaired"
+    assert "no sample log in this run" in ended.out
+    assert ended.status == 1
+
+
+def test_the_index_without_luck_is_unpaired(asked, tmp_path):
+    folder = tmp_path / "real"
+    write_run(folder, {"toy_rci2": mc_run(n=150)})
+    ended = asked(folder, {"metric": "rci2_adj", "max_rise": 0.5}, {"metric": "rci2", "max_rise": 0.5}, baseline=folder)
+    assert [one["basis"] for one in ended.json["verdicts"]] == ["unpaired", "paired"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"limit": 10}, "limit (all and 10)"),
+        ({"gen_kwargs": "temperature=1"}, "generation"),
+        ({"docs": "other"}, "docs"),
+        ({"prompts": "other"}, "prompts"),
+    ],
+)
+def test_a_baseline_of_other_settings_is_refused_unless_the_rules_ignore_it(asked, tmp_path, change, said):
+    made = {key: change.pop(key) for key in ("docs", "prompts") if key in change}
+    scores = lean.scored(400, 0.8, 0.6, 0)
+    lean.write(tmp_path / "old", [lean.task(*scores)])
+    lean.write(tmp_path / "new", [lean.task(*scores, **made)], **change)
+    refused(asked(tmp_path / "new", DROP, baseline=tmp_path / "old"), "was made otherwise", said)
+    if "docs" not in made:
+        ended = asked(tmp_path / "new", DROP, baseline=tmp_path / "old", ignore=[said.partition(" (")[0]])
+        assert ended.status == 0
+        assert "ignored, as the rules say" in ended.out
+
+
+def test_a_baseline_of_other_docs_is_refused_also_where_the_rules_ignore_it(asked, tmp_path):
+    for name, n in (("old", 400), ("new", 300)):
+        lean.write(tmp_path / name, [lean.task(*lean.scored(n, 0.8, 0.6, 0), docs="d")])
+    refused(asked(tmp_path / "new", DROP, baseline=tmp_path / "old"), "number of docs (400 and 300)")
+    refused(
+        asked(tmp_path / "new", DROP, baseline=tmp_path / "old", ignore=["number of docs"]),
+        "asks other docs",
+        "100 are in the baseline only, such as doc 300",
+    )
+
+
+def test_which_result_is_the_baseline(asked, many, tmp_path):
+    other = tmp_path / "other"
+    lean.write(other, [lean.task(*lean.scored(300, 0.8, 0.6, 0), name="apple_rci2")], model="third")
+    refused(asked(other, DROP, baseline=many), "apple_rci2 of third could be set against apple_rci2 of one, apple_rci2 of two")
+    ended = asked(many, {**DROP, "task": "apple*"}, baseline=other)  # the only other one
+    assert {one["baseline_model"] for one in ended.json["verdicts"]} == {"third"}
+    same = asked(many, DROP, baseline=many)
+    assert all(one["baseline_model"] == one["model"] for one in same.json["verdicts"])
+    refused(asked(many, DROP, baseline=other), "nothing to set pear_rci2 against; it has apple_rci2")
+    refused(asked(other, DROP, baseline=many / "one"), "the baseline has pear_rci2, this run has not")
+
+
+def test_a_limit_on_a_difference_needs_a_baseline(asked, run, tmp_path):
+    refused(asked(run, DROP), "rule 'rule 0' compares with a baseline; give one: --baseline DIR")
+    refused(asked(run, DROP, baseline=tmp_path / "nothing"), "no *_results.json here")
+    assert "no rule compares with the baseline" in asked(run, VALID, baseline=run).out
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("limits", "there is no such setting; did you mean limit?"), ("benchmark", "two results of other benchmark cannot be compared")],
+)
+def test_what_cannot_be_ignored(asked, run, key, said):
+    refused(asked(run, VALID, ignore=[key]), said)
+
+
+# --- rules that do not go with the run --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"task": "toy_rci3", **VALID}, "task toy_rci3 matches nothing; did you mean toy_rci2? there is toy_rci2"),
+        ({"model": "x", **VALID}, "model x matches nothing; there is m"),
+        ({"base": "gqa*", **VALID}, "base gqa* matches nothing; there is toy"),
+        ({"kind": "tst", **VALID}, "kind tst matches nothing; there is rci"),
+        ({"metric": "fipp", "min": 0}, "metric 'fipp' matches nothing in toy_rci2 or the others; did you mean fip"),
+        ({"metric": "rci3", "min": 0}, "metric 'rci3' matches nothing"),
+        ({"metric": "zz*", "min": 0}, "there is score, fip"),
+        ({"max_tst_over_chance": 0}, "none of its tasks can be judged: toy_rci2 is no text-only cross-validation"),
+    ],
+)
+def test_a_rule_that_finds_nothing_is_refused(asked, run, rule, said):
+    refused(asked(run, rule), "gates.yaml: rule 'rule 0': ", said)
+
+
+def test_a_rule_for_an_index_on_a_task_without_one(asked, tmp_path):
+    lean.write(tmp_path / "run", [lean.task(*lean.scored(100, 0.5, 0, 0)[:1], name="toy_blind")])
+    refused(asked(tmp_path / "run", VALID), "toy_blind has no chance gate")
+    refused(asked(tmp_path / "run", {"max_excluded": 0.1}), "toy_blind has no grid")
