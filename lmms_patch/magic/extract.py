@@ -106,8 +106,7 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     out, done = [], 0
     listed = max(numbers, default=0) if count is None else count
     for group in groups(text, listed):
-        of_how_many = group.rigid and len(group.numbers) == 1
-        if all(numbers.get(number) == number for number in group.numbers) and not (of_how_many and len(numbers) != listed):
+        if all(numbers.get(number) == number for number in group.numbers) and not (group.of_how_many and len(numbers) != listed):
             continue
         start, new = _renumbered(text, group, numbers)
         out += [text[done : max(done, start)], new]
@@ -117,8 +116,9 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
 
 def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> tuple[int, str]:
     """Where the new text of a group begins, and the text."""
-    if not group.rigid and all(number in numbers for number in group.numbers):
-        return group.start, _exchanged(text, group, numbers)
+    if (not group.rigid or group.of_how_many) and all(number in numbers for number in group.numbers):
+        new = _exchanged(text, group, numbers)
+        return group.start, re.sub(r"\d+$", str(len(numbers)), new) if group.of_how_many else new  # "box 2 of 5"
     kept = [f"R{numbers[number]}" for number in group.numbers if number in numbers]
     start, alone = group.start, not kept
     if len(kept) < len(group.numbers):

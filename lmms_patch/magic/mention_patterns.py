@@ -113,7 +113,7 @@ ORDINAL = re.compile(
 )
 NOT_ORDINAL_AFTER = re.compile(
     r"\s+(?:to|from|on)\b|\s+of\b(?! the (?:image|picture|photo))|\s+(?:#|number\s)?\s*\d"
-    rf"|\s*[,(:—-]?\s*(?:(?:is|was|labell?ed|marked|namely|called|i\.e\.,?|being|as)\s+)*[*_`\"'(\[]*(?:the\s+)?(?:R[ _#-]?\d|{WORD}[ _-]?[#R]?\d)",
+    rf"|\s*[,(:—-]?\s*(?:(?:is|was|labell?ed|marked|namely|called|i\.e\.,?|being|as)\s+)*[*_`\"'(\[]*(?:the\s+)?(?:R[ _#-]?\d|{WORD}[ _-]?[#R]?\d|another region\b)",
     re.I,
 )
 LOOKED_AT = re.compile(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|my|the person)\b", re.I)
@@ -136,7 +136,7 @@ NO_NOUN = re.compile(
 PRONOUN = re.compile(r"\s+(?:can|could|may|might|would|should|must|sees?|finds?|notices?|has to|who|that|of)\b", re.I)
 FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.I)
 ALL_FROM = re.compile(
-    r"\b(?:boxes|regions|areas|rectangles|all|everything|numbered|labell?ed|marked|rang(?:e|es|ing)|sequentially)\W+(?:\w+\W+){0,2}from\s+$", re.I
+    r"\b(?:boxes|regions|areas|rectangles|all|everything|numbered|labell?ed|marked|rang(?:e|es|ing)|sequentially)\W+(?:[a-z]+\W+){0,2}from\s+$", re.I
 )
 PAIRS = re.compile(
     r"\b(?:compar\w*|connect\w*|link\w*|relat\w*|match\w*|prefer\w*|clos(?:e|er|est)|next|adjacent|near(?:er|est)?|equal|similar|mov\w*|switch\w*|"

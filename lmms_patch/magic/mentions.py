@@ -85,6 +85,11 @@ class Group:
         """The boxes, each once, in order."""
         return tuple(dict.fromkeys(number for item in self.items for number in item.numbers))
 
+    @property
+    def of_how_many(self) -> bool:
+        """Whether it ends with the number of boxes: ``box 2 of 5``."""
+        return self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1
+
 
 def same_length(text: str) -> str:
     """The text with dashes, quotes, spaces, subscripts and full-width forms made plain; every place stays the same."""
@@ -226,13 +231,14 @@ def _collect(text: str, start: int, end: int, first: Item, count: int, *, head: 
     """Everything that is joined to the first number of a group."""
     items, rigid, ended, last = [first], False, False, first.start
     while True:
-        step = _range_step(text, start, end, items, head, count) or (None if ended and head != "R" else _list_step(text, end, items, head, ended))
+        step = _range_step(text, start, end, items, head, count) or _list_step(text, end, items, head, ended)
         if step is None:
             break
-        item, end_of_item, joint = step
+        item, end_of_item, joint, bare = step
         if not _allowed(item.numbers[-1], count, strong):
             break
-        rigid, ended, end, last = rigid or joint in ("range", "pair"), ended or joint == "end", end_of_item, item.start
+        rigid, end, last = rigid or joint in ("range", "pair"), end_of_item, item.start
+        ended = bare and (ended or joint == "end")  # after "1 and 2" only a new "R3" or "region 3" goes on
         if joint == "range":
             item = Item(items[-1].start, items[-1].end, tuple(range(items[-1].numbers[-1], item.numbers[0] + 1)), item.kind)
             items.pop()
@@ -251,11 +257,11 @@ def _closed(text: str, start: int, end: int, last: int) -> int:
     return end
 
 
-_Step = tuple[Item, int, str]
+_Step = tuple[Item, int, str, bool]
 
 
 def _range_step(text: str, start: int, end: int, items: list[Item], head: str, count: int) -> _Step | None:
-    """The other end of a range, where one follows: item, where it stops, "range" or "pair"."""
+    """The other end of a range, where one follows: item, where it stops, "range" or "pair", whether it is a bare number."""
     joint = RANGE.match(text, end)
     if joint is None:
         return None
@@ -273,12 +279,12 @@ def _range_step(text: str, start: int, end: int, items: list[Item], head: str, c
     to = (joint["to"] or "").lower() in ("to", "until", "up to")  # "through" and "all the way to" are ranges
     moves = (FROM.search(before) and not ALL_FROM.search(before)) or PAIRS.search(before)
     if to and moves and (head != "plural" or PAIRS.search(before)):
-        return item, stop, "list"
-    return item, stop, "range" if low < high < low + 100 and len(items[-1].numbers) == 1 else "pair"
+        return item, stop, "list", bare
+    return item, stop, "range" if low < high < low + 100 and len(items[-1].numbers) == 1 else "pair", bare
 
 
 def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -> _Step | None:
-    """The next number of a list, where one follows: item, where it stops, "list" or "end"."""
+    """The next number of a list, where one follows: item, where it stops, "list" or "end", whether it is a bare number."""
     joint = LIST.match(text, end)
     if joint is None:
         return None
@@ -291,7 +297,7 @@ def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -
         return None
     if bare and joint["comma"] and not last and head != "plural" and not _goes_on(text, item.end):
         return None
-    return item, stop, "end" if last else "list"
+    return item, stop, "end" if last else "list", bare
 
 
 def _goes_on(text: str, end: int) -> bool:
