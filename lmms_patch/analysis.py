@@ -23,6 +23,7 @@ from lmms_patch.stats.index import Index, band, fragmentation, index, relative_c
 from lmms_patch.stats.resample import Array, Estimate, generator, resampled_sums, totals
 from lmms_patch.tables import Chosen, Table
 
+TEXT_PRIORS = "text priors not removed from the adjusted index: run the blind task too"
 GUESSES = 20
 """Random draws of the uniform guess where its expectation has no closed form (MME, F1)."""
 
@@ -255,7 +256,7 @@ class _Task:
             if self.blind is not None:
                 adj_blind = self._luck(n, used, scale, np.array([self.blind.get(r["doc_id"], math.nan) for r in self.table.records]))
             elif adj is not None and adj.estimate.value is not None:
-                warnings.append("text priors not removed from the adjusted index: run the blind task too")
+                warnings.append(TEXT_PRIORS)
         known = value.value
         return Grid(
             n,

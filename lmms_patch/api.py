@@ -234,10 +234,22 @@ def analyze(folders: Sequence[str | Path], changes: Changes | None = None, *, by
     changes = changes or recompute.Changes()
     _check_changes(changes)
     paths = [Path(folder) for folder in folders]
+    _check_one_model(paths)
     loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
     runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(path))] for path, run in zip(paths, loaded, strict=True)]
     pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
     return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [])
+
+
+def _check_one_model(paths: Sequence[Path]) -> None:
+    """Runs that are averaged are runs of one model; its arguments may differ (a seed)."""
+    from lmms_patch import recompute, runs
+
+    found = [runs.read(recompute.one_run(path)) for path in (paths if len(paths) > 1 else ())]
+    models = {(run.model, run.adapter) for run in found if run.adapter}
+    if len(models) > 1:
+        names = ", ".join(sorted(model for model, _ in models))
+        raise RecordError(f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: type 'lmms-patch compare A B'")
 
 
 def _check_changes(changes: Changes) -> None:

@@ -2,7 +2,7 @@
 
 | name | of | what |
 |---|---|---|
-| ``score`` | every task | the primary metric of the task's own first view |
+| ``score`` | every task | the primary metric of the task's own first view; of a tst task ``tst``, a mean over fold seeds |
 | ``fip`` | tasks with a full view | the same number: the native metric on full images |
 | ``<metric>`` | every task | each native metric under its own name; only the primary one has an interval |
 | ``chance``, ``ceiling`` | | the floor of the gate, and what the gold answers score |
@@ -53,7 +53,10 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
         elif not _OURS.match(name):
             out[name] = _bare(value, result.docs)
     found = result.details.get("tst_details")
-    return {**out, **_of_tst(found, numbers)} if found else out
+    if found:  # means over fold seeds; the harness's own number is of the first seed
+        out |= _of_tst(found, numbers)
+        out |= {"score": out["tst"], metric: _bare(numbers.get(metric), result.docs), "chance": _bare(found["chance"], out["tst"].n)}
+    return out
 
 
 def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Estimate]:

@@ -82,7 +82,7 @@ class Analyzed:
         analysis: the numbers; None where only the run's own can be shown.
         metrics: the flat numbers by name (docs/metrics.md).
         categories: the same for each category; only where asked.
-        note: why nothing was recomputed; empty otherwise.
+        note: why nothing was recomputed, or what its categories leave out; empty otherwise.
     """
 
     run: TaskRun
@@ -219,14 +219,16 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     part = table if changes.category is None else _part(table, changes.category)
     found = analyse(part, _Logged(run, part, form, part is table), settings, grids, run.blind)
     categories = _categories(run, part, form, settings, grids) if by_category else {}
-    return Analyzed(run, found, outcome.metrics(found, name), categories)
+    without = sum(record.get("fields", {}).get("category") is None for record in part.records) if by_category else 0
+    note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
+    return Analyzed(run, found, outcome.metrics(found, name), categories, note)
 
 
 def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
     """The numbers of each category with the run's own settings; none, and why, where they cannot be had (no reason where it named none)."""
     settings, metric, table = table_of(run, Changes())
     grids = run.result.described["grids"]
-    names = {str(record.get("fields", {}).get("category")) for record in table.records} - {"None"}
+    names = category_names(table)
     if len(names) < 2:
         return {}, ""
     form = form_of(run, table, settings, grids)
@@ -234,7 +236,14 @@ def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
         return {}, f"no categories: the aggregation of {metric} can only be computed in the run"
     if len(names) > MOST_CATEGORIES:
         return {}, f"no categories: {len(names)} are more than {MOST_CATEGORIES}"
-    return _categories(run, table, form, settings, grids), ""
+    without = sum(record.get("fields", {}).get("category") is None for record in table.records)
+    return _categories(run, table, form, settings, grids), f"{without} docs have no category: they are in no category's numbers" if without else ""
+
+
+def category_names(table: Table) -> list[str]:
+    """The categories of the docs as text, sorted; docs without one are in none."""
+    values = (record.get("fields", {}).get("category") for record in table.records)
+    return sorted({str(value) for value in values if value is not None})
 
 
 def _part(table: Table, category: str) -> Table:
@@ -242,7 +251,7 @@ def _part(table: Table, category: str) -> Table:
 
 
 def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, grids: Sequence[int]) -> dict[str, Analysis]:
-    names = sorted({str(record.get("fields", {}).get("category")) for record in table.records} - {"None"})
+    names = category_names(table)
     if not names:
         raise RecordError(f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)")
     if len(names) > MOST_CATEGORIES:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmms_patch import expect
 from lmms_patch.errors import RecordError
 from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import KINDS, WrapSpec
@@ -257,9 +258,13 @@ def wrapped_tasks(data: Mapping[str, Any], path: Path) -> list[TaskResult]:
             raise RecordError(f"{path}: {task} is described without its {missing[0]!r}; the file was changed or written by another program")
         if str(described["kind"]) not in KINDS:
             raise RecordError(f"{path}: {task} is of the unknown kind {described['kind']!r}; allowed: {', '.join(KINDS)}")
+        if said := expect.wrong(described, {}):
+            raise RecordError(f"{path}: {task}: {said}; the file was changed or written by another program")
         for place, (name, values) in enumerate(by_filter(results[task]).items()):
             found = values.pop("patch", None)
             details = found if isinstance(found, dict) else {}
+            if said := expect.wrong(described, details):
+                raise RecordError(f"{path}: {task}: {said}; the file was changed or written by another program")
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
             out.append(TaskResult(task, described, {key: _finite(value) for key, value in flat.items()}, name, details, place))
     return out
@@ -354,6 +359,15 @@ def _whole(record: Mapping[str, Any]) -> int:
     for view in record["views"]:
         if not isinstance(view["items"], dict) or not isinstance(view["kind"], str):
             raise TypeError("views with items and kind")
+        if "cell" in view and not all(isinstance(view[key], int) for key in ("n", "cell", "row", "col")):
+            raise TypeError("cells with n, row and col")
+    sizes = record.get("image_sizes", [])
+    if not isinstance(sizes, list) or not all(
+        isinstance(size, list) and len(size) == 2 and all(isinstance(x, int) and x > 0 for x in size) for size in sizes
+    ):
+        raise TypeError("'image_sizes' as pairs of pixels")
+    if not all(isinstance(reason, str) for reason in record["excluded"].values()) or not all(str(n).isdigit() for n in record["excluded"]):
+        raise TypeError("'excluded' as reasons by grid")
     for name, kind in (("baselines", list), ("fields", dict), ("answer", dict), ("lent", dict), ("tst", dict)):
         if not isinstance(record.get(name, kind()), kind):
             raise TypeError(f"{name!r} as {'a list' if kind is list else 'an object'}")

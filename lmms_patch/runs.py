@@ -66,11 +66,10 @@ def read(path: Path) -> Run:
         RecordError: the file is truncated, not a results file of lmms-eval, or of another schema.
     """
     data = read_json(path)
-    config = data.get("config") if isinstance(data.get("config"), dict) else {}
-    assert isinstance(config, dict)
+    config = _object(data.get("config"))
     adapter = str(config.get("model") or data.get("model_source") or "")
     about = {key: config.get(key) for key in ("limit", "offset", "gen_kwargs")}
-    about |= {"system_instruction": data.get("system_instruction_sha"), "n-shot": data.get("n-shot") or {}, "versions": data.get("versions") or {}}
+    about |= {"system_instruction": data.get("system_instruction_sha"), **{key: _object(data.get(key)) for key in ("n-shot", "versions")}}
     return Run(
         Path(path),
         _name(str(data.get("model_name") or adapter or Path(path).parent.name)),
@@ -87,6 +86,11 @@ def read(path: Path) -> Run:
 def _name(model: str) -> str:
     """A hub id as it is; of a local folder its own name, without where it lies on somebody's disk."""
     return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """A JSON object, or an empty one where something else stands."""
+    return value if isinstance(value, dict) else {}
 
 
 def _arguments(given: Any) -> str:
@@ -174,7 +178,8 @@ def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
 
 def _limit(about: Mapping[str, Any]) -> str:
     limit, offset = about.get("limit"), about.get("offset") or 0
-    return f"{'all' if limit in (None, -1) else f'{limit:g}'}{f' from {offset}' if offset else ''}"
+    said = f"{limit:g}" if isinstance(limit, (int, float)) else str(limit)
+    return f"{'all' if limit in (None, -1) else said}{f' from {offset}' if offset else ''}"
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> list[str]:

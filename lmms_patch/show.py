@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmms_patch.analysis import TEXT_PRIORS
 from lmms_patch.outcome import metrics, to_json
 from lmms_patch.pooling import Averaged, Pooled
 from lmms_patch.recompute import Analyzed
@@ -15,6 +16,7 @@ from lmms_patch.records import TaskResult, read_results
 from lmms_patch.spec import KINDS
 
 Row = list[str]
+BLIND_IS_HERE = "text priors not removed from the adjusted index here: lmms-patch analyze, or report, takes the blind run of this folder as null too"
 
 
 @dataclass(frozen=True)
@@ -150,13 +152,14 @@ def aligned(rows: Sequence[Row]) -> str:
 def warnings(shown: Sequence[Shown]) -> list[str]:
     """What to mind, one line each, with the tasks that it is true of."""
     found: dict[str, list[str]] = {}
+    blind = {s.described["base"] for s in shown if s.described["kind"] == "blind"}
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in s.analysis.get("grids", {}).values() for w in grid["warnings"])]
         gate = s.analysis.get("gate", {})
         if "passes only against a uniform guess" in gate.get("reason", ""):
             lines.append(gate["reason"])
         for line in dict.fromkeys(lines):
-            found.setdefault(line, []).append(s.name)
+            found.setdefault(BLIND_IS_HERE if line == TEXT_PRIORS and s.described["base"] in blind else line, []).append(s.name)
     return [f"{', '.join(names)}: {line}" for line, names in found.items()]
 
 
@@ -226,8 +229,9 @@ def averaged_table(averaged: Sequence[Averaged]) -> str:
 def meaning(shown: Sequence[Shown]) -> str:
     """One sentence: which tasks one cell answers as well as the whole image, and which need the whole image.
 
-    "As well" is RCI ≤ 0 at every grid, "need" is RCI ≥ 0.30 at every grid (the papers' band for
-    strong global reasoning). A task whose gate fails is said to show nothing. Where no task has an index, that is said.
+    "As well" is an interval of RCI up to 0 at most, at every grid, and no index without luck that is shown to be above 0. "Need" is an
+    interval from 0.30 on, at every grid (the papers' band for strong global reasoning). A task whose gate fails is said to show nothing.
+    Where no task has an index, that is said.
     """
     if shown and not any(s.grids for s in shown):
         kinds = _listed(sorted({s.described["kind"] for s in shown}))
@@ -236,16 +240,14 @@ def meaning(shown: Sequence[Shown]) -> str:
     whole: list[str] = []
     nothing: list[str] = []
     for s in shown:
-        values = [s.metrics.get(f"{s.index}{n}") for n in s.grids]
-        known = [v for v in values if v is not None]
+        low, high = ([s.metrics.get(f"{s.index}{n}_{end}") for n in s.grids] for end in ("low", "high"))
+        lucky = any((s.metrics.get(f"{s.index}{n}_adj_low") or 0) > 0 for n in s.grids)
         name = s.name if "," in s.name else s.described["base"]
         if s.grids and s.metrics.get("gate") == 0:
             nothing.append(name)
-        elif not known or len(known) < len(values):
-            continue
-        elif max(known) <= 0:
+        elif high and all(end is not None and end <= 0 for end in high) and not lucky:
             local.append(name)
-        elif min(known) >= 0.30:
+        elif low and all(end is not None and end >= 0.30 for end in low):
             whole.append(name)
     parts = []
     if local:

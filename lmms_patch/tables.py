@@ -237,7 +237,7 @@ def only(records: Sequence[Record], category: str) -> list[Record]:
         RecordError: no record has it; says which there are.
     """
     values = [record.get("fields", {}).get("category") for record in records]
-    kept = [record for record, value in zip(records, values, strict=True) if str(value) == category]
+    kept = [record for record, value in zip(records, values, strict=True) if value is not None and str(value) == category]
     if not kept:
         known = sorted({str(value) for value in values if value is not None})
         raise RecordError(f"no doc of category {category!r}; allowed: {', '.join(known) or 'none (the run named no category)'}")

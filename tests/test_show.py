@@ -6,10 +6,15 @@ from lmms_patch.spec import parse
 from tests.runs import mc_run, write_run
 
 
-def shown(base, fip, mpp2, mpp3, docs=100, name=None, **metrics):
+def shown(base, fip, mpp2, mpp3, docs=100, name=None, wide=0.05, **metrics):
     spec = parse(f"{base}_rci")
     rci = [None if not fip else 1 - m / fip for m in (mpp2, mpp3)]
-    numbers = {"acc": fip, "acc_mpp2": mpp2, "acc_mpp3": mpp3, "rci2": rci[0], "rci3": rci[1], "records": docs, **metrics}
+    ends = {
+        f"rci{n}_{end}": value if value is None else value + by
+        for n, value in zip((2, 3), rci, strict=True)
+        for end, by in (("low", -wide), ("high", wide))
+    }
+    numbers = {**ends, "acc": fip, "acc_mpp2": mpp2, "acc_mpp3": mpp3, "rci2": rci[0], "rci3": rci[1], "records": docs, **metrics}
     return Shown(name or spec.name, {**spec.described(), "metric": "acc"}, numbers)
 
 
@@ -23,7 +28,7 @@ RUN = [
 
 def test_table_shows_every_number():
     lines = table(RUN).splitlines()
-    assert lines[2].split() == ["local_rci", "acc", "100", "0.100", "0.800", "0.900", "0.880", "-0.125", "n/a", "-0.100", "n/a"]
+    assert lines[2].split() == ["local_rci", "acc", "100", "0.100", "0.800", "0.900", "0.880", "-0.125", "[-0.175,", "-0.075]", "n/a", "-0.100", "[-0.150,", "-0.050]", "n/a"]
     assert lines[4].split()[-4:] == ["near", "chance", "near", "chance"]
     assert lines[5].split() == ["zero_rci", "acc", "100", "n/a", "0.000", "0.500", "0.500", "n/a", "n/a"]
 
@@ -34,6 +39,18 @@ def test_the_sentence_says_what_cannot_be_read():
     assert "only the whole image answers count" in said
     assert "larger cannot be read" in said
     assert "zero" not in said
+
+
+def test_nothing_is_said_where_the_interval_does_not_say_it():
+    """RCI -0.019 [-0.068, 0.025] is not "one cell is enough", and neither is a low index that luck alone explains."""
+    unclear = shown("toy", 0.8, 0.816, 0.816)
+    assert "no task is clearly" in meaning([unclear])
+    wide = shown("toy", 0.8, 0.9, 0.9, wide=0.3)
+    assert "no task is clearly" in meaning([wide])
+    lucky = shown("toy", 0.8, 0.9, 0.9, rci3_adj=1.0, rci3_adj_low=0.9)
+    assert "no task is clearly" in meaning([lucky])
+    assert "one cell is enough for toy" in meaning([shown("toy", 0.8, 0.9, 0.9)])
+    assert "no task is clearly" in meaning([shown("toy", 0.8, 0.55, 0.55)])  # 0.31, from 0.26 on
 
 
 def test_the_sentence_of_an_unclear_run():

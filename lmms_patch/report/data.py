@@ -44,8 +44,8 @@ class Entry:
         type: the papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); "" where no profile says it.
         whole: all docs.
         categories: by name; empty where the run named none, or one only.
-        blind: score of the same model's blind run of the base, None without.
-        tst: text-only cross-validation of the base, by whatever diagnostic, None without.
+        blind: score of the same model's blind run on the same docs, None without.
+        tst: the best text-only cross-validation of the same docs, None without.
         excluded: by grid, reason -> number of docs.
         failures: what could not be scored: ``full`` and ``cells`` (views with an error), ``empty`` (empty answers to the full view), ``views`` (all).
         date: of the run.

@@ -40,7 +40,9 @@ class Picker:
 
     def __init__(self, result: TaskResult, count: int) -> None:
         described = result.described
-        self._base, self._metric, self._count = described["base"], described["metric"], count if KINDS[described["kind"]].index else 0
+        self._base, self._metric = described["base"], described["metric"]
+        higher = result.details.get("higher_is_better", {}).get(self._metric, True)
+        self._count = count if KINDS[described["kind"]].index and higher else 0  # what is right is not known of a metric that should be low
         self._kept: dict[str, list[tuple[int, int, Mapping[str, Any]]]] = {}
 
     def see(self, line: Mapping[str, Any]) -> None:

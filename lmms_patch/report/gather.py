@@ -63,22 +63,44 @@ def gather(
         raise RecordError(f"{where}: no wrapped task that scored a doc in these runs; ask for one, such as --tasks gqa_rci3")
     labels = runs.labels(run for run, _ in latest)
     ids = _ids([f"{labels[run.identity]}-{runs.task_label(run, result)}" for run, result in latest])
-    blind = {(run.identity, r.described["base"], r.filter): measures(r)["score"] for run, r in latest if r.described["kind"] == "blind"}
-    tst = {r.described["base"]: measures(r)["tst"] for _, r in latest if KINDS[r.described["kind"]].folds and "tst" in measures(r)}
     entries, sources = [], []
     for name, (run, result) in zip(ids, latest, strict=True):
         tell(f"reading {runs.task_label(run, result)} of {labels[run.identity]}")
         read = _read(run, result, latest, examples, categories)
-        base = result.described["base"]
         entries.append(
             dataclasses.replace(
                 read.entry(name, labels[run.identity]),
-                blind=None if result.described["kind"] == "blind" else blind.get((run.identity, base, result.filter)),
-                tst=None if KINDS[result.described["kind"]].folds else tst.get(base),
+                blind=_blind(run, result, latest, warnings),
+                tst=_tst(result, latest),
             )
         )
         sources.append(Source(run, result, read.picked))
     return entries, sources, warnings
+
+
+def _same_docs(one: TaskResult, other: TaskResult) -> bool:
+    """Whether two results are of the same docs of one benchmark, as far as they say."""
+    ours, theirs = ((result.details.get("made") or {}).get("docs") for result in (one, other))
+    return one.described["base"] == other.described["base"] and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
+
+
+def _blind(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]], warnings: list[str]) -> Estimate | None:
+    """The same model's score on the same docs without the image; None without, and a warning where it was asked other docs."""
+    if result.described["kind"] == "blind":
+        return None
+    of_model = [r for other, r in latest if other.identity == run.identity and r.described["kind"] == "blind" and r.filter == result.filter]
+    found = [r for r in of_model if r.described["base"] == result.described["base"] and r.described["metric"] == result.described["metric"]]
+    same = [r for r in found if _same_docs(r, result)]
+    if found and not same:
+        warnings.append(f"{result.task}: the blind run was asked other docs ({found[-1].docs} and {result.docs}) and is not set beside it")
+    return measures(same[-1])["score"] if same else None
+
+
+def _tst(result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]) -> Estimate | None:
+    """The best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
+    kind = KINDS[result.described["kind"]]
+    found = [measures(r)["score"] for _, r in latest if KINDS[r.described["kind"]].folds and r.details.get("tst_details") and _same_docs(r, result)]
+    return None if kind.folds else max(found, key=lambda one: -1.0 if one.value is None else one.value, default=None)
 
 
 def _ids(texts: Sequence[str]) -> list[str]:

@@ -50,3 +50,12 @@ def test_settings_reach_the_numbers(folders, tmp_path, capsys):
 def test_a_bad_setting_is_told_before_anything_is_read(capsys):
     assert main(["analyze", "/nowhere", "--draws", "199"]) == 2
     assert capsys.readouterr().err == "lmms-patch: draws must be a whole number of at least 200, not 199\n"
+
+
+def test_runs_of_two_models_are_not_averaged(tmp_path, capsys):
+    """As lmms-eval writes it: the model in the results file."""
+    for name in ("a", "b"):
+        path = write_run(tmp_path / name, {"toy_rci2": mc_run(n=60)})
+        path.write_text(json.dumps({**json.loads(path.read_text()), "model_name": f"org/{name}", "config": {"model": "hf"}}))
+    assert main(["analyze", str(tmp_path / "a"), str(tmp_path / "b")]) == 2
+    assert "runs of 2 models (org/a, org/b)" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from lmms_patch import runs
 from lmms_patch.errors import RecordError
 from lmms_patch.recompute import Changes, load, recompute
 from lmms_patch.report.gather import gather
+from lmms_patch.spec import parse
 from tests.runs import mc_run, write_run
 
 
@@ -121,3 +122,57 @@ def test_nothing_wrapped_is_one_line(tmp_path):
     (tmp_path / "1_results.json").write_text(json.dumps({"configs": {"gqa": {}}, "results": {"gqa": {"acc,none": 0.5}}}))
     with pytest.raises(RecordError, match="no wrapped task that scored a doc"):
         entries(tmp_path)
+
+
+def blind_run(folder, docs, date="2026-03-03T00-00-00.000000"):
+    """A blind run of the toy task on its first docs, with the score 0.5."""
+    spec = parse("toy_blind")
+    folder.mkdir()
+    config = {"toy_blind": {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}}
+    details = {"records": docs, "chance": 0.25, "n_docs": docs, "settings": {}, "higher_is_better": {"acc": True}}
+    results = {"toy_blind": {"acc,none": 0.5, "patch,none": details}}
+    (folder / f"{date}_results.json").write_text(json.dumps({"results": results, "configs": config}))
+    return folder
+
+
+def test_a_blind_run_of_other_docs_is_not_set_beside(tmp_path, made):
+    write_run(tmp_path / "r" / "run", {"toy_rci2": made})
+    name = {"model_name": "m", "config": {"model": "m"}}
+    for path in [*(tmp_path / "r" / "run").glob("*_results.json"), *blind_run(tmp_path / "r" / "blind", 10).glob("*_results.json")]:
+        path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
+    found, _, warnings = entries(tmp_path / "r")
+    entry = next(one for one in found if one.kind == "rci")
+    assert entry.blind is None
+    assert any("blind run was asked other docs (10 and 240)" in line for line in warnings)
+
+
+def test_a_blind_run_of_the_same_docs_is(tmp_path, made):
+    write_run(tmp_path / "r" / "run", {"toy_rci2": made})
+    name = {"model_name": "m", "config": {"model": "m"}}
+    for path in [*(tmp_path / "r" / "run").glob("*_results.json"), *blind_run(tmp_path / "r" / "blind", 240).glob("*_results.json")]:
+        path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
+    found, _, _ = entries(tmp_path / "r")
+    assert next(one for one in found if one.kind == "rci").blind.value == 0.5
+
+
+def test_a_metric_that_should_be_low_has_no_examples(tmp_path, made):
+    path = write_run(tmp_path, {"toy_rci2": made})
+    data = json.loads(path.read_text())
+    data["results"]["toy_rci2"]["patch,none"]["higher_is_better"] = {"acc": False}
+    path.write_text(json.dumps(data))
+    (entry,), (source,), _ = entries(tmp_path)
+    assert entry.higher is False
+    assert source.picked == {}
+
+
+def test_docs_without_a_category_are_counted_and_one_called_none_is_a_category(tmp_path, made):
+    write_run(tmp_path, {"toy_rci2": made})
+
+    def change(i, line):
+        if line["patch"]["fields"]["category"] == "b":
+            line["patch"]["fields"]["category"] = "None" if i % 4 == 1 else None
+
+    edit_log(tmp_path, change)
+    (entry,), _, _ = entries(tmp_path)
+    assert {name: part.docs for name, part in entry.categories.items()} == {"a": 120, "None": 60}
+    assert "60 docs have no category: they are in no category's numbers" in entry.warnings

@@ -1,0 +1,134 @@
+"""Is a results file's description of a task as we write it? Readers refuse what is not, before a number is taken from it. Pure.
+
+Checks the types that readers count on, no more: ``lmms-patch schema details`` has the whole schema.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Check = Callable[[Any], bool]
+
+
+def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
+    """What is not as it should be, in words; empty where all is.
+
+    Args:
+        described: ``configs.<task>.lmms_patch``.
+        details: the value of the metric ``patch``; may be empty.
+    """
+    found = _described(described)
+    if found or not details:
+        return found
+    tops = {"settings": _dict, "higher_is_better": _dict, "made": _dict, "donors": _dict, "tst_details": _dict, "analysis": _dict, "records": _number}
+    found = _first(details, tops, "", optional=True)
+    if not found and details.get("analysis"):
+        found = _analysis(details["analysis"])
+    if not found and details.get("tst_details"):
+        found = _tst(details["tst_details"])
+    return found
+
+
+def _described(described: Mapping[str, Any]) -> str:
+    grids = described.get("grids")
+    if not isinstance(grids, list) or not all(isinstance(n, int) and not isinstance(n, bool) and 2 <= n <= 9 for n in grids):
+        return "grids is no list of grid sizes"
+    return _first(described, {"base": _text, "kind": _text, "metric": _text, "options": _dict}, "")
+
+
+def _analysis(analysis: Mapping[str, Any]) -> str:
+    needed = {"metric": _text, "fip": estimate, "chance": _dict, "gate": _dict, "grids": _dict, "ceiling": _number, "warnings": _texts}
+    found = _first(analysis, needed, "analysis.")
+    chance = analysis.get("chance") or {}
+    found = found or _first(chance, {"floors": _dict, "value": _number, "floor": _text_or_none, "reason": _text}, "analysis.chance.")
+    if not found and not all(estimate(one) for one in chance["floors"].values()):
+        found = "analysis.chance.floors holds something that is no estimate"
+    found = found or _first(analysis.get("gate") or {}, {"valid": _flag, "threshold": _number, "reason": _text}, "analysis.gate.")
+    return found or next((said for n, grid in analysis["grids"].items() if (said := _grid(n, grid))), "")
+
+
+def _grid(n: str, grid: Any) -> str:
+    where = f"analysis.grids.{n}."
+    if not str(n).isdigit() or not isinstance(grid, Mapping):
+        return f"analysis.grids has something that is no grid: {n!r}"
+    needed = {"fip": _number, "mpp": estimate, "index": estimate, "gap": estimate, "excluded": _number, "warnings": _texts}
+    found = _first(grid, needed, where)
+    for key in ("adj", "adj_blind"):
+        adj = grid.get(key)
+        if not found and adj is not None and not (isinstance(adj, Mapping) and estimate(adj.get("estimate"))):
+            found = f"{where}{key} has no estimate"
+    shares = grid.get("shares")
+    if not found and shares is not None and not _shares(shares, int(n) ** 2):
+        found = f"{where}shares are not of {int(n) ** 2} cells"
+    return found
+
+
+def _shares(shares: Any, cells: int) -> bool:
+    if not isinstance(shares, Mapping) or not _number(shares.get("p")) or not _number(shares.get("centre")):
+        return False
+    parts = [shares.get(key) for key in ("score", "win", "p_cells")]
+    known = [part for part in parts if part is not None]
+    return all(isinstance(part, list) and len(part) == cells and all(_number(one) and one is not None for one in part) for part in known) and (
+        shares.get("score") is None or shares.get("p_cells") is not None
+    )
+
+
+def _tst(found: Mapping[str, Any]) -> str:
+    said = _first(found, {"headline": _text, "by_grouping": _dict, "chance": _number}, "tst_details.")
+    if said:
+        return said
+    if found["headline"] not in found["by_grouping"]:
+        return f"tst_details.by_grouping has no {found['headline']!r}"
+    groups = found["by_grouping"].values()
+    return (
+        ""
+        if all(isinstance(one, Mapping) and estimate(one.get("accuracy")) and estimate(one.get("above")) for one in groups)
+        else ("tst_details.by_grouping holds something without accuracy")
+    )
+
+
+def estimate(found: Any) -> bool:
+    """Whether something is an estimate: numbers or null, the interval's ends in order."""
+    if not isinstance(found, Mapping) or not {"value", "low", "high"} <= set(found):
+        return False
+    numbers = [found.get(key) for key in ("value", "se", "low", "high")]
+    if not all(_number(one) for one in numbers) or not isinstance(found.get("reason", ""), str):
+        return False
+    low, high = found["low"], found["high"]
+    return low is None or high is None or low <= high + 1e-9
+
+
+def _first(found: Mapping[str, Any], checks: Mapping[str, Check], where: str, optional: bool = False) -> str:
+    """The first key that is missing or of another type; empty where there is none."""
+    for key, check in checks.items():
+        if key not in found and not optional:
+            return f"{where}{key} is missing"
+        if key in found and not check(found[key]):
+            return f"{where}{key} is of another type"
+    return ""
+
+
+def _dict(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _flag(value: Any) -> bool:
+    return value is None or isinstance(value, bool)
+
+
+def _number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value))
