@@ -125,12 +125,18 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> tuple[in
         kept.append(ANOTHER)
     joint = " or " if re.search(r"\bor\b", text[group.start : group.end]) else " and "
     new = joint.join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
-    head = "" if alone else re.match(r"(?:[A-Za-z]{3,}[ -]?)*", text[group.start : group.items[0].start])
-    if head and head[0] and group.items[0].kind != "ordinal":
+    ordinal = group.items[0].kind == "ordinal"
+    head = (
+        re.search(r"[A-Za-z]+$", text[group.start : group.end])
+        if ordinal
+        else re.match(r"(?:[A-Za-z]{3,}[ -]?)*", text[group.start : group.items[0].start])
+    )
+    if not alone and head and head[0]:
         return start, f"{head[0].rstrip(' -')} {new}"  # "2 boxes 1-3" stays two boxes
-    if found := re.search(r"\b(?:the|that|this)\s+$" if alone else r"\bthe\s+$", text[:start], re.I):
-        start = found.start()  # not "the another region"
-    begins = not text[:start].strip("*_`\"'-# \t\n") or re.search(r"[.!?:]\s+$|\n[\s*_#-]*$", text[:start])
+    if found := re.search(r"\b(?:the|that|this)\s+$" if alone else r"\bthe\s+$", text[max(0, start - 20) : start], re.I):
+        start = max(0, start - 20) + found.start()  # not "the another region"
+    before = text[max(0, start - 20) : start]
+    begins = not before.strip("*_`\"'-# \t\n") or re.search(r"[.!?:]\s+$|\n[\s*_#-]*$", before)
     return start, new[0].upper() + new[1:] if alone and begins else new
 
 

@@ -94,7 +94,7 @@ ITEM_N = re.compile(rf"(?P<open>{OPEN})(?P<again>{JOINED_HEAD})(?P<open2>{OPEN})
 LABELLED = (
     r"(?:with[ ])?(?:the[ ])?(?:labels?|numbers?|ids?|indices|index|nos?\.|num\.?)(?:[ ]of)?"
     r"|(?:(?:that|which)[ ](?:is|are)[ ])?(?:labell?ed|marked|numbered|named|called|tagged|identified|denoted|designated)"
-    r"(?:[ ](?:as|by|with))?(?:[ ](?:the[ ])?(?:numbers?|labels?))?"
+    r"(?:[ ](?:as|by|with|from))?(?:[ ](?:the[ ])?(?:numbers?|labels?))?"
 )
 HEAD = re.compile(
     rf"{LEFT}(?P<word>{WORD})(?P<used>[ _](?:I[ ](?:have[ ])?)?used|[ ]of[ ]interest)?"
@@ -113,7 +113,8 @@ ORDINAL = re.compile(
 )
 NOT_ORDINAL_AFTER = re.compile(
     r"\s+(?:to|from|on)\b|\s+of\b(?! the (?:image|picture|photo))|\s+(?:#|number\s)?\s*\d"
-    rf"|\s*[,(:—-]?\s*(?:(?:is|was|labell?ed|marked|namely|called|i\.e\.,?|being|as)\s+)*[*_`\"'(\[]*(?:the\s+)?(?:R[ _#-]?\d|{WORD}[ _-]?[#R]?\d|another region\b)",
+    r"|\s*[,(:—-]?\s*(?:(?:is|was|labell?ed|marked|namely|called|i\.e\.,?|being|as)\s+)*[*_`\"'(\[]*(?:the\s+)?"
+    r"(?:R[ _#-]?\d|(?:(?:bounding[ -]?|b)?box|region|area|rectangle)[ _-]?[#R]?\d|another region\b)",
     re.I,
 )
 LOOKED_AT = re.compile(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|my|the person)\b", re.I)

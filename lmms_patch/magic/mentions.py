@@ -48,6 +48,9 @@ from lmms_patch.magic.mention_patterns import (
     WORDS,
 )
 
+_NEAR = 100
+"""How many characters around a mention can speak for or against it."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -127,6 +130,10 @@ def _overlapping(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]
         place = match.start() + 1
 
 
+def _before(text: str, place: int) -> str:
+    return text[max(0, place - _NEAR) : place]
+
+
 def _allowed(number: int, count: int, strong: bool) -> bool:
     return 1 <= number <= count or (strong and number < 100)
 
@@ -141,16 +148,16 @@ def _from_r(text: str, match: re.Match[str], count: int) -> Group | None:
     """A group that begins with ``R2``."""
     start, end, number = _r_number(match)
     strong = match["loose"] is None and (match["letter"] == "R" or text[max(0, match.start() - 1) : match.start()] in ("`", "*"))
-    if number > count and re.match(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b", text[match.end() :]):
+    if number > count and re.match(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b", text[match.end() : match.end() + _NEAR]):
         return None
-    if re.search(r"\b(?:room|route|highway|suite|vitamin|toys)\s+$", text[: match.start()], re.I) or not _allowed(number, count, strong):
+    if re.search(r"\b(?:room|route|highway|suite|vitamin|toys)\s+$", _before(text, match.start()), re.I) or not _allowed(number, count, strong):
         return None
     return _collect(text, match.start(), match.end(), Item(start, end, (number,), "digits"), count, head="R")
 
 
 def _from_word(text: str, match: re.Match[str], count: int) -> Group | None:
     """A group that begins with a region word."""
-    word, before = match["word"].lower(), text[: match.start()]
+    word, before = match["word"].lower(), _before(text, match.start())
     plural, strong = word.endswith(("s", ")")), not word.startswith(("area", "rect"))
     relevant = bool(match["used"] or RELEVANT.search(before))
     if re.search(r"(?:\banother|\bp\.?[ ]?o\.?)\s+$", before, re.I) or (match["verb"] and not relevant):
@@ -189,8 +196,8 @@ def _first_number(text: str, match: re.Match[str], count: int, plain_plural: boo
     if spelt:
         if PRONOUN.match(text, end):
             return None
-        known = re.search(r"\b(?:the|this|that|each|every|an?|same|which)\s+(?:\w+\s+)?$", text[: match.start()], re.I)
-        if known and not re.match(r"\s*(?:[.,;:)]|$|(?:is|shows|contains|has|and)\b)", text[end:]):
+        known = re.search(r"\b(?:the|this|that|each|every|an?|same|which)\s+(?:\w+\s+)?$", _before(text, match.start()), re.I)
+        if known and not re.match(r"\s*(?:[.,;:)]|$|(?:is|shows|contains|has|and)\b)", text[end : end + _NEAR]):
             return None
     number = WORDS.index(match[name].lower()) if spelt else int(match[name])
     return Item(match.start(name), end, (number,), "word" if spelt else "digits")
@@ -198,7 +205,7 @@ def _first_number(text: str, match: re.Match[str], count: int, plain_plural: boo
 
 def _coordinates(text: str, place: int, plural: bool, count: int) -> bool:
     """Whether the bracket that ends before ``place`` holds coordinates, not box numbers."""
-    inside = re.match(r"[^()\[\]{}<>]*", text[place:])
+    inside = re.match(r"[^()\[\]{}<>]*", text[place : place + 2 * _NEAR])
     content = inside[0] if inside else ""
     numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", content)
     if any("." in number for number in numbers):
@@ -210,7 +217,7 @@ def _coordinates(text: str, place: int, plural: bool, count: int) -> bool:
 
 def _of_how_many(text: str, group: Group, word: str, count: int) -> Group | None:
     """``Region 2 of 4``: taken whole; of boxes, which also stand on shelves, only where there are that many."""
-    found = re.match(r"[ ](?:out[ ])?of[ ](\d{1,3})\b", text[group.end :])
+    found = re.match(r"[ ](?:out[ ])?of[ ](\d{1,3})\b", text[group.end : group.end + _NEAR])
     if found is None:
         return group
     if "box" in word and int(found[1]) != count:
@@ -220,7 +227,7 @@ def _of_how_many(text: str, group: Group, word: str, count: int) -> Group | None
 
 def _counts(text: str, end: int) -> bool:
     """Whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
-    found = re.match(r"[*_`\"']*[ ]([A-Za-z'-]+)", text[end:])
+    found = re.match(r"[*_`\"']*[ ]([A-Za-z'-]+)", text[end : end + _NEAR])
     if found is None:
         return False
     word = found[1].lower()
@@ -275,7 +282,7 @@ def _range_step(text: str, start: int, end: int, items: list[Item], head: str, c
         or text.startswith(" another", item.end)
     ):
         return None
-    before, low, high = text[:start], items[-1].numbers[-1], item.numbers[0]
+    before, low, high = _before(text, start), items[-1].numbers[-1], item.numbers[0]
     to = (joint["to"] or "").lower() in ("to", "until", "up to")  # "through" and "all the way to" are ranges
     moves = (FROM.search(before) and not ALL_FROM.search(before)) or PAIRS.search(before)
     if to and moves and (head != "plural" or PAIRS.search(before)):
@@ -302,7 +309,7 @@ def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -
 
 def _goes_on(text: str, end: int) -> bool:
     """Whether a list that began in the singular (``region 1, 3 and 4``) really goes on."""
-    rest = text[end:]
+    rest = text[end : end + _NEAR]
     more = re.match(r"(?:\s*,\s*\d{1,2})*\s*,?\s*(?:and|or|&)\s+(\d{1,2})\b", rest)
     return bool(more and not _counts(text, end + more.end())) or bool(re.match(r"\s*(?:[.;:)\]]\s*(?!\d)|$)", rest))
 
@@ -329,7 +336,7 @@ def _item(text: str, place: int, items: list[Item], head: str) -> tuple[Item, in
 
 def _from_ordinal(text: str, match: re.Match[str], count: int) -> Group | None:
     """A group such as ``second box`` or ``first two boxes``."""
-    before = text[: match.start()]
+    before = _before(text, match.start())
     if NOT_ORDINAL_AFTER.match(text, match.end()) or NOT_ORDINAL_BEFORE.search(before):
         return None
     if LOOKED_AT.match(text, match.end()) and not INSIDE.search(before):

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 MARKERS = ("tag", "line", "json", "boxed", "sentence", "after thinking")
 """How an answer was marked, best first: ``<answer>``, "Answer: X", a JSON key, \\boxed{X}, "the answer is X", a short text after ``</think>``."""
 
-_THOUGHT = re.compile(r"^[ \t>#*_]*(?:thought process|thoughts?|reasoning|reasoning steps|thinking|rationale)[*_]*[ ]?[:：][*_]*[ \t]*", re.I | re.M)
+_THOUGHT = re.compile(
+    r"^[ \t>#*_]{0,20}(?:thought process|thoughts?|reasoning|reasoning steps|thinking|rationale)[*_]*[ ]?[:：][*_]*[ \t]*", re.I | re.M
+)
 _ECHO = re.compile(r"^[ \t]*(?:#+[ \t]*image\b.*|[*_]*question[*_]*[ ]?[:：].*)$", re.I | re.M)
 _NEXT_EXAMPLE = re.compile(r"^[ \t]*(?:#+[ \t]*image\b|[*_]*question[*_]*[ ]?[:：])", re.I | re.M)
 _LINE = re.compile(
-    r"(?:(?P<start>^[ \t>#*_-]*(?:\d+[.)][ ]*)?[*_]*)|(?<=[\s(])[*_]*)(?P<kind>(?:(?:the|my)[ ])?(?:(?:final|short|full)[ ])?)"
+    r"(?:(?P<start>^[ \t>#*_-]{0,20}(?:\d{1,3}[.)][ ]?)?[*_]{0,4})|(?<=[\s(])[*_]{0,4})(?P<kind>(?:(?:the|my)[ ])?(?:(?:final|short|full)[ ])?)"
     r"(?P<word>answer)[*_]*[ ]?[:：][*_]*",
     re.I | re.M,
 )
@@ -28,14 +30,14 @@ _SAID = re.compile(
     r"(?P<said>\S.*)$",
     re.I | re.S,
 )
-_HEADING = re.compile(r"^[ \t]*(?:#+[ \t]*)?[*_]*(?:the )?(?:final |short )?answer[*_]*[ \t]*$", re.I | re.M)
-_NO_STEP = re.compile(r"[\s#*_]*(?:the )?(?:final |short )?answer[*_]*\s*[:：]?[*_\s]*", re.I)
-_SECTION = re.compile(r"^[ \t#*_]*(?:explanation|reasoning|rationale|thought process|justification)[*_]*[ ]?[:：]", re.I | re.M)
+_HEADING = re.compile(r"^[ \t]{0,20}(?:#{1,6}[ \t]*)?[*_]{0,4}(?:the )?(?:final |short )?answer[*_]*[ \t]*$", re.I | re.M)
+_NO_STEP = re.compile(r"[\s#*_]{0,20}(?:the )?(?:final |short )?answer[*_]*\s*[:：]?[*_\s]*", re.I)
+_SECTION = re.compile(r"^[ \t#*_]{0,20}(?:explanation|reasoning|rationale|thought process|justification)[*_]*[ ]?[:：]", re.I | re.M)
 _LIST_MARK = re.compile(
     r"^[ \t>]*(?:#+[ \t]+|(?:[-*•–+][ \t]+)?(?:\(?\d{1,2}[.)][ \t]+|\(?(?-i:[a-z])[.)][ \t]+|step[ ]\d+[.:)][ \t]*)|[-*•–+][ \t]+)(?=\S)", re.I
 )
 _LABEL_ONLY = re.compile(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*[.:)]?[*_`]*", re.I)
-_END = re.compile(r"(?:[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
+_END = re.compile(r"(?:(?<![.!?…])[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
 _NEVER = frozenset(
     [
         "e.g.",
@@ -144,7 +146,7 @@ def _blocks(text: str) -> list[str]:
         stripped = line.strip()
         if not stripped or re.fullmatch(r"[-*_=#\s]+", stripped):
             out.append("")
-        elif out and out[-1] and stripped[0].islower() and not _LIST_MARK.match(stripped) and not re.search(r"[.!?:;]\W*$", out[-1]):
+        elif out and out[-1] and stripped[0].islower() and not _LIST_MARK.match(stripped) and not re.search(r"[.!?:;]\W*$", out[-1][-20:]):
             out[-1] += " " + stripped
         else:
             out.append(stripped)
@@ -163,19 +165,18 @@ def _pieces(block: str) -> list[str]:
 
 def _ends(block: str, match: re.Match[str]) -> bool:
     """Whether a sentence ends at this mark."""
-    mark, rest = match[0], block[match.end() :].lstrip()
+    mark, rest = match[0], block[match.end() : match.end() + 60].lstrip()
     if not rest or mark[0] in "。！？!?":
         return True
-    word = re.search(r"\S*$", block[: match.start()])
-    token = ((word[0] if word else "") + mark.rstrip("\"'”’)]*_`")).lower().lstrip("(*_`\"'[")
+    before = block[max(0, match.start() - 60) : match.start()].split(" ")
+    token = (before[-1] + mark.rstrip("\"'”’)]*_`")).lower().lstrip("(*_`\"'[")
     lower = rest.lstrip("\"'“‘(*_`[")[:1].islower()
     if token in _NEVER:
         return False
     if token in _PERHAPS or mark.startswith(("..", "…")):
         return not lower
     if re.fullmatch(r"[a-z]\.", token):  # an initial, or the letter of an option
-        before = block[: match.start() - 1].split()
-        return bool(before) and before[-1].islower() and not lower
+        return len(before) > 1 and before[-2].islower() and not lower
     return True
 
 

@@ -87,7 +87,7 @@ SWAP = {1: 3, 2: 1, 3: 2}
         ("Box 2 of 3 is red.", "Box 1 of 3 is red."),
         ("boxes 2-2", "boxes R1"),
         ("R1 and R3, region 2 and 3", "R3 and R2, region 1 and 2"),
-        ("The first two boxes show cats.", "R3 and R1 show cats."),
+        ("The first two boxes show cats.", "The boxes R3 and R1 show cats."),
         ("My eyes move from R1 to R3.", "My eyes move from R3 to R2."),
         ("No box here: R2-D2, 2 boxes.", "No box here: R2-D2, 2 boxes."),
     ],
@@ -116,7 +116,7 @@ def test_boxes_that_are_not_shown(old, new):
 
 PIECES = (
     "R{a}|`R{a}`|**R{a}**|Region {a}|region {a} and {b}|regions {a}, {b} and {c}|boxes {a}-{b}|R{a}-R{b}|R{a}–R{b}|R{a} to R{b}|from R{a} to R{b}|box {a} of 5|"
-    "R{a}, R{b}|[R{a}, R{b}]|regions: [{a}, {b}]|Region R{a}|bounding box #{a}|the second box|the first three boxes|first and third regions|In region {a}, 3 people|"
+    "R{a}, R{b}|[R{a}, R{b}]|regions: [{a}, {b}]|Region R{a}|bounding box #{a}|the second box|the first three boxes|In region {a}, 3 people|"
     "R{a} is not relevant|ignore the R{a}|regions {a} through {b}|$R_{a}$|R{a}/R{b}|box number {a}|region three|box {a} and one man|R2-D2|2 boxes|R{a} - 2 cups|"
     "region {a} or region {b}|Region **{a}**|bounding box [120, 4, 30, 2]|boxes ({a}, {b})|R{a}'s edge|3 people"
 )

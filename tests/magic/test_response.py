@@ -134,3 +134,11 @@ def test_every_text_has_a_response(text):
 def test_plain_sentences_come_back(steps):
     assert list(sentences(" ".join(steps))) == steps
     assert list(sentences("\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1)))) == steps
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("unit", ["***", "_", ". ", ".", "1. ", "#", "R1, ", "Answer: ", "<think>"])
+def test_a_model_that_repeats_itself_takes_no_longer(unit):
+    text = unit * (20000 // len(unit))
+    parse(text)
+    regions(text, 60)
