@@ -1,4 +1,4 @@
-# make demo   sets everything up, runs the embedded benchmark with the embedded model, prints the table
+# make demo   sets everything up, runs the embedded benchmark with the embedded model, prints the table, writes a page
 # make test   sets everything up, runs the tests
 # make check  format, lint, types, architecture
 # VENV=dir    reuses an environment that exists, or says where to put the new one
@@ -22,6 +22,7 @@ demo: setup
 	rm -rf $(OUT)
 	HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(BIN)/lmms-eval --model mosaic_vlm --batch_size 16 --tasks mosaic_rci --output_path $(OUT) --log_samples --verbosity WARNING
 	$(BIN)/lmms-patch show $(OUT)
+	$(BIN)/lmms-patch report $(OUT) --output $(OUT)/report --quiet
 
 test: setup
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
