@@ -169,7 +169,7 @@ class _Both:
         found = self._forms()
         self.form: Form | None = found[0] if found[0] is found[1] else None
         for run, table, form in zip(self.runs, self.whole_runs, found, strict=True):
-            self.warnings += check_own(run, table, form, bool(self.folds))
+            self.warnings += check_own(run, table, form, run.result.described["grids"] if self.index else (), bool(self.folds))
         self.ids = self._scored(common)
         if not self.ids:
             raise RecordError(f"{first.result.task}: no doc is scored in both runs")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lmms_patch.compare import Comparison, Number, Side, Task
+from lmms_patch.paired import plain_name
 from lmms_patch.sheets import Cell, Column, Sheet, shown
 
 NAMED = 10
@@ -74,8 +75,22 @@ def _foot(found: Comparison) -> str:
         if side.only:
             lines.append(f"{len(side.only)} task{'s' * (len(side.only) > 1)} only in {own}, not in {other}: {', '.join(side.only)}")
     interval = f"{100 * found.level:g} % intervals of B - A, paired by doc, clusters together."
-    holm = f" Holm: p corrected over the {len(found.tasks)} tasks, each number for itself." if len(found.tasks) > 1 else ""
-    return "\n".join([*lines, interval + holm])
+    return "\n".join([*lines, interval + (f" {_holm(found)}" if len(found.tasks) > 1 else "")])
+
+
+def _holm(found: Comparison) -> str:
+    """Over how many tasks each number is corrected: those of which it has a p-value."""
+    tests = {plain_name(number.name): number.tests for task in found.tasks for number in task.numbers}
+    by_count: dict[int, list[str]] = {}
+    for name, count in tests.items():
+        by_count.setdefault(count, []).append(name)
+    if not any(by_count):
+        return "Holm: nothing to correct, no number has a p-value."
+    start = "Holm: p corrected over the tasks that have one, each number for itself"
+    if len(by_count) == 1:
+        return f"{start}: {next(iter(by_count))}."
+    parts = [f"{count} for {', '.join(names)}" for count, names in sorted(by_count.items(), reverse=True)]
+    return f"{start}: {'; '.join(parts)}."
 
 
 def p_text(p: float | None) -> str:
@@ -185,7 +200,14 @@ def sheet(found: Comparison) -> Sheet:
         Column("unscored", "unscored", help="docs of both that one of them could not score"),
     )
     rows = tuple(_cells(task, number) for task in found.tasks for number in task.numbers)
-    return Sheet("compare", f"A: {found.first.model}, B: {found.second.model}", columns, rows, _foot(found))
+    return Sheet("compare", _title(found), columns, rows, _foot(found))
+
+
+def _title(found: Comparison) -> str:
+    """The two models; where both are called the same (two versions, two runs), with where they are from."""
+    if found.first.model == found.second.model:
+        return f"A: {found.first.model} ({found.first.path}), B: {found.second.model} ({found.second.path})"
+    return f"A: {found.first.model}, B: {found.second.model}"
 
 
 def _cells(task: Task, number: Number) -> dict[str, Cell]:

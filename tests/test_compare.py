@@ -99,7 +99,7 @@ def test_what_is_said(tmp_path):
     assert "B is better on the full image (fip): B - A = +0." in text
     assert "No difference is shown on the full image (fip): B - A = " in text
     assert re.search(r"With these docs a difference of 0\.1\d\d would be found with 80 % power", text)  # 2.8 · √(0.5 / 200) = 0.14, Holm more
-    assert "Holm: p corrected over the 3 tasks, each number for itself." in text
+    assert "Holm: p corrected over the tasks that have one, each number for itself: 3." in text
     assert "A: a  (" in text
     turned = shown_of(compare(tmp_path / "b", tmp_path / "a", draws=FEW))
     assert "A is better on the full image (fip): B - A = -0." in turned
@@ -276,3 +276,47 @@ def test_files_are_written_all_or_none(tmp_path):
     write_all({good: "1", tmp_path / "new" / "other.csv": "2"})
     assert (good.read_text(), (tmp_path / "new" / "other.csv").read_text()) == ("1", "2")
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_the_footer_says_over_how_many_tasks_each_number_is_corrected(tmp_path):
+    """Three tasks with a 2x2 grid, one of them with 3x3 too."""
+    for side, right in (("a", 0.5), ("b", 0.6)):
+        for k in range(3):
+            finish(tmp_path / side, docs(right, grids=(2, 3) if k == 0 else (2,), seed=k), name=f"t{k}", date=f"2026-01-0{k + 1}")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    foot = "Holm: p corrected over the tasks that have one, each number for itself: 3 for fip, mpp2, rci2, gap2; 1 for mpp3, rci3, gap3."
+    assert foot in shown_of(found)
+
+
+def test_tasks_without_a_p_value_are_not_counted(tmp_path):
+    """A task of five docs has no p-value: two of three count, for every number."""
+    for side, right in (("a", 0.5), ("b", 0.6)):
+        for k in range(3):
+            made = docs(right, seed=k)
+            finish(tmp_path / side, made[:5] if k == 2 else made, name=f"t{k}", date=f"2026-01-0{k + 1}")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert "each number for itself: 2." in shown_of(found)
+    assert by_name(found.tasks[2])["fip"].p_holm is None
+
+
+# --- two models of one name ------------------------------------------------------------------------
+
+
+def of_model(name, args="", adapter="hf"):
+    return {"model_name": name, "config": {"model": adapter, "model_args": args}}
+
+
+@pytest.mark.parametrize(("one", "two"), [(("m", "size=1"), ("m", "size=2")), (("m", "", "hf"), ("m", "", "vllm")), (("m\x00",), ("m\x01",))])
+def test_models_of_one_name_are_told_apart(tmp_path, one, two):
+    for side, about in (("a", one), ("b", two)):
+        finish(tmp_path / side, docs(0.5), name="t0", about=of_model(*about))
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert found.first.model != found.second.model
+    assert show_compare.sheet(found).title == f"A: {found.first.model}, B: {found.second.model}"
+
+
+def test_two_runs_of_one_model_are_told_apart_by_where_they_are(tmp_path):
+    for side in "ab":
+        finish(tmp_path / side, docs(0.5), name="t0", about=of_model("m"))
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert show_compare.sheet(found).title == f"A: m ({tmp_path / 'a'}), B: m ({tmp_path / 'b'})"

@@ -522,3 +522,50 @@ def test_numbers_are_those_of_the_runs(tmp_path):
         for name, stored in (("fip", "acc"), ("mpp2", "acc_mpp2"), ("rci2", "rci2"), ("gap2", "gap2")):
             assert (found.differences[name].first, found.differences[name].second)[k] == pytest.approx(own[stored])
     assert math.isfinite(found.differences["rci2"].p)
+
+
+def changed(path, change):
+    """The log with a change to each record."""
+    log = log_of(path)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        change(line["patch"])
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def all_cells_right(record):
+    for view in record["views"]:
+        if "cell" in view:
+            view["items"]["acc"] = view["scores"]["acc"] = 1.0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_cells_that_are_not_the_run_s_are_refused(tmp_path, which):
+    """Full images as reported, best cells not: 0.5 of the docs have a right cell."""
+    sides = [finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", A))]
+    changed(sides[which], all_cells_right)
+    with pytest.raises(RecordError, match=r"the sample log gives acc_mpp2 1, but the run reported 0\.75; the log is of another run, or was changed"):
+        compare(*sides)
+
+
+def test_docs_that_a_changed_log_leaves_out_are_refused(tmp_path):
+    """Leaving out docs that are wrong either way keeps FIP of all docs, and moves FIP of the docs of the grid."""
+    sides = [finish(tmp_path / name, scored([(1, 1), (0, 0), (1, 1), (1, 1)] * 25)) for name in "ab"]
+    changed(sides[1], lambda record: record["excluded"].update({"2": "small"}) if record["doc_id"] % 4 == 1 else None)
+    with pytest.raises(RecordError, match=r"the sample log gives acc over the docs of grid 2 1, but the run reported 0\.75"):
+        compare(*sides)
+
+
+def test_a_run_with_docs_left_out_is_its_own(tmp_path):
+    records = scored(A * 25)
+    for one in records[:20]:
+        one["excluded"], one["best"] = {"2": "small"}, {}
+    sides = [finish(tmp_path / name, records) for name in "ab"]
+    assert compare(*sides).differences["rci2"].estimate.value == 0
+
+
+def test_a_rounded_number_of_the_run_is_its_own(tmp_path):
+    """An aggregation that rounds to 3 digits: 2/3 is 0.667."""
+    docs = scored([(1, 1), (0, 1), (1, 0)] * 20)
+    sides = [finish(tmp_path / name, docs, lambda items: round(mean(items), 3)) for name in "ab"]
+    assert compare(*sides).differences["mpp2"].first == pytest.approx(2 / 3)

@@ -51,15 +51,14 @@ def command(
     0: all pass. 1: a rule failed. 2: bad input. 3: something that blocks is inconclusive. docs/gate.md has every key of the rules.
     """
     from lmms_patch.gate import outputs
-    from lmms_patch.gate.judge import BAD_INPUT, Judgement, judge
-    from lmms_patch.gate.rules import read
+    from lmms_patch.gate.judge import BAD_INPUT, Judgement, gate
 
     given = os.environ.get("GITHUB_STEP_SUMMARY")
     summary_file = summary or (Path(given) if given else None)
     told = os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations
     mistake: PatchError | None = None
     try:
-        found = judge(out, read(config), baseline)
+        found = gate(out, config, baseline=baseline)
     except PatchError as error:
         mistake = error
         found = Judgement((), (), config, str(out), str(baseline or ""), " ".join(str(error).split()))

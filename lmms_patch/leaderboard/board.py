@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 from lmms_patch import runs
@@ -36,6 +37,7 @@ class Entry:
         runs: how many runs there are of it, this one included.
         id: digest of the settings fingerprint (``runs.fingerprint``), 16 hex digits.
         run: SHA-256 of the run's results file.
+        pipeline: the place of its filter pipeline among those of the task, from 0, the task's primary one.
     """
 
     model: str
@@ -46,6 +48,7 @@ class Entry:
     runs: int
     id: str
     run: str
+    pipeline: int = 0
 
     def number(self, name: str) -> Estimate:
         """One of its numbers; ``index``, ``adj``, ``adj_blind``, ``mpp``, ``gap`` stand for those of its grid.
@@ -66,6 +69,17 @@ class Entry:
         """What stands beside the index of its grid."""
         return self.result.notes.get(self.grid) or GridNotes(None, None, "", 0)
 
+    @property
+    def used(self) -> int | None:
+        """How many docs MPP, index and gap of its grid rest on; None where there is no MPP."""
+        found = self.number("mpp")
+        return None if found.value is None else found.n
+
+    @property
+    def limit(self) -> str:
+        """The limit of its run in words; ``all`` for a run without one."""
+        return str(self.result.fingerprint.get("limit") or "unknown")
+
 
 @dataclass(frozen=True)
 class Group:
@@ -74,7 +88,8 @@ class Group:
     Attributes:
         kind: ``index``, or a kind without one (``tst``, ``blind``, ...).
         base, grid: which benchmark; which grid, 0 for none.
-        number: from 1, among the groups of this benchmark, kind and grid; the first has the most models.
+        number: from 1, among the groups of this benchmark, kind and grid: whole runs (no limit) first, then by number of docs, then of
+            models, then the task's primary filter pipeline, then the newest run, then the filter's name.
         ranked: entries with their places, best first.
         unranked: entries without a place, with the reason.
         fingerprint: what they share; ignored keys left out.
@@ -100,6 +115,11 @@ class Group:
     def entries(self) -> tuple[Entry, ...]:
         """All of them, in the order in which they are listed."""
         return (*(entry for _, entry in self.ranked), *(entry for entry, _ in self.unranked))
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The limits of its runs; ``("all",)`` where all are whole."""
+        return tuple(sorted({entry.limit for entry in self.entries}))
 
 
 @dataclass(frozen=True)
@@ -171,25 +191,30 @@ def kind_of(result: Result) -> str:
 
 def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
     """By kind, benchmark, grid and settings: of each model the newest result."""
-    newest: dict[tuple[Any, ...], tuple[Stored, Result, str]] = {}
+    newest: dict[tuple[Any, ...], tuple[Stored, Result, str, int]] = {}
     count: Counter[tuple[Any, ...]] = Counter()
     for run in sorted(stored, key=lambda run: run.order):
+        pipelines: Counter[str] = Counter()  # a run lists a task's filter pipelines in their order
         for result in run.results:
+            place = pipelines[result.task]
+            pipelines[result.task] += 1
             whole = digest(sorted(result.fingerprint.items()))
             shared = whole if not ignore else digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in ignore))
             for grid in result.grids or (0,):
                 key = (kind_of(result), result.base, grid, shared, run.identity)
-                newest[key] = run, result, whole
+                newest[key] = run, result, whole, place
                 count[key] += 1
     out: dict[tuple[str, str, int, str], list[Entry]] = {}
-    for key, (run, result, whole) in newest.items():
-        entry = Entry(names[run.identity], run.identity, key[2], result, run.date, count[key], whole, run.sha256)
+    for key, (run, result, whole, place) in newest.items():
+        entry = Entry(names[run.identity], run.identity, key[2], result, run.date, count[key], whole, run.sha256, place)
         out.setdefault((key[0], key[1], key[2], key[3]), []).append(entry)
     return out
 
 
 def _groups(place: tuple[str, str, int], found: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:
-    ordered = sorted(sorted(found.items()), key=lambda one: (len(one[1]), max(date_order(entry.date) for entry in one[1])), reverse=True)
+    ordered = sorted(found.items(), key=lambda one: (one[1][0].result.filter, one[0]))
+    ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
+    ordered.sort(key=lambda one: _standing(one[1]))
     reference = ordered[0][1][0].result.fingerprint
     out = []
     for number, (identifier, entries) in enumerate(ordered, 1):
@@ -200,6 +225,15 @@ def _groups(place: tuple[str, str, int], found: Mapping[str, list[Entry]], by: B
         differs = () if number == 1 else (*runs.differences(reference, given, ignore), *_unsaid(reference, given, ignore))
         out.append(Group(*place, number, ranked, unranked, fingerprint, identifier, differs, unknown, _merged(entries, ignore)))
     return out
+
+
+def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
+    """What decides first which group is the first: a later try with a limit must never become what a board is known by.
+
+    Where the limit or the number of docs is ignored, runs of a group differ in it: then what more than half of them have, and the median.
+    """
+    whole = 2 * sum(entry.limit == "all" for entry in entries) > len(entries)
+    return not whole, -median_low(entry.result.docs for entry in entries), -len(entries), min(entry.pipeline for entry in entries)
 
 
 def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:

@@ -17,6 +17,8 @@ SOURCE = "lmms-patch"
 URL = "https://pypi.org/project/lmms-patch/"
 TASK = "image-text-to-text"
 """The Hub's name for what such models do."""
+FORM = 2
+"""Of a card: raised where a card of the same numbers comes out otherwise, so that a board writes its cards again."""
 _SETTINGS = ("limit", "few-shot", "filter", "benchmark version", "lmms-eval version")
 _HOW = "Measured with lmms-patch. Copy `model-index` into the front matter of the model's card."
 
@@ -35,7 +37,7 @@ def wanted(board: Board) -> dict[str, tuple[str, list[Entry], str]]:
 
 
 def _digest(model: str, entries: Sequence[Entry]) -> str:
-    return digest([__version__, model, sorted([entry.run, entry.result.task, entry.result.filter, entry.grid] for entry in entries)])
+    return digest([__version__, FORM, model, sorted([entry.run, entry.result.task, entry.result.filter, entry.grid] for entry in entries)])
 
 
 def card(model: str, entries: Sequence[Entry]) -> str:
@@ -49,7 +51,8 @@ def card(model: str, entries: Sequence[Entry]) -> str:
 def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """The ``model-index`` of one model; empty where it has no number.
 
-    A result each for benchmark and settings; ``dataset.args`` has the settings, ``args`` of a metric its interval, level and number of docs.
+    A result each for benchmark and settings; ``dataset.args`` has the settings, ``args`` of a metric its interval, level and
+    the number of docs that it rests on; of an index and a gap that leave out docs also FIP over the others.
     Numbers that are not defined (near chance, ...) are left out: the Hub has no place for a reason.
     """
     from huggingface_hub.repocard_data import EvalResult, eval_results_to_model_index
@@ -90,8 +93,14 @@ def _metrics(entry: Entry) -> Iterator[dict[str, Any]]:
         found = result.numbers.get(measure)
         if found is not None and found.value is not None:
             ends = {} if found.low is None else {"low": found.low, "high": found.high, "level": found.level}
-            args = {**ends, "docs": result.docs, "date": clean(entry.date)}
+            args = {**ends, "docs": found.n, "date": clean(entry.date), **_beside(entry, measure)}
             yield {"metric_type": kind, "metric_name": words, "metric_value": found.value, "metric_args": args}
+
+
+def _beside(entry: Entry, measure: str) -> dict[str, Any]:
+    """Where docs are left out at a grid: FIP over the others, without which index and gap cannot be checked."""
+    rests = measure in (f"{entry.result.index}{entry.grid}", f"gap{entry.grid}")
+    return {"fip": entry.notes.fip} if rests and entry.notes.excluded and entry.notes.fip is not None else {}
 
 
 def _wanted(entry: Entry) -> list[tuple[str, str, str]]:

@@ -11,6 +11,8 @@ from typing import TypeVar
 from lmms_patch.errors import OptionError, nearest
 from lmms_patch.leaderboard.board import Board, Entry, Group, why_not
 from lmms_patch.leaderboard.ranks import BY, Place, badness, places
+from lmms_patch.report.models import mean_index, mean_size
+from lmms_patch.report.points import Point
 from lmms_patch.stats.index import relative_change
 from lmms_patch.stats.resample import Estimate
 
@@ -41,6 +43,26 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Basis:
+    """The runs that the numbers of one benchmark are of: those of its group 1.
+
+    Attributes:
+        group: ``Group.id``.
+        docs: numbers of docs that its runs asked, rising; several only where the number of docs is ignored.
+        limits: their limits; ``("all",)`` where all are whole runs.
+    """
+
+    group: str
+    docs: tuple[int, ...]
+    limits: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether no run had a limit."""
+        return self.limits == ("all",)
+
+
+@dataclass(frozen=True)
 class Overall:
     """Models × benchmarks at one grid.
 
@@ -50,6 +72,7 @@ class Overall:
         benchmarks: all of them.
         shared: those that the means are over: every ranked model has all of them.
         lines: ranked models first, best first; then the others.
+        bases: what the numbers of each benchmark rest on.
     """
 
     grid: int
@@ -57,6 +80,7 @@ class Overall:
     benchmarks: tuple[str, ...]
     shared: tuple[str, ...]
     lines: tuple[Line, ...]
+    bases: Mapping[str, Basis]
 
 
 @dataclass(frozen=True)
@@ -88,6 +112,7 @@ class Changes:
     benchmarks: tuple[str, ...]
     shared: tuple[str, ...]
     lines: tuple[Change, ...]
+    bases: Mapping[str, Basis]
 
 
 def shared_benchmarks(have: Mapping[T, Collection[str]]) -> tuple[str, ...]:
@@ -158,8 +183,12 @@ def _overall(found: Board, grid: int, name: str, main: Mapping[str, Group], othe
         lacks = tuple(_lack(base, entries[base].get(model), (base, model) in elsewhere) for base in shared if base not in cells[model])
         whole = bool(shared) and not lacks
         means = [cells[model][base] for base in shared] if whole else []
-        lines.append(Line(found.models[model], cells[model], _mean(means, mean_distance), _mean(means, mean_index), None, lacks))
-    return Overall(grid, name, tuple(sorted(main)), shared, _placed(lines))
+        lines.append(Line(found.models[model], cells[model], _mean(means, mean_size), _mean(means, mean_index), None, lacks))
+    return Overall(grid, name, tuple(sorted(main)), shared, _placed(lines), _bases(main))
+
+
+def _bases(groups: Mapping[str, Group]) -> dict[str, Basis]:
+    return {base: Basis(one.id, tuple(sorted({e.result.docs for e in one.entries})), one.limits) for base, one in sorted(groups.items())}
 
 
 def _cells(entries: Mapping[str, Mapping[Identity, Entry]], model: Identity) -> dict[str, Estimate]:
@@ -178,51 +207,12 @@ def _lack(base: str, entry: Entry | None, elsewhere: bool) -> str:
     return f"{base} (only with other settings)" if elsewhere else f"{base} (not run)"
 
 
-def _mean(estimates: Sequence[Estimate], of: Callable[[Sequence[Estimate]], tuple[float, float, float] | None]) -> Estimate | None:
+def _mean(estimates: Sequence[Estimate], of: Callable[[Sequence[Point]], Estimate]) -> Estimate | None:
+    """As the report gives it (``report.models``); its ``n`` is the number of docs of all benchmarks."""
     if not estimates:
         return None
-    docs, clusters, level = sum(one.n for one in estimates), sum(one.clusters for one in estimates), min(one.level for one in estimates)
-    if (found := of(estimates)) is None:
-        value = of([dataclasses.replace(one, low=one.value, high=one.value) for one in estimates])
-        return Estimate(value[0] if value else None, None, None, None, docs, clusters, 0, level, "one of the benchmarks has no interval")
-    return Estimate(found[0], None, found[1], found[2], docs, clusters, 0, level)
-
-
-def mean_index(estimates: Sequence[Estimate]) -> tuple[float, float, float] | None:
-    """The mean and the means of the ends: wider than need be where benchmarks are independent, right where they move together.
-
-    Returns:
-        Value, low, high; None where one has no interval.
-    """
-    parts = [(one.value, one.low, one.high) for one in estimates if one.value is not None and one.low is not None and one.high is not None]
-    if len(parts) < len(estimates):
-        return None
-    value, low, high = (sum(part[i] for part in parts) / len(parts) for i in range(3))
-    return value, low, high
-
-
-def mean_distance(estimates: Sequence[Estimate]) -> tuple[float, float, float] | None:
-    """The mean distance from 0, give or take the mean half-width (the longer side counts), not below 0.
-
-    Why not the means of the folded ends: |x| lies above |truth| where the truth is near 0, on every benchmark at once, and of many intervals
-    some miss 0. But the mean of |x| is never further from the mean of |truth| than the mean of |x − truth| is, whatever the signs. Where
-    benchmarks move together that is as wide as one interval; where they are independent it is wider than need be.
-
-    Returns:
-        Value, low, high; None where one has no interval.
-
-    >>> found = mean_distance([Estimate(0.05, None, -0.05, 0.15, 9, 9, 9), Estimate(-0.2, None, -0.3, -0.1, 9, 9, 9)])
-    >>> [round(end, 3) for end in found]
-    [0.125, 0.025, 0.225]
-    """
-    values, halves = [], []
-    for one in estimates:
-        if one.value is None or one.low is None or one.high is None:
-            return None
-        values.append(abs(one.value))
-        halves.append(max(one.value - one.low, one.high - one.value))
-    mean, half = sum(values) / len(values), sum(halves) / len(halves)
-    return mean, max(0.0, mean - half), mean + half
+    found = of([Point("", "", 0, one.value, one.low, one.high, one.n, "", True, "", one.level) for one in estimates])
+    return dataclasses.replace(found, n=sum(one.n for one in estimates), clusters=sum(one.clusters for one in estimates))
 
 
 def _placed(lines: Sequence[Line]) -> tuple[Line, ...]:
@@ -259,7 +249,8 @@ def _changes(found: Board, coarse: int, fine: int, over: Collection[str]) -> Cha
     shared = tuple(sorted(over)) or shared_benchmarks(pairs)
     lines = [_line(found.models[model], cells, shared) for model, cells in pairs.items()]
     lines.sort(key=lambda line: (bool(line.lacks), line.model))
-    return Changes(coarse, fine, tuple(sorted({base for cells in pairs.values() for base in cells})), shared, tuple(lines))
+    benchmarks = tuple(sorted({base for cells in pairs.values() for base in cells}))
+    return Changes(coarse, fine, benchmarks, shared, tuple(lines), _bases({base: firsts[base] for base in benchmarks}))
 
 
 def _line(model: str, cells: Mapping[str, tuple[Estimate, Estimate]], shared: Sequence[str]) -> Change:

@@ -52,7 +52,8 @@ def page(title: str, board: Board, overalls: Sequence[Overall], changes: Sequenc
 
 
 def _shown(group: Group, several: bool, identifier: str, short: bool) -> dict[str, Any]:
-    columns = rows.index_columns(tables.index_name(group), short) if group.kind == "index" else []
+    left_out = any(entry.notes.excluded for entry in group.entries)
+    columns = rows.index_columns(tables.index_name(group), short, left_out) if group.kind == "index" else []
     return {
         "kind": group.kind,
         "id": identifier,

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from lmms_patch.leaderboard.board import Entry, Group
 from lmms_patch.leaderboard.overall import Overall
 from lmms_patch.leaderboard.ranks import Place
-from lmms_patch.leaderboard.tables import NEAR_ZERO
+from lmms_patch.leaderboard.tables import NEAR_ZERO, overall_head
 from lmms_patch.leaderboard.text import clean
 from lmms_patch.report import wording
 from lmms_patch.stats.resample import Estimate
@@ -96,12 +96,19 @@ def _index(one: Listed) -> str:
     return cell(found, True, True)
 
 
-def index_columns(index: str, short: bool) -> list[Col]:
+def _fip_used(one: Listed) -> str:
+    value = one.entry.notes.fip
+    shown = _NONE if value is None else f'<span class="v">{wording.number(value, False, 3, abs(value))}</span>'
+    return f'<td class="num" data-value="{"" if value is None else f"{value:.6g}"}">{shown}</td>'
+
+
+def index_columns(index: str, short: bool, left_out: bool = False) -> list[Col]:
     """The columns of a table of indices.
 
     Args:
         index: ``RCI`` or ``PCRI``.
         short: only the most important ones, for boards of very many results.
+        left_out: some index leaves out docs: with FIP over the others, which the index is made of.
     """
     columns = [
         Col("Model", "", False, lambda one: name(one.entry.model)),  # first: it stays in sight on narrow screens
@@ -109,7 +116,12 @@ def index_columns(index: str, short: bool) -> list[Col]:
         Col(index, "1 − MPP / FIP, with its interval", True, _index),
         Col("Band", "The bands that the interval reaches", False, lambda one: text(one.entry.notes.span or one.entry.notes.band)),
         Col("Luck removed", "The index with what guessing earns removed", True, lambda one: cell(one.entry.number("adj"), True)),
-        Col("FIP", "The native metric on full images", True, lambda one: cell(one.entry.number("fip"))),
+        Col("FIP", "The native metric on full images, over all docs", True, lambda one: cell(one.entry.number("fip"))),
+        *(
+            [Col("FIP, used docs", "FIP over the docs that the index does not leave out: index = 1 − MPP / this", True, _fip_used)]
+            if left_out
+            else []
+        ),
         Col("MPP", "The native metric on each doc’s best cell", True, lambda one: cell(one.entry.number("mpp"))),
         Col("Gap", "FIP − MPP", True, lambda one: cell(one.entry.number("gap"), True)),
         Col("Chance", "What the best uninformed answer scores", True, lambda one: cell(one.entry.number("chance"))),
@@ -118,7 +130,7 @@ def index_columns(index: str, short: bool) -> list[Col]:
         Col("Runs", "How many runs there are; the newest counts", True, lambda one: count(one.entry.runs)),
         Col("Date", "", False, lambda one: text(one.entry.date)),
     ]
-    return [column for column in columns if not short or column.title in ("Rank", "Model", index, "FIP", "MPP", "Docs", "Date")]
+    return [column for column in columns if not short or column.title in ("Rank", "Model", index, "FIP", "FIP, used docs", "MPP", "Docs", "Date")]
 
 
 def group_rows(group: Group, columns: Sequence[Col]) -> Markup:
@@ -130,7 +142,7 @@ def group_rows(group: Group, columns: Sequence[Col]) -> Markup:
 def overall_heads(table: Overall) -> list[tuple[str, str, str]]:
     """Title, what stands under it, and help of each column of models × benchmarks."""
     means = [("Model", "", ""), ("Rank", "", ""), ("Mean |PCRI|", "", NEAR_ZERO), ("Mean PCRI", "", "With its sign")]
-    bases = [(clean(base), "" if base in table.shared else "not in the mean", "") for base in table.benchmarks]
+    bases = [(overall_head(table, base), "" if base in table.shared else "not in the mean", "") for base in table.benchmarks]
     return [*means, *bases, ("Lacks", "", "Benchmarks of the mean that it has no index for")]
 
 

@@ -38,12 +38,14 @@ class GridNotes:
         band, span: of the index, and the bands that its interval reaches; None without an index.
         reason: why there is no index; empty otherwise.
         excluded: docs left out.
+        fip: FIP over the docs that are not: index = 1 − MPP / this; None where the run does not say.
     """
 
     band: str | None
     span: str | None
     reason: str
     excluded: int
+    fip: float | None = None
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,8 @@ def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
 
 
 def _notes(grid: Mapping[str, Any]) -> GridNotes:
-    return GridNotes(_text(grid.get("band")), _text(grid.get("span")), str(grid.get("reason") or ""), int(grid.get("excluded") or 0))
+    fip = _finite("FIP", grid.get("fip"))
+    return GridNotes(_text(grid.get("band")), _text(grid.get("span")), str(grid.get("reason") or ""), int(grid.get("excluded") or 0), fip)
 
 
 def _text(value: Any) -> str | None:
@@ -216,13 +219,18 @@ def _checked(name: str, estimate: Estimate) -> Estimate:
         ValueError: it cannot.
     """
     for end in (estimate.value, estimate.se, estimate.low, estimate.high):
-        if end is not None and (isinstance(end, bool) or not isinstance(end, (int, float)) or not math.isfinite(end)):
-            raise ValueError(f"{name}: {end!r} is not a finite number")
+        _finite(name, end)
     if (estimate.low is None) != (estimate.high is None):
         raise ValueError(f"{name}: an interval with one end")
     if estimate.low is not None and estimate.high is not None and estimate.low > estimate.high:
         raise ValueError(f"{name}: the interval's low end {estimate.low} is above its high end {estimate.high}")
     return estimate
+
+
+def _finite(name: str, value: Any) -> Any:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value)):
+        raise ValueError(f"{name}: {value!r} is not a finite number")
+    return value
 
 
 def _dataset(config: Mapping[str, Any]) -> dict[str, str | None]:
@@ -347,7 +355,7 @@ def _plain(run: Stored) -> dict[str, Any]:
 def _plain_result(result: Result) -> dict[str, Any]:
     out = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
     out["numbers"] = {name: {key: getattr(one, key) for key in _FIELDS} for name, one in result.numbers.items()}
-    out["notes"] = {str(n): {"band": g.band, "span": g.span, "reason": g.reason, "excluded": g.excluded} for n, g in result.notes.items()}
+    out["notes"] = {str(n): dataclasses.asdict(g) for n, g in result.notes.items()}
     return out
 
 
@@ -386,5 +394,5 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
         raise ValueError(f"unknown kind {given['kind']!r}")
     given["grids"] = tuple(int(n) for n in given["grids"])
     given["numbers"] = {name: _checked(name, Estimate(**one)) for name, one in given["numbers"].items()}
-    given["notes"] = {int(n): GridNotes(**notes) for n, notes in given["notes"].items()}
+    given["notes"] = {int(n): GridNotes(**{**notes, "fip": _finite("FIP", notes.get("fip"))}) for n, notes in given["notes"].items()}
     return Result(**given)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_patch.leaderboard.board import Board, Entry, Group
-from lmms_patch.leaderboard.overall import Changes, Line, Overall
+from lmms_patch.leaderboard.overall import Basis, Changes, Line, Overall
 from lmms_patch.leaderboard.ranks import Place
 from lmms_patch.leaderboard.text import clean, heading, markdown
 from lmms_patch.sheets import Cell, Column, Sheet
@@ -31,7 +31,7 @@ OVERLAP = (
 )
 NEAR_ZERO = (
     "The mean distance of the index from 0, over the same benchmarks for every ranked model."
-    " Its interval is cautious: it also holds where benchmarks share their noise."
+    " Its interval takes benchmarks as independent, and its lower end allows for what noise adds to a distance."
 )
 
 
@@ -89,19 +89,25 @@ def group_sheet(group: Group, several: bool) -> Sheet:
 
 
 def _index_columns(group: Group) -> tuple[Column, ...]:
-    index = index_name(group)
+    index, out = index_name(group), any(entry.notes.excluded for entry in group.entries)
     return (
         Column("rank", "Rank", help="The range of places that noise leaves open."),
         Column("model", "Model"),
         Column("index", index, signed=True, help="1 − MPP / FIP, without unit, with its interval."),
         Column("span", "Band", help="The bands that the interval reaches."),
         Column("adj", f"{index} without luck", signed=True, help="The index with what guessing earns removed."),
-        Column("fip", "FIP", help="The native metric on full images, on its own scale."),
+        Column("fip", "FIP", help="The native metric on full images, on its own scale, over all docs."),
+        *(
+            [Column("fip_used", "FIP, used docs", help="The same over the docs that the index does not leave out: index = 1 − MPP / this.")]
+            if out
+            else []
+        ),
         Column("mpp", "MPP", help="The native metric on each doc's best cell, on its own scale."),
         Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
         Column("chance", "Chance", help="What the best uninformed answer scores."),
         Column("gate", "Gate", help="Whether FIP beats chance: if not, the index means nothing."),
         Column("docs", "Docs"),
+        *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
         Column("excluded", "Left out", help="Docs that the index leaves out."),
         Column("runs", "Runs", help="How many runs there are; the newest counts."),
         Column("date", "Date"),
@@ -150,6 +156,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
     if group.kind == "index":
         row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
         row |= {"band": entry.notes.band, "span": entry.notes.span or entry.notes.band, "gate": GATES[result.gate], "excluded": entry.notes.excluded}
+        row |= {"fip_used": entry.notes.fip, "docs_used": entry.used}
         row["adj_blind"] = result.numbers.get(f"{result.index}{entry.grid}_adj_blind")
     elif group.kind == "tst":
         row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
@@ -167,8 +174,10 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
 
 def flat_sheet(board: Board) -> Sheet:
     """All entries in one table: what ``leaderboard.csv`` holds."""
-    words = "kind benchmark grid group rank_first rank_last model task filter metric type index band span adj adj_blind fip mpp gap score drop"
-    words += " tst tst_over_chance tst_above diagnostic chance gate docs excluded runs date fingerprint reason"
+    words = (
+        "kind benchmark grid group rank_first rank_last model task filter metric type index band span adj adj_blind fip fip_used mpp gap score drop"
+    )
+    words += " tst tst_over_chance tst_above diagnostic chance gate docs docs_used excluded runs date fingerprint reason"
     rows = []
     for group in board.groups:
         for place, entry in group.ranked:
@@ -201,7 +210,32 @@ def overall_note(table: Overall) -> str:
     named = ", ".join(clean(base) for base in table.shared)
     without = len(table.lines) - ranked
     more = f" Without a rank, because they lack some of these: {without}." if without else ""
-    return f"Means over {len(table.shared)} of {len(table.benchmarks)} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
+    means = f"Means over {len(table.shared)} of {len(table.benchmarks)} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
+    return f"{means} {bases_note(table.bases)}"
+
+
+def bases_note(bases: Mapping[str, Basis]) -> str:
+    """Which runs the numbers of each benchmark rest on, in words: whole ones, and apart from them those with a limit."""
+    whole = [f"{clean(base)} ({_docs(one)})" for base, one in bases.items() if one.whole]
+    limited = [f"{clean(base)} ({_docs(one)}, {_limits(one)})" for base, one in bases.items() if not one.whole]
+    out = [f"From whole runs: {', '.join(whole)}."] if whole else []
+    out += [f"From runs with a limit, which say little of the whole benchmark: {', '.join(limited)}."] if limited else []
+    return " ".join(out)
+
+
+def _docs(one: Basis) -> str:
+    docs = " or ".join(f"{n:,}" for n in one.docs) if len(one.docs) < 4 else f"{one.docs[0]:,} to {one.docs[-1]:,}"
+    return f"{docs} docs"
+
+
+def _limits(one: Basis) -> str:
+    return clean(f"limit {' or '.join('none' if limit == 'all' else limit for limit in one.limits[:4])}")
+
+
+def overall_head(table: Overall, base: str) -> str:
+    """Of a benchmark's column: its name, and its limit where its runs have one."""
+    one = table.bases[base]
+    return clean(base) if one.whole else f"{clean(base)} ({_limits(one)})"
 
 
 def overall_sheet(table: Overall) -> Sheet:
@@ -211,7 +245,7 @@ def overall_sheet(table: Overall) -> Sheet:
         Column("model", "Model"),
         Column("mean_abs", "Mean |PCRI|", help=NEAR_ZERO),
         Column("mean", "Mean PCRI", signed=True, help="With its sign: below 0, cells are better than whole images."),
-        *(Column(_cell_key(base), clean(base), signed=True) for base in table.benchmarks),
+        *(Column(_cell_key(base), overall_head(table, base), signed=True) for base in table.benchmarks),
         Column("lacks", "Lacks"),
     )
     rows = tuple(_overall_row(line) for line in table.lines)
@@ -247,6 +281,7 @@ def changes_sheet(found: Changes) -> Sheet:
     shared = ", ".join(clean(base) for base in found.shared)
     note = (
         f"(fine − coarse) / |coarse|, a fraction: −1 is a fall by 100 %. Means over {len(found.shared)} benchmarks with both grids: {shared}."
+        f" {bases_note(found.bases)}"
         " A large change of a small index says little: read it beside the index itself. N/A: the coarser index cannot be told from 0."
     )
     return Sheet(f"change-{found.coarse}-{found.fine}", f"From {coarse} to {fine}", columns, tuple(rows), note)
@@ -311,10 +346,26 @@ def to_json(name: str, board: Board, overalls: Sequence[Overall], changes: Seque
         "ignored": list(board.ignored),
         "runs": board.runs,
         "models": sorted(board.models.values()),
-        "overall": [{"grid": one.grid, "type": one.type, "shared": list(one.shared), "table": overall_sheet(one).to_json()} for one in overalls],
-        "changes": [{"coarse": one.coarse, "fine": one.fine, "shared": list(one.shared), "table": changes_sheet(one).to_json()} for one in changes],
+        "overall": [
+            {"grid": one.grid, "type": one.type, "shared": list(one.shared), "bases": _bases_json(one.bases), "table": overall_sheet(one).to_json()}
+            for one in overalls
+        ],
+        "changes": [
+            {
+                "coarse": one.coarse,
+                "fine": one.fine,
+                "shared": list(one.shared),
+                "bases": _bases_json(one.bases),
+                "table": changes_sheet(one).to_json(),
+            }
+            for one in changes
+        ],
         "groups": [_group_json(group, sheet) for group, sheet in zip(board.groups, sheets, strict=True)],
     }
+
+
+def _bases_json(bases: Mapping[str, Basis]) -> dict[str, Any]:
+    return {base: {"group": one.group, "docs": list(one.docs), "limits": list(one.limits)} for base, one in bases.items()}
 
 
 def json_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:

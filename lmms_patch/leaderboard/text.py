@@ -14,7 +14,7 @@ K = TypeVar("K", bound=Hashable)
 LONGEST = 200
 """Longer names are cut: a name of a megabyte would hide the board."""
 
-_SECRET = re.compile(r"(?i)\b([\w.-]*(?:api[_-]?key|token|secret|password|passwd|credential|auth)[\w.-]*)=[^,\s]+")
+_SECRET = re.compile(r"(?i)\b([\w.-]*(?:api[_-]?key|token(?!s\b|iz)|secret|password|passwd|credential|auth(?!or))[\w.-]*)=[^,\s]+")
 _LOGIN = re.compile(r"(?<=://)[^/@\s,]+@")
 _MARKDOWN = {c: f"&#{ord(c)};" for c in "*_[]~@$#!{}"}
 _DEVICES = re.compile(r"(?i)^(con|prn|aux|nul|com\d|lpt\d)(\.|$)")

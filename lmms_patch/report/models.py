@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lmms_patch.report.points import TYPES, Point, counted, listed, once
 from lmms_patch.sheets import Cell, Column, Sheet
 from lmms_patch.stats.index import relative_change
-from lmms_patch.stats.resample import Estimate, normal_quantile
+from lmms_patch.stats.resample import LEVEL, Estimate, normal_quantile
 
 NO_INTERVALS = "an index without interval: none for the mean"
 
@@ -61,12 +61,13 @@ def groups(cells: Iterable[tuple[str, str]]) -> list[Group]:
 
 
 def mean_index(points: Sequence[Point]) -> Estimate:
-    """The mean of some indices of independent benchmarks: standard errors add in quadrature, normal interval."""
-    found = [(p.value, p.se, p.level) for p in points if p.value is not None]
-    return _mean([value for value, _, _ in found], [se for _, se, _ in found], min((level for _, _, level in found), default=0.95))
+    """The mean of some indices of independent benchmarks: standard errors add in quadrature, normal interval.
 
-
-def _mean(values: Sequence[float], ses: Sequence[float | None], level: float) -> Estimate:
+    Of one benchmark it is that benchmark's own interval. Of several it is symmetric, although theirs may not be: by simulation that holds
+    its level, while adding the lower and the upper half-widths apart falls to 91 % with twelve lopsided intervals.
+    """
+    found = [p for p in points if p.value is not None]
+    values, ses, level = [p.value or 0.0 for p in found], [p.se for p in found], min((p.level for p in found), default=LEVEL)
     count = len(values)
     if not count:
         return Estimate(None, None, None, None, 0, 0, 0, level, "no benchmark that all of them have")
@@ -76,7 +77,8 @@ def _mean(values: Sequence[float], ses: Sequence[float | None], level: float) ->
         return Estimate(value, None, None, None, count, count, 0, level, NO_INTERVALS)
     se = math.sqrt(math.fsum(one * one for one in known)) / count
     half = normal_quantile((1 + level) / 2) * se
-    return Estimate(value, se, value - half, value + half, count, count, 0, level)
+    low, high = (found[0].low, found[0].high) if count == 1 else (value - half, value + half)
+    return Estimate(value, se, low, high, count, count, 0, level)
 
 
 def mean_size(points: Sequence[Point]) -> Estimate:
@@ -86,11 +88,17 @@ def mean_size(points: Sequence[Point]) -> Estimate:
     of that surplus, each at the end of its own interval that is nearest 0, where it is largest (the mean of a folded normal, less
     its size); and is at least 0. The number itself is not corrected.
     """
-    plain = mean_index([dataclasses.replace(p, value=abs(p.value)) for p in points if p.value is not None])
+    plain = mean_index([_turned(p) if p.value < 0 else p for p in points if p.value is not None])
     if plain.low is None or plain.high is None:
         return plain
     surplus = math.fsum(_surplus(p) for p in points) / len(points)
     return dataclasses.replace(plain, low=max(0.0, plain.low - surplus))
+
+
+def _turned(point: Point) -> Point:
+    """The other way round: its sign and its interval."""
+    value, low, high = (None if end is None else -end for end in (point.value, point.high, point.low))
+    return dataclasses.replace(point, value=value, low=low, high=high)
 
 
 def _surplus(point: Point) -> float:

@@ -143,3 +143,39 @@ def test_output_in_a_read_only_folder(run, two, tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
     refused(run(*two, "--json", closed / "c.json"), "cannot be written")
+
+
+ODD = [[], {}, "x", 7, 1.5, True, None, [1], {"toy_rci2": []}, {"toy_rci2": {"a": [1]}}]
+
+
+@pytest.mark.parametrize("key", ["n-shot", "versions", "config", "system_instruction_sha", "date", "model_name", "group_subtasks"])
+def test_odd_values_at_the_top_of_a_results_file(run, two, key):
+    """What is not as the harness writes it is taken as not said, or refused in one line: never a traceback."""
+    path, _ = files(two[0])
+    data = json.loads(path.read_text())
+    for value in ODD:
+        path.write_text(json.dumps({**data, key: value}))
+        status, out, err = run(*two)
+        assert status in (0, 2), (key, value)
+        assert "Traceback" not in out + err
+        assert (err.count("\n"), bool(out)) == ((0, True) if status == 0 else (1, False)), (key, value, err)
+
+
+@pytest.mark.parametrize("key", ["configs", "results"])
+def test_results_that_are_of_another_type_are_refused(run, two, key):
+    path, _ = files(two[0])
+    data = json.loads(path.read_text())
+    for value in ODD:
+        path.write_text(json.dumps({**data, key: value}))
+        refused(run(*two))
+
+
+@pytest.mark.parametrize("key", ["limit", "offset", "gen_kwargs", "model", "model_args"])
+def test_odd_values_in_the_config_of_a_run(run, two, key):
+    path, _ = files(two[0])
+    data = json.loads(path.read_text())
+    for value in ODD:
+        path.write_text(json.dumps({**data, "config": {"model": "m", key: value}}))
+        status, out, err = run(*two)
+        assert status in (0, 2), (key, value)
+        assert "Traceback" not in out + err

@@ -11,7 +11,7 @@ import pytest
 
 from lmms_patch.cli import main
 from tests.gate import lean
-from tests.gate.running import DROP, VALID, gate, refused, rules_file
+from tests.gate.running import DROP, VALID, copied, gate, refused, rules_file
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ sys.meta_path.insert(0, Blocked())
 from lmms_patch.cli import main
 sys.exit(main(sys.argv[1:]))
 """
-    argv = ["gate", str(run), "--config", str(config), "--baseline", str(run)]
+    argv = ["gate", str(run), "--config", str(config), "--baseline", str(copied(run))]
     done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -147,7 +147,7 @@ sys.exit(main(sys.argv[1:]))
 def test_the_shipped_rules_on_whole_runs(capsys, tmp_path):
     full, best = lean.scored(2000, 0.8, 0.7, 0)
     lean.write(tmp_path / "run", [lean.task(full, best, name="toy_pcri2"), lean.stressed(n=2000, accuracy=0.25)])
-    assert gate(capsys, tmp_path, tmp_path / "run", "model-regression", tmp_path / "run").status == 0
+    assert gate(capsys, tmp_path, tmp_path / "run", "model-regression", copied(tmp_path / "run")).status == 0
     assert gate(capsys, tmp_path, tmp_path / "run", "model-compliance").status == 0
     ended = gate(capsys, tmp_path, tmp_path / "run", "benchmark-release")
     refused(ended, "metric 'rci3' matches nothing")  # asked at grid 2 only

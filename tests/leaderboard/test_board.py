@@ -174,3 +174,58 @@ def test_no_wrapped_task(tmp_path):
     plain["configs"] = {"gqa": {}}
     with pytest.raises(RecordError, match="no wrapped task in these runs"):
         board_of(tmp_path, plain)
+
+
+def test_the_chance_that_is_shown_is_the_one_that_is_subtracted(tmp_path):
+    """The floor of the gate here is 0.25; the text-only diagnostic counts chance as 0.1485."""
+    found = board_of(tmp_path, document("tst_rf", [tst_task(tst=0.575, chance=0.1485)]))
+    (row,) = group_sheet(found.of("tst")[0], False).rows
+    (flat,) = flat_sheet(found).rows
+    for one in (row, flat):
+        assert one["chance"].value == 0.1485
+        assert one["tst"].value - one["chance"].value == pytest.approx(one["tst_over_chance"].value)
+
+
+# --- which group is the first ---
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([("a", {})], [("a", {"about": {"config": {"limit": 90}}}), ("b", {"about": {"config": {"limit": 90}}})]),  # whole before many models
+        ([("a", {})], [("a", {"about": {"config": {"offset": 5}}, "docs": 300})]),  # and before many docs
+        ([("a", {"docs": 300})], [("a", {}), ("b", {})]),  # docs before models
+        ([("a", {}), ("b", {})], [("a", {"made": {"prompts": "other"}, "date": "20260301_000000"})]),  # models before the date
+        ([("a", {"date": "20260301_000000", "made": {"prompts": "other"}})], [("a", {})]),  # then the date
+    ],
+)
+def test_the_order_of_groups(tmp_path, first, second):
+    found = board_of(tmp_path, *(run(model, **more) for model, more in (*second, *first)))
+    assert [{entry.model for entry in group.entries} for group in found.groups] == [{model for model, _ in side} for side in (first, second)]
+    assert [len(group.entries) for group in found.groups] == [len(first), len(second)]
+
+
+@pytest.mark.parametrize("order", [("none", "flex"), ("flex", "none"), ("zz", "aa")])
+def test_of_filters_the_task_s_first_comes_first(tmp_path, order):
+    made = document("a")
+    made["results"] = {
+        task: {key.replace(",none", f",{name}"): v for name in order for key, v in own.items()} for task, own in made["results"].items()
+    }
+    for settings in range(3):  # whatever their digests
+        made["system_instruction_sha"] = str(settings)
+        found = board_of(tmp_path / str(settings), made)
+        assert [group.entries[0].result.filter for group in found.groups] == list(order)
+
+
+# --- docs that are left out ---
+
+
+def test_an_index_can_be_checked_from_its_row(tmp_path):
+    """60 of 200 docs are left out: FIP 0.9 over all, 0.8 over the others; index -0.1, so MPP is 0.88 and 1 - 0.88 / 0.9 is not it."""
+    made = board_of(tmp_path, run("a", docs=200, excluded=60, fip_all=0.9), run("b", docs=200))
+    rows = {row["model"]: row for row in flat_sheet(made).rows}
+    assert (rows["a"]["docs"], rows["a"]["docs_used"], rows["a"]["excluded"], rows["b"]["docs_used"]) == (200, 140, 60, 200)
+    assert rows["a"]["fip"].value == 0.9
+    for row in rows.values():
+        assert 1 - row["mpp"].value / row["fip_used"] == pytest.approx(row["index"].value)
+    assert {"fip_used", "docs_used"} <= {column.key for column in group_sheet(made.groups[0], False).columns}

@@ -183,6 +183,12 @@ def test_secrets_of_model_arguments(key):
     assert redacted(f"model=x,{key}=S3cr3t,n=2") == f"model=x,{key}=...,n=2"
 
 
+@pytest.mark.parametrize("key", ["max_new_tokens", "tokenizer", "num_image_tokens", "author"])
+def test_arguments_that_tell_models_apart_are_no_secrets(key):
+    """Taken out, two models that differ in it would be one."""
+    assert redacted(f"model=x,{key}=512") == f"model=x,{key}=512"
+
+
 def test_a_heading_is_text():
     assert heading("a|b <i> `c` # d_e _f_") == "a&#124;b &lt;i&gt; &#96;c&#96; &#35; d&#95;e &#95;f&#95;"
 
@@ -231,3 +237,20 @@ def test_a_model_without_a_number_has_a_card_that_says_so(tmp_path):
 
     assert card("m", []).endswith("None of its numbers is defined: there is nothing to put into a card.\n")
     assert yaml.safe_load(card("m", []).split("---")[1]) == {}
+
+
+def test_each_number_of_a_card_says_on_how_many_docs_it_rests(tmp_path):
+    """60 of 200 docs are left out: FIP and chance are over all, MPP, index and gap over 140, with their FIP beside them."""
+    task = index_task("toy", grids={3: (-0.25, -0.3, -0.2)}, docs=200, excluded=60, fip_all=0.9)
+    write(tmp_path / "runs", document("m", [task]))
+    leaderboard([tmp_path / "runs"], tmp_path / "board")
+    card = ModelCard((tmp_path / "board" / "model-index" / "m.md").read_text(encoding="utf-8"))
+    found = {one.metric_type: one for one in card.data.eval_results}
+    assert {name: one.metric_args["docs"] for name, one in found.items() if name != "chance"} == {
+        "acc": 200,
+        "acc_mpp3": 140,
+        "pcri3": 140,
+        "gap3": 140,
+    }
+    assert 1 - found["acc_mpp3"].metric_value / found["pcri3"].metric_args["fip"] == pytest.approx(found["pcri3"].metric_value)
+    assert found["gap3"].metric_args["fip"] - found["acc_mpp3"].metric_value == pytest.approx(found["gap3"].metric_value)

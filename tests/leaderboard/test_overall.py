@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from lmms_patch.leaderboard.board import board
-from lmms_patch.leaderboard.overall import changes, mean_distance, mean_index, overall, shared_benchmarks
+from lmms_patch.leaderboard.overall import changes, overall, shared_benchmarks
 from lmms_patch.leaderboard.ranks import by_of
 from lmms_patch.leaderboard.store import Store, find, update
 from lmms_patch.leaderboard.tables import changes_sheet, overall_note, overall_sheet
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.report import models
+from lmms_patch.report.points import Point
 from tests.leaderboard.made import board_of, document, index_task
 
 
@@ -42,7 +44,8 @@ def test_means_by_hand_and_only_over_shared_benchmarks(tmp_path):
     assert list(lines) == ["b", "a", "c", "d"]
     assert lines["a"].mean_abs.value == pytest.approx(0.2)
     assert lines["a"].mean.value == pytest.approx(0.1)
-    assert (lines["a"].mean_abs.low, lines["a"].mean_abs.high) == pytest.approx((0.19, 0.21))
+    half = math.hypot(0.01, 0.01) / 2
+    assert (lines["a"].mean_abs.low, lines["a"].mean_abs.high) == pytest.approx((0.2 - half, 0.2 + half))
     assert lines["b"].mean_abs.value == pytest.approx(0.05)
     assert [str(lines[name].place) for name in ("a", "b", "c", "d")] == ["2", "1", "None", "None"]
     assert lines["c"].mean_abs is None
@@ -50,6 +53,7 @@ def test_means_by_hand_and_only_over_shared_benchmarks(tmp_path):
     assert (
         overall_note(table)
         == "Means over 2 of 3 benchmarks, which every ranked model has (2): x, y. Without a rank, because they lack some of these: 2."
+        " From whole runs: x (100 docs), y (100 docs), z (100 docs)."
     )
 
 
@@ -64,30 +68,96 @@ def test_an_index_under_other_settings_is_not_in_the_table(tmp_path):
 
 
 def test_the_interval_of_a_mean_of_distances_by_hand(tmp_path):
-    """0.05 in [-0.05, 0.15] and -0.2 in [-0.3, -0.1]: distances 0.05 and 0.2, half-widths 0.1 and 0.1."""
-    tasks = [index_task("x", grids={3: (0.05, -0.05, 0.15)}), index_task("y", grids={3: (-0.2, -0.3, -0.1)})]
+    """0.25 give or take 0.15 and -0.5 give or take 0.2: sqrt(0.0225 + 0.04) / 2 = 0.125. The signed mean -0.125, the distances 0.375; below
+    that what noise adds to a distance of 0.1 (se 0.15 / 1.96) and of 0.3 (se 0.2 / 1.96), each at the end of its interval that is nearest 0."""
+    tasks = [index_task("x", grids={3: (0.25, 0.1, 0.4)}), index_task("y", grids={3: (-0.5, -0.7, -0.3)})]
     (table,) = overall(board_of(tmp_path, document("m", tasks)))
-    mean = table.lines[0].mean_abs
-    assert (mean.value, mean.low, mean.high) == pytest.approx((0.125, 0.025, 0.225))
-    signed = table.lines[0].mean
-    assert (signed.value, signed.low, signed.high) == pytest.approx((-0.075, -0.175, 0.025))
+    signed, size = table.lines[0].mean, table.lines[0].mean_abs
+    assert (signed.value, signed.low, signed.high) == pytest.approx((-0.125, -0.25, 0.0))
+    assert (size.value, size.high) == pytest.approx((0.375, 0.5))
+    added = [stats.foldnorm.mean(near / se, scale=se) - near for near, se in ((0.1, 0.15 / 1.959964), (0.3, 0.2 / 1.959964))]
+    assert size.low == pytest.approx(0.25 - sum(added) / 2, abs=1e-6)
+    assert size.n == 200
 
 
-@pytest.mark.parametrize("truths", [[0.0] * 12, [0.0] * 3, [0.1, -0.1, 0.3, 0.0], [-0.02, 0.02], [0.3, -0.3]])
-@pytest.mark.parametrize("together", ["all", "half", "none"])
-def test_the_intervals_of_means_cover_the_truth(truths, together):
-    """By simulation, whether benchmarks share all, half or none of their noise: at least 95 % of 1500 (less three standard errors, 0.017).
-    Means of folded ends would not: with twelve truths of 0 they hold 0.55 of the time."""
+def test_of_one_benchmark_the_mean_has_its_own_interval(tmp_path):
+    tasks = [index_task("x", grids={3: (-0.5, -0.7, -0.4)})]
+    (table,) = overall(board_of(tmp_path, document("m", tasks)))
+    signed, size = table.lines[0].mean, table.lines[0].mean_abs
+    assert (signed.low, signed.high) == pytest.approx((-0.7, -0.4))
+    assert (size.low, size.high) == pytest.approx((0.4, 0.7), abs=1e-3)
+
+
+def test_a_board_and_a_report_give_one_interval(tmp_path):
+    """The same numbers, once from results files and once as a report has them."""
+    made = {"a": {"x": (-0.1, -0.2, 0.05), "y": (0.3, 0.2, 0.5)}, "b": {"x": (0.01, -0.03, 0.04), "y": (-0.4, -0.45, -0.3)}}
+    documents = [document(model, [index_task(base, grids={3: one}) for base, one in numbers.items()]) for model, numbers in made.items()]
+    (table,) = overall(board_of(tmp_path, *documents))
+    points = [Point(base, model, 3, *one, 100, "", True, "") for model, numbers in made.items() for base, one in numbers.items()]
+    standings = {one.model: one for one in models.standings(points, 3)}
+    for line in table.lines:
+        theirs = standings[line.model]
+        assert (line.mean_abs.value, line.mean_abs.low, line.mean_abs.high) == (theirs.size.value, theirs.size.low, theirs.size.high)
+        assert (line.mean.value, line.mean.low, line.mean.high) == (theirs.signed.value, theirs.signed.low, theirs.signed.high)
+        assert (line.place.first, line.place.last) == (theirs.best, theirs.worst)
+
+
+@pytest.mark.parametrize("truths", [[0.0] * 12, [0.0] * 3, [0.1, -0.1, 0.3, 0.0], [-0.02, 0.02], [0.3, -0.3], [0.1]])
+@pytest.mark.parametrize("skew", [0.0, 0.4])
+def test_the_intervals_of_means_cover_the_truth(truths, skew):
+    """By simulation, independent benchmarks: at least 95 % of 1500, less three standard errors (0.017); also where intervals are lopsided.
+    Means of folded ends would not: with twelve truths of 0 they hold 0.55 of the time. Lopsided: x = truth + g(z), g(z) = 0.05 · (e^(kz) - 1) / k
+    less its mean, whose exact interval is [x - g(1.96), x - g(-1.96)]."""
     stream = np.random.default_rng(1)
-    share = {"all": 1.0, "half": 0.5, "none": 0.0}[together]
-    noise = np.sqrt(share) * stream.normal(0, 0.05, (1500, 1)) + np.sqrt(1 - share) * stream.normal(0, 0.05, (1500, len(truths)))
-    held = {mean_distance: 0, mean_index: 0}
-    for row in np.asarray(truths) + noise:
-        seen = [Estimate(float(x), None, float(x) - 1.96 * 0.05, float(x) + 1.96 * 0.05, 9, 9, 9) for x in row]
-        for mean, truth in ((mean_distance, np.abs(truths).mean()), (mean_index, np.mean(truths))):
-            _, low, high = mean(seen)
-            held[mean] += low <= truth <= high
+    held = {models.mean_size: 0, models.mean_index: 0}
+
+    def g(z):
+        return 0.05 * (z if not skew else np.expm1(skew * z) / skew)
+
+    centre = 0.05 * (np.exp(skew**2 / 2) - 1) / skew if skew else 0.0
+    for noise in g(stream.normal(0, 1, (1500, len(truths)))) - centre:
+        values = np.asarray(truths) + noise
+        ends = [(float(v - g(1.959964) + centre), float(v - g(-1.959964) + centre)) for v in values]
+        seen = [Point("", "", 3, float(v), *pair, 9, "", True, "") for v, pair in zip(values, ends, strict=True)]
+        for mean, truth in ((models.mean_size, np.abs(truths).mean()), (models.mean_index, np.mean(truths))):
+            found = mean(seen)
+            held[mean] += found.low <= truth <= found.high
     assert min(held.values()) / 1500 > 0.933
+
+
+# --- which runs a headline rests on ---
+
+
+def limited(model, index, date, docs=20, limit=20):
+    task = index_task("x", grids={3: (index, index - 0.01, index + 0.01)}, docs=docs, made={"docs": f"d{docs}"})
+    return document(model, [task], date, config={"limit": limit})
+
+
+def test_later_tries_with_a_limit_never_become_the_headline(tmp_path):
+    """Whole runs a 0.01 and b 0.25 in January; tries of 20 docs in March: three models, newer, and of other numbers."""
+    whole = [run("a", {"x": 0.01}), run("b", {"x": 0.25})]
+    tries = [limited(model, 0.9, "20260301_000000") for model in "abc"]
+    found = board_of(tmp_path, *whole, *tries)
+    assert [(group.number, group.limits, len(group.entries)) for group in found.groups] == [(1, ("all",), 2), (2, ("20",), 3)]
+    (table,) = overall(found)
+    assert {name: line.mean_abs and line.mean_abs.value for name, line in by_model(table).items()} == pytest.approx({"a": 0.01, "b": 0.25, "c": None})
+    assert "From whole runs: x (100 docs)." in overall_note(table)
+    assert "limit" not in overall_note(table)
+
+
+def test_where_there_are_only_tries_the_headline_says_so(tmp_path):
+    found = board_of(tmp_path, limited("a", 0.1, "20260301_000000"), run("a", {"y": 0.2}))
+    (table,) = overall(found)
+    assert "From whole runs: y (100 docs)." in overall_note(table)
+    assert "From runs with a limit, which say little of the whole benchmark: x (20 docs, limit 20)." in overall_note(table)
+    assert [column.title for column in overall_sheet(table).columns if column.key.startswith("on:")] == ["x (limit 20)", "y"]
+
+
+def test_a_mixed_limit_is_told_where_it_is_ignored(tmp_path):
+    runs = limited("a", 0.1, "20260301_000000", docs=100), run("b", {"x": 0.2}, made={"docs": "d100"})
+    found = board_of(tmp_path, *runs, ignore=["limit"])
+    (table,) = overall(found)
+    assert "x (100 docs, limit 20 or none)" in overall_note(table)
 
 
 def test_no_interval_no_place(tmp_path):
@@ -181,8 +251,11 @@ def test_many_models_are_as_the_definition_says(tmp_path):
 
     spans = {}
     for model, numbers in made.items():
-        mean, half = np.mean([abs(one[0]) for one in numbers.values()]), np.mean([one[2] - one[0] for one in numbers.values()])
-        spans[model] = (max(0, mean - half), mean + half)
+        mean, halves = np.mean([abs(one[0]) for one in numbers.values()]), np.array([one[2] - one[0] for one in numbers.values()])
+        nearest = np.maximum(0, np.abs([one[0] for one in numbers.values()]) - halves)
+        surplus = stats.foldnorm.mean(nearest / (halves / 1.959964), scale=halves / 1.959964) - nearest
+        half = np.sqrt((halves**2).sum()) / 3
+        spans[model] = (max(0, mean - half - surplus.mean()), mean + half)
     for line in table.lines:
         assert line.mean_abs.value == pytest.approx(np.mean([abs(one[0]) for one in made[line.model].values()]))
         low, high = spans[line.model]
