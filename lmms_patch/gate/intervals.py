@@ -124,14 +124,47 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
     compared = before.compared(one)
     paired = None if compared is None else _paired(one, other, name, compared)
     if compared is None or paired is None:
-        change, basis = limits.of_unpaired(first, second), "unpaired"
+        change, basis, ours = limits.of_unpaired(first, second), "unpaired", second
     else:
-        change, basis = _of_paired(one, name, first, paired, compared, level), "paired"
-    ours, base = second, first.value if paired is None else paired.first
+        drawn = _drawn(one, before, name, paired, compared, level)
+        change, basis = _of_paired((other, one), name, (first, second), paired, compared, drawn), "paired"
+        shift = _shift(one) if name == "tst_over_chance" else 0.0
+        first, _ = _over_pairs(first, paired.first, shift, paired)
+        second, ours = _over_pairs(second, paired.second, shift, paired)
     if absolute:
         change = limits.magnitude_difference(first, second, change)
-        ours, base = limits.magnitude(second), None if base is None else abs(base)
-    return Judged(change, ours, base, basis)
+        first, ours = limits.magnitude(first), limits.magnitude(ours)
+    return Judged(change, ours, first.value, basis)
+
+
+def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Difference) -> tuple[Estimate, Estimate]:
+    """A side of a paired difference, over the docs that are paired; to compute with, and to show.
+
+    Where those are all docs it is the run's own number. Else the run's own interval is moved to it, to compute with; that width is of
+    other docs, so it is not shown.
+    """
+    if value is None:
+        nothing = dataclasses.replace(stored, value=None, se=None, low=None, high=None, reason=paired.estimate.reason)
+        return nothing, nothing
+    value -= shift
+    if stored.value is not None and math.isclose(stored.value, value, rel_tol=1e-9, abs_tol=1e-9):
+        return stored, stored
+    n, groups = paired.estimate.n, paired.estimate.clusters
+    bare = Estimate(value, None, None, None, n, groups, 0, stored.level, f"over the {n} docs that are paired")
+    if stored.value is None or stored.low is None or stored.high is None:
+        return bare, bare
+    by = value - stored.value
+    return dataclasses.replace(bare, se=stored.se, low=stored.low + by, high=stored.high + by), bare
+
+
+def _drawn(one: Result, before: Baseline, name: str, found: Difference, compared: Compared, level: float) -> Estimate | None:
+    """A difference of clustered docs of which few clusters differ, with its interval drawn at the level itself; else None."""
+    clustered = compared.clusters is not None and found.estimate.clusters < found.estimate.n
+    if not clustered or found.differing is None or found.differing >= limits.FEW_DIFFER:
+        return None
+    again = before.compared(one, level)
+    same = None if again is None else _paired(one, before.partner(one), name, again)
+    return None if same is None else same.estimate
 
 
 def _paired(one: Result, other: Result, name: str, compared: Compared) -> Difference | None:
@@ -152,24 +185,33 @@ def _shift(side: Result) -> float:
     return math.nan if tst is None or over is None else tst - over
 
 
-def _of_paired(one: Result, name: str, first: Estimate, found: Difference, compared: Compared, level: float) -> Estimate:
-    """A paired difference at a level, with exact intervals where few docs differ, or none."""
+def _of_paired(
+    sides: tuple[Result, Result], name: str, stored: tuple[Estimate, Estimate], found: Difference, compared: Compared, drawn: Estimate | None
+) -> Estimate:
+    """A paired difference at the level of the stored numbers, with exact or wider intervals where few docs differ, or none."""
+    one, level = sides[1], stored[1].level
     top, form = _top(one), _form(one)
     plain = _plain(one, name) or name == "tst_over_chance"
     reach = None if top is None else top if plain else 2 * top if _GAP.match(name) else None
-    if _INDEX.match(name) and found.differing == 0 and top is not None and found.estimate.value == 0:
-        # every doc alike in both runs: the index moves by what the few that might not be could do
-        reach = _index_reach(one, first, top, level)
+    few = found.differing is not None and found.differing < limits.FEW_DIFFER and found.estimate.clusters < found.estimate.n
+    alike = found.differing == 0 and found.estimate.value == 0
+    if _INDEX.match(name) and top is not None and (few or alike):
+        # (nearly) every doc alike in both runs: the index moves by what the few that might not be could do
+        reach = _index_reach(sides, stored, top, level, found.differing or 0)
     views = name in ("score", "fip", one.result.described["metric"])
     unit = _FULL_MARKS.get(form or "") if views else None
     if unit is not None and not compared.higher:
         unit = -unit
-    return limits.of_paired(found.estimate, level, reach=reach, differing=found.differing, unit=unit, mcnemar=compared.mcnemar if views else None)
+    mcnemar = compared.mcnemar if views else None
+    return limits.of_paired(found.estimate, level, reach=reach, differing=found.differing, unit=unit, mcnemar=mcnemar, drawn=drawn)
 
 
-def _index_reach(one: Result, index: Estimate, top: float, level: float) -> float | None:
-    """What ``of_paired`` scales by the share that may differ, so that the index's own bound comes out."""
-    fip = limits.at_level(one.measures["fip"], level)
-    moved = limits.of_same_index(index, fip, top, level)
-    rare = limits.rarely(index.clusters, level)
-    return None if moved is None or not rare else moved / rare
+def _index_reach(sides: tuple[Result, Result], stored: tuple[Estimate, Estimate], top: float, level: float, differing: int) -> float | None:
+    """What ``of_paired`` scales by the share that may differ, so that the index's own bound comes out: the wider of both sides'."""
+    moved = []
+    for side, index in zip(sides, stored, strict=True):
+        fip = limits.at_level(side.measures["fip"], level)
+        moved.append((limits.of_same_index(index, fip, top, level, differing), limits.rarely(index.clusters, level, differing)))
+    if any(by is None or not rare for by, rare in moved):
+        return None
+    return max(by / rare for by, rare in moved if by is not None)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lmms_patch.errors import OptionError, nearest
-from lmms_patch.gate import limits, sides
+from lmms_patch.gate import direction, limits, sides
 from lmms_patch.gate.intervals import Judged, difference_of, number_of
 from lmms_patch.gate.limits import Call
-from lmms_patch.gate.rules import Rule, Rules
+from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.measures import matching
 from lmms_patch.spec import KINDS
@@ -106,6 +107,24 @@ class _Item:
     metric: str
 
 
+def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: str | Path | None = None) -> Judgement:
+    """Hold the numbers of finished runs to rules: what ``lmms-patch gate`` does, without writing or printing.
+
+    Args:
+        out: the ``--output_path`` of runs (of each model and task the newest counts), or one results file.
+        config: a YAML file of rules, the name of a shipped one (``model-regression``), or the rules themselves as a mapping.
+        baseline: earlier runs; needed for ``max_drop`` and ``max_rise``.
+
+    Returns:
+        All verdicts; ``status`` is the exit status of the command: 0, 1 or 3, as bad input raises.
+
+    Raises:
+        PatchError: bad input (the command's exit status 2), as ``judge`` and ``rules.read``.
+    """
+    rules = parse(config) if isinstance(config, Mapping) else read(config)
+    return judge(Path(out), rules, None if baseline is None else Path(baseline))
+
+
 def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
     """The verdicts of some rules on the newest results of a folder.
 
@@ -118,12 +137,12 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         OptionError: rules that do not go with what is there.
         RecordError: files that are not whole, an empty run, or a baseline of other settings.
     """
-    results, older = sides.read(out, "the run")
+    results, older, _ = sides.read(out, "the run")
     sides.check_ignored(rules.ignore, results[0].fingerprint, rules.source)
     needed = [rule for rule in rules.rules if rule.of_difference]
     if needed and baseline is None:
         raise OptionError(f"{rules.source}: rule {needed[0].name!r} compares with a baseline; give one: --baseline DIR")
-    before = None if baseline is None else Baseline(baseline, rules.ignore)
+    before = None if baseline is None else Baseline(baseline, rules.ignore, results)
     notes = [f"{older} older results in {out} left aside: of each model and task the newest counts"] if older else []
     plans = []
     for rule in rules.rules:
@@ -143,13 +162,12 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
 
 def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[_Item]]], before: Baseline | None) -> None:
     """Every sample log of the run, and of the baseline those that something is set against."""
-    compared = {id(item.one): item.one for _, items in plans for item in items if item.check == "difference"}
-    for one in results:
-        other = before.partner(one) if before is not None and id(one) in compared else None
-        both = other is not None and one.log is not None and other.log is not None
-        sides.check_log(one, records=not both)  # where both are there, the comparison reads them whole
-        if other is not None:
-            sides.check_log(other, records=not both)
+    compared = {id(item.one) for _, items in plans for item in items if item.check == "difference"}
+    checked = set()
+    for one in [*results, *(before.partner(one) for one in results if before is not None and id(one) in compared)]:
+        if one.place not in checked:  # one log serves all filters of a task
+            checked.add(one.place)
+            sides.check_log(one)
 
 
 # --- what is judged -------------------------------------------------------------------------------
@@ -172,6 +190,8 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_I
             raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
         checks = [check for check, asked in (("value", rule.of_value), ("difference", rule.of_difference)) if asked]
         items += [_Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
+        for item in items:
+            direction.check(rule, item.one, item.metric, source)
         notes += _skipped(rule, [one for one in selected if not names[id(one)]], f"has no {rule.metric}")
     with_index = [one for one in selected if KINDS[one.kind].index]
     stressed = [one for one in selected if KINDS[one.kind].folds]
@@ -183,6 +203,9 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_I
     ):
         if asked and not of:
             raise OptionError(f"{source}: rule {rule.name!r}: none of its tasks can be judged: {selected[0].task} {why}")
+        if asked and metric == "tst_over_chance":
+            for one in of:
+                direction.check_text_only(rule, one, source)
         if asked:
             items += [_Item(one, "tst" if metric == "tst_over_chance" else check, metric) for one in of]
             notes += _skipped(rule, [one for one in selected if one not in of], why)

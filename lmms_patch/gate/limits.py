@@ -164,9 +164,12 @@ def _joined(*parts: str) -> str:
 # --- differences ----------------------------------------------------------------------------------
 
 
-def rarely(clusters: int, level: float) -> float:
-    """The largest share of clusters that may differ where none of so many does: 1 − ((1 − level) / 2)^(1/G)."""
-    return 1.0 - ((1 - level) / 2) ** (1 / clusters) if clusters else 1.0
+def rarely(clusters: int, level: float, differing: int = 0) -> float:
+    """The largest share of clusters that may differ where so many of them do: the upper end by Clopper & Pearson.
+
+    For none that is 1 − ((1 − level) / 2)^(1/G).
+    """
+    return binomial(differing, clusters, level)[1] if clusters else 1.0
 
 
 def of_paired(
@@ -177,8 +180,9 @@ def of_paired(
     differing: int | None,
     unit: float | None = None,
     mcnemar: McNemar | None = None,
+    drawn: Estimate | None = None,
 ) -> Estimate:
-    """The interval of a paired difference at a level, with exact ones where few docs differ.
+    """The interval of a paired difference at a level, with exact or wider ones where few docs or clusters differ.
 
     Args:
         difference: second less first, as the bootstrap gives it.
@@ -186,7 +190,8 @@ def of_paired(
         reach: by how much one doc can change at most, on the metric's own scale; None: unknown.
         differing: in how many clusters the two runs differ at all; None: unknown.
         unit: what a doc that turns from wrong to right adds (negative where lower is better); with ``mcnemar``.
-        mcnemar: where scores are 0 or 1.
+        mcnemar: where scores are 0 or 1; only heard where docs are independent.
+        drawn: the same difference with its bootstrap interval drawn at ``level``; the wider end of both counts.
     """
     out = at_level(difference, level)
     if out.value is None or out.low is None or out.high is None:
@@ -198,12 +203,44 @@ def of_paired(
         rare = rarely(out.clusters, level)
         low, high = out.value - rare * (out.value + reach), out.value + rare * (reach - out.value)
         return _noted(out, min(low, out.value), max(high, out.value), f"all alike: up to {100 * rare:.2g} % of docs may be otherwise")
+    if drawn is not None and drawn.low is not None and drawn.high is not None:
+        near, far = min(near, drawn.low), max(far, drawn.high)
+        out = dataclasses.replace(out, low=near, high=far)
+    if out.clusters < out.n:  # docs hang together: not docs but clusters are exchangeable, and McNemar's test counts docs
+        return out if differing is None or differing >= FEW_DIFFER else _few_clusters(out, differing, reach)
     if mcnemar is not None and unit is not None and 0 < (count := mcnemar.only_first + mcnemar.only_second) < FEW_DIFFER:
         ends = sorted(unit * count / out.n * (2 * share - 1) for share in binomial(mcnemar.only_second, count, level))
         out = _noted(out, min(near, ends[0]), max(far, ends[1]), f"only {count} docs differ: with McNemar's exact interval")
     elif differing is not None and least_p(differing) > 1 - level:
-        out = _noted(out, min(near, 0.0), max(far, 0.0), f"only {differing} docs or clusters differ: too few to exclude 0")
+        out = _noted(out, min(near, 0.0), max(far, 0.0), f"only {differing} docs differ: too few to exclude 0")
     return out
+
+
+def _few_clusters(estimate: Estimate, differing: int, reach: float | None) -> Estimate:
+    """The interval where the runs differ in k < 50 of G clusters: the others say nothing of the sign, so it is one of k clusters.
+
+    Half-widths times (t of k − 1 degrees · √(k / (k − 1))) / (what they were made with), but to no more than all that the share of
+    clusters which may differ (Clopper & Pearson) could change; never narrower than it came. With so few that a test could not
+    exclude 0 (``least_p``), it holds 0.
+    """
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    k, groups, level, value = max(2, differing), estimate.clusters, estimate.level, estimate.value
+    factor = max(1.0, _width(k, level) / _width(groups, level))
+    low, high = value - factor * (value - estimate.low), value + factor * (estimate.high - value)
+    if reach is not None:
+        most = rarely(groups, level, differing) * reach
+        low, high = max(low, -most), min(high, most)
+    if least_p(differing) > 1 - level:
+        low, high = min(low, 0.0), max(high, 0.0)
+    reason = f"the runs differ in only {differing} of {groups} clusters: widened to what those can show"
+    return _noted(estimate, min(low, estimate.low), max(high, estimate.high), reason)
+
+
+def _width(clusters: int, level: float) -> float:
+    """Half-width in standard errors of a mean over clusters: under 50 of Student's t, with √(G / (G − 1)) for the bootstrap's own shortfall."""
+    return quantile(level, clusters) * (math.sqrt(clusters / (clusters - 1)) if 1 < clusters < FEW_CLUSTERS else 1.0)
 
 
 def of_unpaired(first: Estimate, second: Estimate) -> Estimate:
@@ -228,15 +265,15 @@ def of_unpaired(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(value, se, low, high, n, groups, 0, second.level, "unpaired")
 
 
-def of_same_index(index: Estimate, fip: Estimate, top: float, level: float) -> float | None:
-    """By how much an index may differ in truth, where every doc scores the same in both runs; None where that cannot be said.
+def of_same_index(index: Estimate, fip: Estimate, top: float, level: float, differing: int = 0) -> float | None:
+    """By how much an index may differ in truth, where the runs differ in so few clusters; None where that cannot be said.
 
     With a share U of docs that may be otherwise (``rarely``), FIP and MPP each move by at most U · top, and so
     1 − MPP/FIP by at most U · top · (1 + MPP/FIP) / (FIP − U · top).
     """
     if index.low is None or fip.low is None:
         return None
-    moved = rarely(index.clusters, level) * top
+    moved = rarely(index.clusters, level, differing) * top
     return None if fip.low <= moved else moved * (1 + max(0.0, 1 - index.low)) / (fip.low - moved)
 
 

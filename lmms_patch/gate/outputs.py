@@ -32,9 +32,10 @@ COLUMNS = (
     Column("model", "model"),
     Column("metric", "metric", help="bars: its distance from 0"),
     Column("limit", "limit", help="on the metric's own scale"),
-    Column("value", "value", digits=4, help="with its interval at the level beside it"),
+    Column("value", "value", digits=4, help="with its interval at the level beside it; without, where a difference is not over all docs of the run"),
     Column("baseline", "baseline", digits=4, help="over the docs of the difference"),
     Column("difference", "difference", signed=True, digits=4, help="value - baseline, with its interval"),
+    Column("docs", "docs", help="that are paired: value, baseline and difference are over these"),
     Column("detectable", "detectable", digits=4, help="how far beyond the limit the truth must be to fail in 80 % of runs"),
     Column("level", "level", digits=4, help="of this one interval, after the correction for how many the rule judges"),
     Column("basis", "basis", help="paired: doc by doc; unpaired: as if on other docs; interval: the number's own; number: no interval decides"),
@@ -61,6 +62,7 @@ def sheet(found: Judgement) -> Sheet:
 def _row(one: Verdict) -> Mapping[str, Cell]:
     texts = {"verdict": word(one), "rule": one.rule, "task": one.task, "model": one.model, "metric": one.metric, "limit": one.limit}
     numbers: dict[str, Cell] = {"value": one.value, "baseline": one.baseline, "difference": one.difference}
+    numbers["docs"] = one.difference.n if one.difference is not None and one.basis == "paired" else None
     return {**{key: clean(text) for key, text in texts.items()}, **numbers, "detectable": one.detectable, "level": one.level, "basis": one.basis}
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -18,7 +20,7 @@ from lmms_patch.measures import matching, measures
 from lmms_patch.paired import SAME, Compared
 from lmms_patch.records import TaskResult, read_samples
 from lmms_patch.runs import Run
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import LEVEL, Estimate
 
 _UNKNOWN = ("docs", "prompts", "lmms-eval version")
 """Settings that runs of earlier versions do not record."""
@@ -53,6 +55,20 @@ class Result:
         """What two results must share (``runs.fingerprint``)."""
         with guarded(self.run.path):
             return runs.fingerprint(self.run, self.result)
+
+    @property
+    def place(self) -> tuple[Path, str]:
+        """Its results file, links followed, and its task: what it shares with no other result but those of other filters."""
+        return self.run.path.resolve(), self.result.task
+
+    @property
+    def higher(self) -> bool:
+        """Whether its primary metric is better when higher."""
+        return self.better(self.result.described["metric"])
+
+    def better(self, metric: str) -> bool:
+        """Whether one of its native metrics is better when higher."""
+        return bool(self.result.details.get("higher_is_better", {}).get(metric, True))
 
     @property
     def kind(self) -> str:
@@ -94,23 +110,34 @@ def guarded(path: Path) -> Iterator[None]:
         raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def read(path: Path, what: str) -> tuple[list[Result], int]:
-    """The newest result of each model, task and filter under a folder, and how many older ones there are.
+def read(path: Path, what: str, judged: Container[tuple[Path, str]] = ()) -> tuple[list[Result], int, list[str]]:
+    """The newest result of each model, task and filter under a folder, how many older ones there are, and what was left out, in words.
 
     Args:
         path: a folder, or a results file.
         what: what it is to people, for the message.
+        judged: results to leave out, as ``Result.place``.
 
     Raises:
-        RecordError: there is no run, no wrapped task, or a file that cannot be read.
+        RecordError: there is no run, no wrapped task, or a file that cannot be read; or nothing is left.
     """
     with guarded(path):
         found = runs.find([path])
+        itself = list(
+            dict.fromkeys(f"{one.task} of {run.path.name}" for run in found for one in run.tasks if (run.path.resolve(), one.task) in judged)
+        )
+        found = [_without(run, judged) for run in found]
+        if itself and not any(run.tasks for run in found):
+            raise RecordError(f"{path}: the baseline is the run itself; give a folder with an earlier run")
         newest, older = runs.newest(found)
         named = runs.labels(found)
     if not newest:
         raise RecordError(f"{path}: {what} has no wrapped task to judge; ask for one, such as --tasks gqa_rci3")
-    return [Result(run, result, named[run.identity], runs.task_label(run, result)) for run, result in newest], older
+    return [Result(run, result, named[run.identity], runs.task_label(run, result)) for run, result in newest], older, itself
+
+
+def _without(run: Run, judged: Container[tuple[Path, str]]) -> Run:
+    return dataclasses.replace(run, tasks=tuple(one for one in run.tasks if (run.path.resolve(), one.task) not in judged))
 
 
 def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
@@ -148,17 +175,20 @@ class Baseline:
     Args:
         path: the folder.
         ignore: settings that may differ.
+        judged: the results that are judged. Where the folder holds those very results (not copies), they are left out: a run that
+            is its own baseline would always pass.
 
     Raises:
-        RecordError: as ``read``.
+        RecordError: as ``read``; nothing is left without what is judged.
     """
 
-    def __init__(self, path: Path, ignore: Sequence[str]) -> None:
+    def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Result] = ()) -> None:
         self.path, self.ignore = path, tuple(ignore)
-        self.results, self.older = read(path, "the baseline")
-        self.notes: dict[str, None] = {}
+        self.results, self.older, self.itself = read(path, "the baseline", {one.place for one in judged})
+        left = f"{path} holds what is judged, {_some(self.itself, 5)}: left out of the baseline"
+        self.notes: dict[str, None] = {left: None} if self.itself else {}
         self._partners: dict[int, Result] = {}
-        self._compared: dict[int, Compared | None] = {}
+        self._compared: dict[tuple[int, float], Compared | None] = {}
 
     def partner(self, one: Result) -> Result:
         """What a result is set against: the same task, and the same model, else the only other one.
@@ -177,7 +207,8 @@ class Baseline:
         found = [other for other in found if other.run.model == one.run.model] or found
         if not found:
             there = list(dict.fromkeys(other.task for other in self.results))
-            raise RecordError(f"{self.path}: the baseline has nothing to set {one.task} against; it has {_some(there)}")
+            itself = "without the run itself " if self.itself else ""
+            raise RecordError(f"{self.path}: {itself}the baseline has nothing to set {one.task} against; it has {_some(there)}")
         if len(found) > 1:
             names = [f"{other.task} of {other.model}" for other in found]
             raise RecordError(f"{self.path}: {one.task} of {one.model} could be set against {_some(names)}; give a baseline with one of them")
@@ -201,28 +232,35 @@ class Baseline:
         if unknown:
             self.notes[f"{one.task}: not recorded in both runs, so not compared: {', '.join(unknown)}"] = None
 
-    def compared(self, one: Result) -> Compared | None:
+    def compared(self, one: Result, level: float = LEVEL) -> Compared | None:
         """The differences of a result to its partner, doc by doc; None where one of them has no sample log.
+
+        Args:
+            one: the result.
+            level: of the intervals.
 
         Raises:
             RecordError: other docs, or a log that is not whole.
         """
-        if id(one) not in self._compared:
-            self._compared[id(one)] = self._compare(one, self.partner(one))
-        return self._compared[id(one)]
+        key = id(one), level
+        if key not in self._compared:
+            self._compared[key] = self._compare(one, self.partner(one), level)
+        return self._compared[key]
 
-    def _compare(self, one: Result, other: Result) -> Compared | None:
+    def _compare(self, one: Result, other: Result, level: float) -> Compared | None:
         if one.log is None or other.log is None:
             where = " and ".join(name for name, side in (("this run", one), ("the baseline", other)) if side.log is None)
             self.notes[f"{one.task}: no sample log in {where}: compared as if on other docs, which finds less"] = None
             return None
         with guarded(other.run.path):
-            found = paired.compare((other.run, other.result), (one.run, one.result))
+            found = paired.compare((other.run, other.result), (one.run, one.result), level=level)
         if found.only_first or found.only_second:
             count, which = (len(found.only_first), "the baseline") if found.only_first else (len(found.only_second), "this run")
             first = (found.only_first or found.only_second)[0]
             raise RecordError(f"{other.run.path}: the baseline of {one.task} asks other docs: {count} are in {which} only, such as doc {first}")
-        lines = [*found.warnings, *([f"{found.unscored} docs are not scored in both runs, and not compared"] if found.unscored else [])]
+        docs = max(one.result.docs, other.result.docs)
+        fewer = f"{found.docs} of {docs} docs are paired; value, baseline and difference are over those" if found.docs < docs else ""
+        lines = [*found.warnings, *([fewer] if fewer else [])]
         self.notes |= dict.fromkeys(f"{one.task}: {line}" for line in lines)
         return found
 
@@ -260,12 +298,11 @@ def check_ignored(ignore: Sequence[str], known: Mapping[str, object], source: st
 # --- sample logs ----------------------------------------------------------------------------------
 
 
-def check_log(one: Result, records: bool = True) -> None:
+def check_log(one: Result) -> None:
     """Whether a result's sample log, if there is one, is whole and of this result.
 
     Args:
         one: the result.
-        records: read each record; else count the lines alone (the comparison reads the records).
 
     Raises:
         RecordError: it is cut, has docs twice, records of another benchmark or another number of docs than were scored.
@@ -275,11 +312,14 @@ def check_log(one: Result, records: bool = True) -> None:
         return
     with guarded(log):
         pipelines = sum(other.task == one.result.task for other in one.run.tasks)
-        with open(log, "rb") as lines:
-            count = sum(1 for _ in lines)
-        if count != one.result.docs * pipelines:
-            raise RecordError(f"{log}: {count} lines, but the run scored {one.result.docs * pipelines}; the file is not whole, or of another run")
-        base = one.result.described["base"]
-        for record in read_samples(log, one.result.place) if records else ():
+        base, lines = one.result.described["base"], Counter[int]()
+        for record in read_samples(log):  # every line, whatever the filter
             if record.get("base") != base:
                 raise RecordError(f"{log}: records of {record.get('base')}, but {one.task} asks {base}; the file is of another run")
+            lines[record["doc_id"]] += 1
+        count, wrong = lines.total(), [doc for doc, times in lines.items() if times != pipelines]
+        if count != one.result.docs * pipelines:
+            raise RecordError(f"{log}: {count} lines, but the run scored {one.result.docs * pipelines}; the file is not whole, or of another run")
+        if wrong:  # also where every doc is there twice, and the results file counted them so
+            times = f"doc {wrong[0]} has {lines[wrong[0]]} lines, but the task has {pipelines} filter{'s' * (pipelines > 1)}"
+            raise RecordError(f"{log}: {times}; each doc has one line per filter: two runs in one file?")

@@ -28,10 +28,19 @@ def planted(n, full, best):
     return (np.arange(n) < round(full * n)).astype(float), (np.arange(n) % 10 < round(best * 10)).astype(float)
 
 
-def task(full, best=None, *, name="toy_rci2", chance=0.25, gate=None, clusters=None, excluded=0, docs=None, prompts="p"):
-    """One task of a run: its entry of results, of configs, and its records. Without ``best`` it has no index (blind)."""
+def task(
+    full, best=None, *, name="toy_rci2", chance=0.25, gate=None, clusters=None, excluded=0, docs=None, prompts="p", higher=True, out=(), unscored=()
+):
+    """One task of a run: its entry of results, of configs, and its records. Without ``best`` it has no index (blind).
+
+    ``out`` are docs that the grid does not use, ``unscored`` docs without a score: the run's numbers are of the others.
+    """
     spec = parse(name)
-    full, n = np.asarray(full, float), len(full)
+    every, n = np.asarray(full, float), len(full)
+    best_of_all, clusters_of_all = best, clusters
+    scored_docs = np.isin(np.arange(n), unscored, invert=True)
+    used = scored_docs & np.isin(np.arange(n), out, invert=True)
+    full, clusters = every[scored_docs], None if clusters is None else np.asarray(clusters)[scored_docs]
     index = spec.kind if best is not None else None
     fip, se = mean(full, clusters), None
     se = fip.se or 0.0
@@ -40,7 +49,9 @@ def task(full, best=None, *, name="toy_rci2", chance=0.25, gate=None, clusters=N
     numbers = {"records": n, "chance": chance, "ceiling": 1.0, "n_docs": n, **({"gate": number} if index else {})}
     grids = {}
     if index:
-        rows = np.column_stack([full, np.asarray(best, float), np.ones(n)])
+        excluded = excluded or len(out)
+        rows = np.column_stack([every, np.asarray(best, float), np.ones(n)])[used]
+        clusters = None if clusters is None else np.asarray(clusters_of_all)[used]
         found = {
             "mpp": bootstrap(rows, lambda s: s[..., 1] / s[..., 2], clusters, draws=400),
             "index": bootstrap(rows, lambda s: 1 - s[..., 1] / s[..., 0], clusters, draws=400),
@@ -53,7 +64,7 @@ def task(full, best=None, *, name="toy_rci2", chance=0.25, gate=None, clusters=N
         grids["2"] = {
             "n": 2,
             "excluded": excluded,
-            "fip": fip.value,
+            "fip": float(every[used].mean()),
             "adj": None,
             "adj_blind": None,
             "shares": None,
@@ -71,18 +82,23 @@ def task(full, best=None, *, name="toy_rci2", chance=0.25, gate=None, clusters=N
         "fip": to_json(fip),
         "chance": {"value": chance, "se": None, "floor": "", "floors": {}, "published": None, "constants": {}, "reason": ""},
         "ceiling": 1.0,
-        "gate": {"valid": valid, "reason": reason},
+        "gate": {"valid": valid, "threshold": None, "reason": reason},
         "grids": grids,
         "warnings": [],
     }
-    about = {"settings": {"draws": 400, "level": 0.95, "seed": 0}, "higher_is_better": {"acc": True}, "analysis": analysis}
+    about = {"settings": {"draws": 400, "level": 0.95, "seed": 0}, "higher_is_better": {"acc": higher}, "analysis": analysis}
     about["made"] = {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs or f"d{n}", "prompts": prompts}
     results = {"acc,none": fip.value, "patch,none": {**numbers, **about}}
     if index:
         results["acc_mpp2,none"] = plain["mpp"]["value"]
     described = {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}
     described["options"] = {**described["options"], **({"cluster": "image"} if clusters is not None else {})}
-    return results, {"lmms_patch": described}, _records(spec, full, best, clusters)
+    records = _records(spec, every, best_of_all, clusters_of_all)
+    for i in out:
+        records[i] |= {"best": {}, "excluded": {"2": "too small"}}
+    for i in unscored:
+        records[i]["views"][0] |= {"scores": {"acc": None}, "items": {"acc": None}, "error": "no answer"}
+    return results, {"lmms_patch": described}, records
 
 
 def _records(spec, full, best, clusters):
@@ -91,7 +107,10 @@ def _records(spec, full, best, clusters):
         views = [{"kind": "full" if best is not None else "blind", "scores": {"acc": score}, "items": {"acc": score}}]
         if best is not None:
             cells = [float(best[i]), 0.0, 0.0, 0.0]
-            views += [{"kind": "cell", "n": 2, "cell": k + 1, "scores": {"acc": c}, "items": {"acc": c}} for k, c in enumerate(cells)]
+            views += [
+                {"kind": "cell", "n": 2, "cell": k + 1, "row": k // 2, "col": k % 2, "scores": {"acc": c}, "items": {"acc": c}}
+                for k, c in enumerate(cells)
+            ]
         record = {"schema": 2, "task": spec.name, "base": spec.base, "kind": spec.kind, "grids": list(spec.grids), "doc_id": i, "image_sizes": []}
         record |= {"views": views, "best": {"2": 1} if best is not None else {}, "excluded": {}, "answer": {"gold": "A"}}
         record |= {"fields": {"cluster": int(clusters[i])}} if clusters is not None else {}

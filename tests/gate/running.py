@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -89,3 +90,11 @@ def refused(ended, *said):
     for words in said:
         assert words in ended.err
     return ended
+
+
+def copied(run):
+    """The same files elsewhere: a run whose answers have not changed, as a baseline."""
+    to = run.with_name(run.name + " before")
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(run, to)
+    return to

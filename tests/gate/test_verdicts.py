@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.gate import lean
-from tests.gate.running import DROP, VALID, refused
+from tests.gate.running import DROP, VALID, copied, refused
 from tests.runs import mc_run, write_run
 
 # --- limits of the number itself --------------------------------------------------------------------
@@ -46,7 +46,7 @@ def test_several_checks_of_one_rule_are_a_verdict_each(asked, run):
 
 
 def test_the_verdict_shows_all_that_it_is_made_of(asked, run, tmp_path):
-    one = asked(run, {"name": "n", **DROP}, baseline=run).of()
+    one = asked(run, {"name": "n", **DROP}, baseline=copied(run)).of()
     assert (one["rule"], one["task"], one["model"], one["baseline_model"], one["metric"]) == ("n", "toy_rci2", "m", "m", "fip")
     assert one["limit"] == "drop <= 0, margin 0.02"
     assert one["value"]["value"] == one["baseline"]
@@ -93,7 +93,7 @@ def test_text_only_cross_validation(asked, tmp_path):
     ended = asked(tmp_path / "run", {"max_tst_over_chance": 0.2}, {"max_tst_over_chance": 0.0}, {"metric": "tst", "max": 0.5})
     assert ended.calls == ["pass", "fail", "pass"]
     assert "leaves out toy_rci2 of m: is no text-only cross-validation" in ended.out
-    again = asked(tmp_path / "run", {"metric": "tst_over_chance", "max_rise": 0, "margin": 0.02}, baseline=tmp_path / "run")
+    again = asked(tmp_path / "run", {"metric": "tst_over_chance", "max_rise": 0, "margin": 0.02}, baseline=copied(tmp_path / "run"))
     assert (again.of()["basis"], again.calls) == ("paired", ["pass"])
 
 
@@ -140,7 +140,7 @@ def test_the_newest_result_counts(asked, run):
 def test_the_same_run_as_its_own_baseline_passes_where_there_are_docs_enough(asked, tmp_path):
     """No doc of 400 differs: up to 1 − 0.025^(1/400) = 0.92 % may."""
     lean.write(tmp_path / "run", [lean.task(*lean.scored(400, 0.8, 0.6, 0))])
-    ended = asked(tmp_path / "run", DROP, {"metric": "rci2", "absolute": True, "max_rise": 0, "margin": 0.05}, baseline=tmp_path / "run")
+    ended = asked(tmp_path / "run", DROP, {"metric": "rci2", "absolute": True, "max_rise": 0, "margin": 0.05}, baseline=copied(tmp_path / "run"))
     assert ended.calls == ["pass", "pass"]
     assert ended.of("rule 0")["difference"]["high"] == pytest.approx(1 - 0.025 ** (1 / 400))
 
@@ -165,7 +165,7 @@ def test_without_logs_it_is_unpaired_and_said_so(asked, tmp_path):
 def test_the_index_without_luck_is_unpaired(asked, tmp_path):
     folder = tmp_path / "real"
     write_run(folder, {"toy_rci2": mc_run(n=150)})
-    ended = asked(folder, {"metric": "rci2_adj", "max_rise": 0.5}, {"metric": "rci2", "max_rise": 0.5}, baseline=folder)
+    ended = asked(folder, {"metric": "rci2_adj", "max_rise": 0.5}, {"metric": "rci2", "max_rise": 0.5}, baseline=copied(folder))
     assert [one["basis"] for one in ended.json["verdicts"]] == ["unpaired", "paired"]
 
 
@@ -207,7 +207,7 @@ def test_which_result_is_the_baseline(asked, many, tmp_path):
     refused(asked(other, DROP, baseline=many), "apple_rci2 of third could be set against apple_rci2 of one, apple_rci2 of two")
     ended = asked(many, {**DROP, "task": "apple*"}, baseline=other)  # the only other one
     assert {one["baseline_model"] for one in ended.json["verdicts"]} == {"third"}
-    same = asked(many, DROP, baseline=many)
+    same = asked(many, DROP, baseline=copied(many))
     assert all(one["baseline_model"] == one["model"] for one in same.json["verdicts"])
     refused(asked(many, DROP, baseline=other), "nothing to set pear_rci2 against; it has apple_rci2")
     refused(asked(other, DROP, baseline=many / "one"), "the baseline has pear_rci2, this run has not")
@@ -216,7 +216,7 @@ def test_which_result_is_the_baseline(asked, many, tmp_path):
 def test_a_limit_on_a_difference_needs_a_baseline(asked, run, tmp_path):
     refused(asked(run, DROP), "rule 'rule 0' compares with a baseline; give one: --baseline DIR")
     refused(asked(run, DROP, baseline=tmp_path / "nothing"), "no *_results.json here")
-    assert "no rule compares with the baseline" in asked(run, VALID, baseline=run).out
+    assert "no rule compares with the baseline" in asked(run, VALID, baseline=copied(run)).out
 
 
 @pytest.mark.parametrize(

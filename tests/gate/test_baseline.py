@@ -1,0 +1,220 @@
+"""The baseline: never the run itself, shown over the docs of the difference; and what would let a number get worse unseen."""
+
+import os
+
+import numpy as np
+import pytest
+
+from lmms_patch import paired, runs
+from lmms_patch.gate.judge import gate
+from tests.gate import lean
+from tests.gate.running import DROP, VALID, copied, refused
+
+INDEX = {"metric": "rci2", "absolute": True, "max_rise": 0, "margin": 0.05}
+
+
+def of_rules(*rules):
+    return {"schema": 1, "rules": [{"name": f"rule {i}", **rule} for i, rule in enumerate(rules)]}
+
+
+# --- the run itself ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_run_is_not_its_own_baseline(asked, run, tmp_path, link):
+    if link:
+        os.symlink(run, tmp_path / "link")
+    refused(asked(run, DROP, baseline=tmp_path / "link" if link else run), "the baseline is the run itself")
+    refused(asked(run, VALID, baseline=run), "the baseline is the run itself")
+    (results,) = run.glob("*_results.json")
+    refused(asked(run, DROP, baseline=results), "the baseline is the run itself")
+    refused(asked(results, DROP, baseline=run), "the baseline is the run itself")
+    assert asked(run, DROP, baseline=copied(run)).status == 0  # the same answers, but other files
+
+
+def test_a_baseline_folder_that_holds_the_run_gives_the_one_before(asked, tmp_path):
+    """Both below one folder: the newest there is the run itself, which has lost 30 points."""
+    for name, full, date in (("last", 0.8, "2026-01-01"), ("new", 0.5, "2026-02-01")):
+        lean.write(tmp_path / "out" / name, [lean.task(*lean.planted(400, full, 0.5))], date=date)
+    ended = asked(tmp_path / "out" / "new", DROP, baseline=tmp_path / "out")
+    assert (ended.calls, ended.of()["baseline"]) == (["fail"], 0.8)
+    assert "holds what is judged, toy_rci2 of 2026-02-01_results.json: left out of the baseline" in ended.out
+    assert asked(tmp_path / "out", DROP, baseline=tmp_path / "out").calls == ["fail"]  # of OUT the newest is judged, too
+
+
+def test_a_folder_that_holds_only_the_run_and_other_tasks_is_told_apart(asked, tmp_path):
+    lean.write(tmp_path / "out" / "new", [lean.task(*lean.planted(400, 0.8, 0.5))])
+    lean.write(tmp_path / "out" / "other", [lean.task(*lean.planted(400, 0.8, 0.5), name="pear_rci2")])
+    refused(
+        asked(tmp_path / "out" / "new", DROP, baseline=tmp_path / "out"), "without the run itself the baseline has nothing to set toy_rci2 against"
+    )
+
+
+# --- clusters ---------------------------------------------------------------------------------------
+
+
+def clustered(tmp_path, changed, groups=60, size=8):
+    """Two runs of ``groups`` images with ``size`` questions each; on the images ``changed`` all answers turn (+1 to right, -1 to wrong)."""
+    before = np.tile([1.0, 0.0], groups)[:groups]  # by image, right or wrong as a whole
+    after = before.copy()
+    for i, sign in enumerate(changed):
+        place = 2 * i + (sign > 0)
+        after[place] = before[place] + sign
+    labels = np.repeat(np.arange(groups), size)
+    for name, values in (("old", before), ("new", after)):
+        scores = np.repeat(values, size)
+        lean.write(tmp_path / name, [lean.task(scores, np.repeat(before, size), clusters=labels, gate=True)])
+    return tmp_path / "new", tmp_path / "old"
+
+
+def test_few_clusters_that_differ_are_no_proof_though_their_docs_are_many(asked, tmp_path):
+    """6 of 60 images lose all 8 questions: 48 docs, McNemar's p < 1e-13. But exchanging runs by image, p = 2 · 2⁻⁶ = 0.031 > 1 − 0.975."""
+    new, old = clustered(tmp_path, [-1] * 6)
+    ended = asked(new, {**DROP, "level": 0.975}, {**INDEX, "level": 0.975}, baseline=old)
+    one = ended.of("rule 0")
+    assert (one["verdict"], one["difference"]["value"]) == ("inconclusive", pytest.approx(-0.1))
+    assert ended.of("rule 1")["verdict"] != "fail"
+    (a,), (b,) = (runs.find([path]) for path in (old, new))
+    compared = paired.compare((a, a.tasks[0]), (b, b.tasks[0]), level=0.975).differences["fip"].estimate
+    assert one["difference"]["low"] <= compared.low < compared.high <= one["difference"]["high"]
+    assert compared.high >= 0
+
+
+@pytest.mark.parametrize(("changed", "call"), [([-1] * 12, "fail"), ([-1] * 7 + [1], "inconclusive"), ([-1, 1], "inconclusive")])
+def test_by_cluster_as_the_sign_test_says(asked, tmp_path, changed, call):
+    """12 of 12 against: p = 0.0005. 7 of 8: p = 0.070. Docs counted singly, 56 against 8 would be p < 1e-9."""
+    new, old = clustered(tmp_path, changed)
+    assert asked(new, {"metric": "fip", "max_drop": 0}, baseline=old).calls == [call]
+
+
+def test_clusters_that_hardly_differ_still_pass_with_a_margin(asked, tmp_path):
+    """One image of 400 got worse, one better: by Clopper & Pearson up to 1.8 % of images may differ, which is within 2 points."""
+    new, old = clustered(tmp_path, [-1, 1], groups=400, size=2)
+    ended = asked(new, DROP, baseline=old)
+    assert ended.calls == ["pass"]
+    assert ended.of()["difference"]["low"] == pytest.approx(-0.0180, abs=5e-4)  # of 2 in 400, tables: 0.06 % to 1.79 %
+
+
+# --- better when lower ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def errors(tmp_path):
+    """An error rate that has got worse, from 0.3 to 0.6."""
+    for name, rate in (("old", 0.3), ("new", 0.6)):
+        lean.write(tmp_path / name, [lean.task(lean.planted(400, rate, 0)[0], np.zeros(400), gate=True, higher=False)])
+    return tmp_path
+
+
+@pytest.mark.parametrize("metric", ["fip", "score", "acc", "mpp2", "gap2", "[fm]*"])
+@pytest.mark.parametrize("level", [{}, {"interval": False}])
+def test_a_drop_of_an_error_rate_is_no_limit(asked, errors, metric, level):
+    new, old = errors / "new", errors / "old"
+    refused(asked(new, {"metric": metric, "max_drop": 0, **level}, baseline=old), "rule 'rule 0': acc of toy_rci2 is better when lower", "'max_rise'")
+    refused(asked(new, {"metric": metric, "min": 0.1, **level}), "rule 'rule 0': acc of toy_rci2 is better when lower", "'max'")
+
+
+def test_a_rise_of_an_error_rate_is(asked, errors):
+    new, old = errors / "new", errors / "old"
+    rules = [{"metric": "fip", "max_rise": 0}, {"metric": "fip", "max_drop": 0.1, "max_rise": 0.1}, {"metric": "fip", "max": 0.5}]
+    assert asked(new, *rules, baseline=old).calls == ["fail"] * 3
+    assert asked(old, *rules, baseline=new).calls == ["pass", "fail", "pass"]
+    assert asked(new, {"metric": "fip", "min": 0.5, "max": 0.7}).calls == ["pass"]
+
+
+def test_the_shipped_rules_do_not_pass_an_error_rate(errors):
+    from lmms_patch.errors import OptionError
+
+    with pytest.raises(OptionError, match=r"better when lower.*give 'max_rise'"):
+        gate(errors / "new", "model-regression", baseline=errors / "old")
+
+
+def test_a_text_only_error_rate_below_chance_is_not_passed(asked, tmp_path):
+    """Text alone makes errors in 10 % where a guess makes 75 %: it answers well, and lies far below the chance that it should not beat."""
+    made = lean.stressed(accuracy=0.1, chance=0.75)
+    made[0]["patch,none"]["higher_is_better"] = {"acc": False}
+    lean.write(tmp_path / "run", [made])
+    refused(asked(tmp_path / "run", {"max_tst_over_chance": 0.05}), "better when lower", "'metric: tst_over_chance' with 'min'")
+    assert asked(tmp_path / "run", {"metric": "tst_over_chance", "min": -0.05}).calls == ["fail"]
+    refused(asked(tmp_path / "run", {"metric": "tst", "max_drop": 0}, baseline=copied(tmp_path / "run")), "'max_rise'")
+
+
+# --- shown numbers ----------------------------------------------------------------------------------
+
+
+def test_value_less_baseline_is_the_difference_where_docs_are_left_out(asked, tmp_path):
+    """The baseline leaves out 40 docs of the grid, which the new run uses; by hand over the other 360."""
+    (old_full, old_best), (new_full, new_best) = lean.scored(400, 0.7, 0.65, 1), lean.scored(400, 0.8, 0.6, 2)
+    new_best[:40] = 0
+    lean.write(tmp_path / "old", [lean.task(old_full, old_best, out=range(40))])
+    lean.write(tmp_path / "new", [lean.task(new_full, new_best)])
+    rules = [{"metric": "rci2", "max_rise": 0}, {**INDEX}, {"metric": "mpp2", "max_drop": 0}, {"metric": "gap2", "max_rise": 0}]
+    ended = asked(tmp_path / "new", *rules, {"metric": "fip", "max_drop": 0}, baseline=tmp_path / "old")
+    index = [1 - best[40:].mean() / full[40:].mean() for full, best in ((old_full, old_best), (new_full, new_best))]
+    assert abs(index[1] - (1 - new_best.mean() / new_full.mean())) > 0.01  # over all docs the index is another
+    for rule, expected in (("rule 0", index), ("rule 1", [abs(one) for one in index]), ("rule 2", [old_best[40:].mean(), new_best[40:].mean()])):
+        one = ended.of(rule)
+        assert (one["baseline"], one["value"]["value"]) == pytest.approx(expected)
+        assert one["value"]["low"] is None  # the run's own interval is of other docs
+    for one in ended.json["verdicts"]:
+        assert one["value"]["value"] - one["baseline"] == pytest.approx(one["difference"]["value"])
+        assert one["difference"]["low"] <= one["difference"]["value"] <= one["difference"]["high"]
+        assert one["difference"]["n"] == (400 if one["metric"] == "fip" else 360)
+    fip = ended.of("rule 4")["value"]  # over all docs, so with the run's own interval
+    assert fip["low"] < fip["value"] == new_full.mean()
+
+
+def test_value_less_baseline_is_the_difference_where_docs_are_not_scored(asked, tmp_path):
+    old, new = lean.planted(400, 0.8, 0.6), lean.planted(400, 0.7, 0.6)
+    lean.write(tmp_path / "old", [lean.task(*old)])
+    lean.write(tmp_path / "new", [lean.task(*new, unscored=range(100))])
+    ended = asked(tmp_path / "new", {"metric": "fip", "max_drop": 0}, baseline=tmp_path / "old")
+    one = ended.of()
+    assert (one["value"]["value"], one["baseline"]) == pytest.approx((180 / 300, 220 / 300))  # the first 280 and 320 are right
+    assert (one["difference"]["value"], one["difference"]["n"]) == (pytest.approx(-40 / 300), 300)
+    assert "300 of 400 docs are paired" in ended.out
+
+
+def test_text_only_over_chance_is_shown_over_chance_on_both_sides(asked, tmp_path):
+    for name, accuracy in (("old", 0.5), ("new", 0.4)):
+        lean.write(tmp_path / name, [lean.stressed(accuracy=accuracy, chance=0.25)])
+    one = asked(tmp_path / "new", {"metric": "tst_over_chance", "max_rise": 0}, baseline=tmp_path / "old").of()
+    assert one["basis"] == "paired"
+    assert one["baseline"] == pytest.approx(0.25, abs=0.06)
+    assert one["value"]["value"] - one["baseline"] == pytest.approx(one["difference"]["value"])
+
+
+# --- logs -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["run", "run before"])
+def test_a_log_that_is_doubled_as_a_whole_is_refused_also_where_the_run_counted_it_so(asked, run, side):
+    copied(run)
+    folder = run.with_name(side)
+    (log,), (results,) = folder.glob("*.jsonl"), folder.glob("*_results.json")
+    log.write_bytes(log.read_bytes() * 2)
+    results.write_text(results.read_text().replace('"records": 400', '"records": 800'))
+    refused(asked(run, {**DROP}, baseline=run.with_name("run before"), ignore=["number of docs"]), "doc 0 has 2 lines, but the task has 1 filter;")
+    refused(asked(folder, VALID), "doc 0 has 2 lines, but the task has 1 filter;")
+
+
+def test_a_line_for_each_filter_of_a_task(asked, run):
+    import json
+
+    (log,), (results,) = run.glob("*.jsonl"), run.glob("*_results.json")
+    data = json.loads(results.read_text())
+    data["results"]["toy_rci2"] |= {key.replace(",none", ",strict"): value for key, value in data["results"]["toy_rci2"].items()}
+    results.write_text(json.dumps(data))
+    refused(asked(run, VALID), "400 lines, but the run scored 800")
+    log.write_bytes(b"".join(line * 2 for line in log.read_bytes().splitlines(keepends=True)))
+    assert asked(run, VALID).calls == ["pass", "pass"]
+
+
+# --- as a function ----------------------------------------------------------------------------------
+
+
+def test_as_a_function(run):
+    found = gate(str(run), of_rules({"metric": "fip", "min": 0.7}))
+    assert (found.status, [one.call for one in found.verdicts]) == (0, ["pass"])
+    assert gate(run, of_rules({"metric": "fip", "max_drop": 0, "margin": 0.02}), baseline=str(copied(run))).status == 0
+    assert gate(run, "model-regression", baseline=copied(run)).status == 0
