@@ -12,7 +12,7 @@ is one line. What a function needs is imported when it is called: importing this
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from lmms_patch.errors import OptionError, RecordError
 
 if TYPE_CHECKING:
     from lmms_patch.compare import Comparison
+    from lmms_patch.gate.judge import Judgement
     from lmms_patch.harness.catalog import Entry
     from lmms_patch.leaderboard.build import Built
     from lmms_patch.pooling import Averaged, Pooled
@@ -362,6 +363,25 @@ def compare(
     from lmms_patch import compare as comparing
 
     return comparing.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: watch(list(pairs), label))
+
+
+def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: str | Path | None = None) -> Judgement:
+    """Judge a run by rules.
+
+    Args:
+        out: ``--output_path`` of the run, or its ``*_results.json``.
+        config: a YAML file of rules (docs/gate.md), the name of a shipped one, such as ``model-regression``, or the rules as a mapping.
+        baseline: the run to compare with, for rules with ``max_drop`` or ``max_rise``.
+
+    Returns:
+        Every verdict, and the exit status that the command ends with: 0 pass, 1 fail, 3 inconclusive where that blocks.
+
+    Raises:
+        PatchError: rules or runs that cannot be read or compared (exit status 2).
+    """
+    from lmms_patch.gate import judge
+
+    return judge.gate(out, config, baseline=baseline)
 
 
 def schema(name: str | None = None) -> dict[str, Any]:

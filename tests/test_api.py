@@ -1,5 +1,6 @@
 """The Python API: the numbers of the commands, as data, and nothing printed."""
 
+import json
 import subprocess
 import sys
 
@@ -70,3 +71,26 @@ def test_tasks_and_coverage_are_data():
 def test_importing_it_is_cheap():
     code = "import sys, lmms_patch.api; print(sorted({'numpy', 'torch', 'lmms_eval', 'typer', 'sklearn'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_each_command_has_a_function_of_its_name():
+    from lmms_patch.cli import COMMANDS
+
+    assert [name for name in COMMANDS if not callable(getattr(api, name, None))] == []
+
+
+def test_two_runs_compared_judged_and_put_on_a_board(tmp_path):
+    """The same numbers by every way: the FIP of the file, of the comparison, of the verdict and of the board."""
+    for name in "ab":
+        path = write_run(tmp_path / name, {"toy_rci2": mc_run(n=120, seed=1, know_full=0.8 if name == "a" else 0.6)})
+        path.write_text(json.dumps({**json.loads(path.read_text()), "model_name": name, "config": {"model": "hf"}}))
+    compared = api.compare(tmp_path / "a", tmp_path / "b")
+    number = next(one for one in compared.tasks[0].numbers if one.name == "fip")
+    judged = api.gate(tmp_path / "b", {"schema": 1, "rules": [{"name": "score", "metric": "fip", "min": 0.99}]})
+    assert judged.status == 1
+    board = api.leaderboard([tmp_path], tmp_path / "board")
+    assert len(board.board.models) == 2
+    records = {name: json.loads(next((tmp_path / name).glob("*_results.json")).read_text())["results"]["toy_rci2"]["acc,none"] for name in "ab"}
+    assert number.difference.first == pytest.approx(records["a"])
+    assert number.difference.second == pytest.approx(records["b"])
+    assert judged.verdicts[0].value.value == pytest.approx(records["b"])

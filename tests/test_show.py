@@ -28,7 +28,23 @@ RUN = [
 
 def test_table_shows_every_number():
     lines = table(RUN).splitlines()
-    assert lines[2].split() == ["local_rci", "acc", "100", "0.100", "0.800", "0.900", "0.880", "-0.125", "[-0.175,", "-0.075]", "n/a", "-0.100", "[-0.150,", "-0.050]", "n/a"]
+    assert lines[2].split() == [
+        "local_rci",
+        "acc",
+        "100",
+        "0.100",
+        "0.800",
+        "0.900",
+        "0.880",
+        "-0.125",
+        "[-0.175,",
+        "-0.075]",
+        "n/a",
+        "-0.100",
+        "[-0.150,",
+        "-0.050]",
+        "n/a",
+    ]
     assert lines[4].split()[-4:] == ["near", "chance", "near", "chance"]
     assert lines[5].split() == ["zero_rci", "acc", "100", "n/a", "0.000", "0.500", "0.500", "n/a", "n/a"]
 

@@ -13,7 +13,12 @@ from tests.leaderboard.made import document, index_task, write
 
 @pytest.fixture
 def runs(tmp_path):
-    write(tmp_path / "runs", document("a"), document("b", [index_task(grids={3: (-0.5, -0.6, -0.4)})]), document("c", [index_task(made={"prompts": "o"})]))
+    write(
+        tmp_path / "runs",
+        document("a"),
+        document("b", [index_task(grids={3: (-0.5, -0.6, -0.4)})]),
+        document("c", [index_task(made={"prompts": "o"})]),
+    )
     return tmp_path / "runs"
 
 
