@@ -3,6 +3,8 @@
 import os
 import tempfile
 
+from tests.browsing import axe, browser  # noqa: F401 - fixtures
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HF_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch_tests_hf"))
 os.environ.setdefault("LMMS_EVAL_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch_tests_lmms"))

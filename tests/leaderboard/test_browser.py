@@ -3,8 +3,8 @@
 import pytest
 
 from lmms_patch.leaderboard.build import leaderboard
+from tests.browsing import SIZES, Opened
 from tests.leaderboard.made import document, index_task, write
-from tests.report.browser.conftest import SIZES, Opened, axe, browser  # noqa: F401  fixtures
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def file(tmp_path_factory):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_it_opens_sorts_and_filters(browser, axe, file, size, scheme):  # noqa: F811
+def test_it_opens_sorts_and_filters(browser, axe, file, size, scheme):
     context = browser.new_context(viewport=SIZES[size], color_scheme=scheme, offline=True)
     opened = Opened(context, file)
     page = opened.page
