@@ -3,7 +3,15 @@
 import os
 import tempfile
 
+from hypothesis import settings
+
 from tests.browsing import axe, browser  # noqa: F401 - fixtures
+
+# The same examples each time: a merge is not blocked by a draw. LMMS_PATCH_RANDOM=1 looks for new ones.
+settings.register_profile("same", derandomize=True)
+if not os.environ.get("LMMS_PATCH_RANDOM"):
+    settings.load_profile("same")
+
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HF_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch_tests_hf"))

@@ -108,8 +108,9 @@ def parse(response: str) -> Response:
                 return Response(sentences("\n".join([before, rest])), answer, True, marker)
     if thought.strip() and said.strip():
         after = sentences(said)
-        if 0 < len(after) <= 2:
-            return Response(sentences(thought), _clean(" ".join(after)), True, "after thinking")
+        answer = _clean(" ".join(after))
+        if 0 < len(after) <= 2 and re.search(r"\w", answer):
+            return Response(sentences(thought), answer, True, "after thinking")
     steps = sentences(whole)
     return Response(steps, _clean(steps[-1]) if steps else "", False)
 

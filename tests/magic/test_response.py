@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lmms_patch.magic.extract import regions, regions_of_steps
@@ -122,6 +122,7 @@ def test_figure_8_of_the_paper():
         ),
     )
 )
+@example("0</THINK>\\boxed{}")
 def test_every_text_has_a_response(text):
     found = parse(text)
     assert isinstance(found, Response)
