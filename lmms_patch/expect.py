@@ -22,12 +22,15 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     found = _described(described)
     if found or not details:
         return found
-    tops = {"settings": _dict, "higher_is_better": _dict, "made": _dict, "donors": _dict, "tst_details": _dict, "analysis": _dict, "records": _number}
+    objects = ("settings", "higher_is_better", "made", "donors", "tst_details", "magic", "analysis")
+    tops = {**dict.fromkeys(objects, _dict), "records": _number}
     found = _first(details, tops, "", optional=True)
     if not found and details.get("analysis"):
         found = _analysis(details["analysis"])
     if not found and details.get("tst_details"):
         found = _tst(details["tst_details"])
+    if not found and details.get("magic"):
+        found = _magic(details["magic"])
     return found
 
 
@@ -87,6 +90,17 @@ def _tst(found: Mapping[str, Any]) -> str:
         if all(isinstance(one, Mapping) and estimate(one.get("accuracy")) and estimate(one.get("above")) for one in groups)
         else ("tst_details.by_grouping holds something without accuracy")
     )
+
+
+def _magic(found: Mapping[str, Any]) -> str:
+    said = _first(found, {"variant": _text, "metric": _text, "numbers": _dict, "counts": _dict, "warnings": _texts, "judge": _text_or_none}, "magic.")
+    if said:
+        return said
+    parts = [("numbers", found["numbers"]), *((f"by_type.{name}", part) for name, part in (found.get("by_type") or {}).items())]
+    for where, numbers in parts:
+        if not isinstance(numbers, Mapping) or not all(estimate(one) for one in numbers.values()):
+            return f"magic.{where} holds something that is no estimate"
+    return "" if found["metric"] in found["numbers"] else f"magic.numbers has no {found['metric']!r}, which the task is about"
 
 
 def estimate(found: Any) -> bool:

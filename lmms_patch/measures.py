@@ -11,6 +11,7 @@
 | ``drop<n>`` | occlude | the native metric with the worst cell hidden |
 | ``tst``, ``tst_majority``, ``tst_above``, ``tst_over_chance`` | tst | the text-only cross-validation (docs/tst.md) |
 | ``tst_leakage``, ``tst_zero_shot``, ``tst_delta``, ``tst_s`` | tst | where the diagnostic has them |
+| ``magiscore_...``, ``regions_...``, ``acc_...``, ``self_heal...`` | magic | docs/magic.md; all with intervals |
 
 All on the metric's own scale (fractions where it is one), indices without unit.
 """
@@ -52,6 +53,10 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
             out[name.removeprefix(f"{metric}_")] = _bare(value, result.docs)
         elif not _OURS.match(name):
             out[name] = _bare(value, result.docs)
+    magic = result.details.get("magic")
+    if magic:
+        out |= {name: _estimate(one) for name, one in magic["numbers"].items()}
+        out["score"] = out[metric]
     found = result.details.get("tst_details")
     if found:  # means over fold seeds; the harness's own number is of the first seed
         out |= _of_tst(found, numbers)

@@ -17,10 +17,13 @@ from typing import Any
 from lmms_patch import expect
 from lmms_patch.errors import RecordError
 from lmms_patch.scoring import Scalar, best, plain
-from lmms_patch.spec import KINDS, WrapSpec
-from lmms_patch.views import Size, View
+from lmms_patch.spec import KINDS, REGIONS, Key, WrapSpec
+from lmms_patch.views import Region, Size, View
 
 SCHEMA = 2
+MAGIC_SCHEMA = 1
+"""Of the ``magic`` objects that MAGIC tasks leave in place of ``patch`` (``magic.results``)."""
+OBJECTS = ("patch", "magic")
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,13 @@ class Lent:
         to: the other doc.
         p: the number of this donor among its donors, from 0.
         full: scalar of the full image's answer.
-        best: for each grid that this doc is used for, scalar of the best cell's answer.
+        best: for each set (``spec.Key``) that this doc is used for, scalar of the best cell's or box's answer.
     """
 
     to: int
     p: int
     full: Scalar
-    best: Mapping[int, Scalar]
+    best: Mapping[Key, Scalar]
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,9 @@ class SampleRecord:
         doc_id: the doc's row in the base task's eval split.
         sizes: width and height in pixels of each image of the doc.
         views: the scored views, in request order.
-        best: for each grid, the index into ``views`` of the best cell for the primary metric; only
-            grids on which the doc is used.
-        excluded: for each grid on which the doc is not used, the reason.
+        best: for each set of views (a grid, or the relevant or adversarial boxes), the index into ``views`` of the best one for the
+            primary metric; only sets for which the doc is used.
+        excluded: for each set for which the doc is not used, the reason.
         fields: values of the doc fields that the options name (cluster, group, category, stratum, choices).
         answer: how the doc is to be answered: format, label (answer class), number of options, gold; empty where it is not known.
         stratum: the name of the doc's stratum.
@@ -106,8 +109,8 @@ class SampleRecord:
     doc_id: int
     sizes: tuple[Size, ...]
     views: tuple[ScoredView, ...]
-    best: Mapping[int, int]
-    excluded: Mapping[int, str]
+    best: Mapping[Key, int]
+    excluded: Mapping[Key, str]
     fields: Mapping[str, Any] = field(default_factory=dict)
     answer: Mapping[str, Any] = field(default_factory=dict)
     stratum: str = ""
@@ -117,7 +120,7 @@ class SampleRecord:
 
     def to_json(self) -> dict[str, Any]:
         """The ``patch`` object, in plain JSON types (docs/records.md)."""
-        grids = sorted({n for loan in self.lent for n in loan.best})
+        lent = [key for key in self.spec.sets if any(key in loan.best for loan in self.lent)]
         return {
             "schema": SCHEMA,
             "task": self.task,
@@ -132,18 +135,18 @@ class SampleRecord:
             **({"fields": plain(self.fields)} if self.fields else {}),
             **({"answer": plain(self.answer), "stratum": self.stratum} if self.answer else {}),
             **({"baselines": [one.to_json() for one in self.baselines]} if self.baselines else {}),
-            **({"lent": _lent_json(self.lent, grids)} if self.lent else {}),
+            **({"lent": _lent_json(self.lent, lent)} if self.lent else {}),
             **({"tst": plain(self.tst)} if self.tst else {}),
         }
 
 
-def _lent_json(lent: Sequence[Lent], grids: Sequence[int]) -> dict[str, Any]:
+def _lent_json(lent: Sequence[Lent], sets: Sequence[Key]) -> dict[str, Any]:
     """By column, one entry per loan."""
     return {
         "to": [loan.to for loan in lent],
         "p": [loan.p for loan in lent],
         "full": [loan.full for loan in lent],
-        "best": {str(n): [loan.best.get(n) for loan in lent] for n in grids},
+        "best": {str(key): [loan.best.get(key) for loan in lent] for key in sets},
     }
 
 
@@ -154,24 +157,33 @@ def _view_json(scored: ScoredView, sizes: Sequence[Size]) -> dict[str, Any]:
         out["n"] = view.n
     if view.cell is not None:
         out |= {"cell": view.cell, "row": view.row, "col": view.col, "boxes": [list(view.box(size) or ()) for size in sizes]}
+    if isinstance(view, Region):
+        out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
     out |= {"scores": plain(scored.scores), "items": plain(scored.items)}
     if scored.error is not None:
         out["error"] = scored.error
     return out
 
 
-def cells_of(views: Sequence[View], n: int) -> list[int]:
-    """The indices of the per-cell views of grid n, in cell order."""
-    return [i for i, view in enumerate(views) if view.cell is not None and view.n == n]
+def cells_of(views: Sequence[View], key: Key) -> list[int]:
+    """The indices of the views of one set: the cells of a grid, or the relevant or adversarial boxes; in their order."""
+    return [i for i, view in enumerate(views) if view.set == key]
 
 
-def best_cell(views: Sequence[ScoredView], n: int, metric: str, higher_is_better: bool = True) -> int | None:
-    """The index into ``views`` of the best cell of grid n for a metric; ties go to the lowest cell.
+def in_set(view: Mapping[str, Any], key: Key) -> bool:
+    """Whether a view, as a record writes it, is of this set."""
+    if isinstance(key, int):
+        return view.get("n") == key and "cell" in view
+    return view.get("relevant") is (key == REGIONS[0])
+
+
+def best_cell(views: Sequence[ScoredView], key: Key, metric: str, higher_is_better: bool = True) -> int | None:
+    """The index into ``views`` of the best view of a set for a metric; ties go to the first.
 
     Returns:
-        None where no cell is scored.
+        None where none is scored.
     """
-    cells = cells_of([v.view for v in views], n)
+    cells = cells_of([v.view for v in views], key)
     place = best([views[i].scores.get(metric) for i in cells], higher_is_better)
     return None if place is None else cells[place]
 
@@ -250,10 +262,10 @@ def wrapped_tasks(data: Mapping[str, Any], path: Path) -> list[TaskResult]:
     results = data["results"]
     out = []
     for task, config in data["configs"].items():
-        described = config.get("lmms_patch") if isinstance(config, dict) else None
-        if not isinstance(described, dict) or task not in results:
+        described = _description(config)
+        if described is None or task not in results:
             continue
-        _check_schema(described.get("schema"), path)
+        _check_schema(described.get("schema"), path, MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA)
         if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
             raise RecordError(f"{path}: {task} is described without its {missing[0]!r}; the file was changed or written by another program")
         if str(described["kind"]) not in KINDS:
@@ -261,13 +273,27 @@ def wrapped_tasks(data: Mapping[str, Any], path: Path) -> list[TaskResult]:
         if said := expect.wrong(described, {}):
             raise RecordError(f"{path}: {task}: {said}; the file was changed or written by another program")
         for place, (name, values) in enumerate(by_filter(results[task]).items()):
-            found = values.pop("patch", None)
+            objects = {name: values.pop(name, None) for name in OBJECTS}  # a wrapped MAGIC task has both
+            found = objects["magic" if described["kind"] == "magic" else "patch"]
             details = found if isinstance(found, dict) else {}
             if said := expect.wrong(described, details):
                 raise RecordError(f"{path}: {task}: {said}; the file was changed or written by another program")
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
-            out.append(TaskResult(task, described, {key: _finite(value) for key, value in flat.items()}, name, details, place))
+            # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not know of the judge.
+            about = {**described, "metric": (details.get("magic") or {}).get("metric") or described["metric"]}
+            out.append(TaskResult(task, about, {key: _finite(value) for key, value in flat.items()}, name, details, place))
     return out
+
+
+def _description(config: Any) -> dict[str, Any] | None:
+    """What a config says of a task of ours: a wrapped one, or one of the MAGIC tasks; None of any other."""
+    if not isinstance(config, dict):
+        return None
+    metadata = config.get("metadata")
+    found = config.get("lmms_patch")
+    if found is None and isinstance(metadata, dict) and isinstance(metadata.get("magic"), dict) and metadata["magic"].get("kind") == "magic":
+        found = metadata["magic"]
+    return found if isinstance(found, dict) else None
 
 
 def groups_of(path: Path) -> dict[str, list[str]]:
@@ -296,9 +322,9 @@ def samples_file(results: Path, task: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def _check_schema(schema: Any, where: object) -> None:
-    if schema != SCHEMA:
-        raise RecordError(f"{where}: records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
+def _check_schema(schema: Any, where: object, known: int = SCHEMA) -> None:
+    if schema != known:
+        raise RecordError(f"{where}: records of schema {schema!r}; this version of lmms-patch reads schema {known}")
 
 
 def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = False) -> Iterator[dict[str, Any]]:
@@ -320,7 +346,7 @@ def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = Fa
 def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any]]:
     """The lines of a wrapped task's sample log, checked as ``read_samples`` says."""
     seen: Counter[int] = Counter()
-    for number, sample in _lines(path):
+    for number, sample in json_lines(path):
         where = f"{path}, line {number}"
         record = sample.get("patch")
         if not isinstance(record, dict):
@@ -361,12 +387,16 @@ def _whole(record: Mapping[str, Any]) -> int:
             raise TypeError("views with items and kind")
         if "cell" in view and not all(isinstance(view[key], int) for key in ("n", "cell", "row", "col")):
             raise TypeError("cells with n, row and col")
+        if "region" in view and not (isinstance(view["region"], int) and isinstance(view["relevant"], bool)):
+            raise TypeError("boxes that say whether they are relevant")
     sizes = record.get("image_sizes", [])
     if not isinstance(sizes, list) or not all(
         isinstance(size, list) and len(size) == 2 and all(isinstance(x, int) and x > 0 for x in size) for size in sizes
     ):
         raise TypeError("'image_sizes' as pairs of pixels")
-    if not all(isinstance(reason, str) for reason in record["excluded"].values()) or not all(str(n).isdigit() for n in record["excluded"]):
+    if not all(isinstance(reason, str) for reason in record["excluded"].values()) or not all(
+        str(n).isdigit() or n in REGIONS for n in record["excluded"]
+    ):
         raise TypeError("'excluded' as reasons by grid")
     for name, kind in (("baselines", list), ("fields", dict), ("answer", dict), ("lent", dict), ("tst", dict)):
         if not isinstance(record.get(name, kind()), kind):
@@ -387,7 +417,12 @@ def lean_record(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any
     return record
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of a sample log as objects, each with its number from 1.
+
+    Raises:
+        RecordError: a line that is cut, or no JSON object.
+    """
     with open(path, "rb") as lines:
         for number, line in enumerate(lines, 1):
             try:

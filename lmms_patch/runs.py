@@ -20,6 +20,7 @@ from lmms_patch.spec import KINDS
 
 _VIEW_OPTIONS = ("images", "min_side", "min_cell")
 _NUMBER_OPTIONS = ("score", "scorer", "aggregation", "chance", "scale", "delta", "format", "gold", "cluster", "group", "stratum")
+_MAGIC = ("variant", "seed", "examples", "prefill", "prompts", "pixels")
 _TST_OPTIONS = ("grouping", "fold_seed", "fold_seeds", "features")
 
 
@@ -150,12 +151,13 @@ def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
 
     The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``, ``few-shot``,
     ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``, ``benchmark version``,
-    ``lmms-eval version``.
+    ``lmms-eval version``; of a MAGIC task also ``boxes shown`` and ``judge``.
     """
     described, config = result.described, run.configs.get(result.task, {})
     kind, options, made = KINDS[described["kind"]], described["options"], result.details.get("made") or {}
     statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
     settings = result.details.get("settings") or {}
+    magic = result.details.get("magic") or {}
     return {
         "benchmark": described["base"],
         "kind": "index" if kind.index else kind.name,
@@ -169,6 +171,7 @@ def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
         "system instruction": run.about.get("system_instruction"),
         "generation": digest([config.get("generation_kwargs"), run.about.get("gen_kwargs") or None]),
         "views": digest([described.get("pixels"), {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name == "shuffle" else []))}]),
+        **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": str(magic.get("judge"))} if magic else {}),
         "statistics": digest([statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]),
         "folds": described.get("folds"),
         "benchmark version": None if (found := run.about.get("versions", {}).get(result.task)) is None else str(found),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,6 +19,13 @@ from lmms_patch.stats.forms import FORMS
 MIN_GRID, MAX_GRID = 2, 9
 MIN_FOLDS, MAX_FOLDS = 2, 50
 GROUPINGS = ("auto", "source", "none", "text")
+
+Key = int | str
+"""Names a set of a doc's views that compete to be its best: a grid size n (the n² cells), or one of ``REGIONS``."""
+REGIONS = ("relevant", "adversarial")
+"""The two sets of a doc's own boxes."""
+BOX_FORMS = ("ltrb", "ltwh")
+"""How four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,8 @@ class Kind:
         index: the name under which 1 − MPP/FIP is reported, if it is.
         folds: whether the number after the suffix is a number of folds, not of cells.
         summary: what it shows, in a few words (for ``lmms-patch tasks`` and the documentation).
+        suffix: whether a task can be asked so by its name; else the kind is that of tasks of our own (docs/magic.md).
+        regions: whether there is one view per box of the doc (docs/regions.md).
     """
 
     name: str
@@ -46,6 +55,22 @@ class Kind:
     default_grids: tuple[int, ...] = ()
     index: str | None = None
     folds: bool = False
+    suffix: bool = True
+    regions: bool = False
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether a doc keeps its best cell or box; ``occlude`` keeps the worst, other kinds have none."""
+        return self.index is not None or self.regions
+
+    @property
+    def prefix(self) -> str | None:
+        """What the names of its indices start with; None where it has none."""
+        return "rci" if self.regions else self.index
+
+    def sets(self, grids: Iterable[int]) -> tuple[Key, ...]:
+        """The sets of views of which a doc keeps one: of each grid its cells; its relevant and its adversarial boxes."""
+        return REGIONS if self.regions else tuple(grids) if self.per_cell else ()
 
     @property
     def needs_image(self) -> bool:
@@ -63,10 +88,15 @@ KINDS: dict[str, Kind] = {
         Kind("blank", "none", "blank", False, False, "a uniform grey image of the same size"),
         Kind("shuffle", "required", "shuffle", False, False, "cells permuted: local cues kept, layout destroyed"),
         Kind("occlude", "required", "occlude", True, True, "full image, and one cell greyed at a time"),
+        Kind("regions", "none", "region", True, False, "full image and each of the doc's own boxes: relevant against adversarial", regions=True),
+        Kind("magic", "none", "full", False, False, "region focus, judged accuracy and self-correction", suffix=False),
     )
 }
 
-_SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(KINDS)})(?P<n>\d*)$")
+SUFFIXES = tuple(name for name, kind in KINDS.items() if kind.suffix)
+"""The kinds that a name can end in."""
+
+_SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(SUFFIXES)})(?P<n>\d*)$")
 
 
 Fields = str | list[str]
@@ -107,6 +137,8 @@ class Options:
         fold_seeds: number of fold seeds, over which scores are averaged.
         features: ``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}.
         key: doc field with an id that stays the same when docs are added or reordered; default: a hash of the doc.
+        boxes, relevant: of ``regions``: the doc fields with its boxes, and with which of them are relevant (docs/regions.md).
+        box_form: of ``regions``: what the four numbers of a box are, one of ``BOX_FORMS``.
         given: the options that were written down, also where they equal the default.
     """
 
@@ -136,6 +168,9 @@ class Options:
     fold_seeds: int = 3
     features: str | None = None
     key: str | None = None
+    boxes: str = "boxes"
+    relevant: str = "relevant"
+    box_form: str = "ltrb"
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @classmethod
@@ -166,11 +201,18 @@ class Options:
         return {key: getattr(self, key) for key in self.names()}
 
 
-_TEXT = ("metric", "gold", "choices", "features", "key")
+_TEXT = ("metric", "gold", "choices", "features", "key", "boxes", "relevant")
 _FIELDS = ("score", "cluster", "group", "category", "stratum")
-_NEVER_NONE = ("images", "min_side", "min_cell", "allow_judge", "seconds", "seed", "grouping", "fold_seed", "fold_seeds")
-_ONE_OF = {"grouping": GROUPINGS, "images": ("all", "first"), "type": ("mcq", "yesno", "vqa", "caption"), "format": FORMATS, "scorer": ("cider_d",)}
+_ONE_OF = {
+    "grouping": GROUPINGS,
+    "images": ("all", "first"),
+    "type": ("mcq", "yesno", "vqa", "caption"),
+    "format": FORMATS,
+    "scorer": ("cider_d",),
+    "box_form": BOX_FORMS,
+}
 _LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "fold_seed": 0, "fold_seeds": 1}
+_NEVER_NONE = (*_LEAST, "images", "allow_judge", "seconds", "grouping", "boxes", "relevant", "box_form")
 
 
 def _check_option(key: str, value: Any, where: str) -> None:
@@ -237,6 +279,11 @@ class WrapSpec:
         bare = not self.grids or self.grids == kind.default_grids
         return self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
 
+    @property
+    def sets(self) -> tuple[Key, ...]:
+        """The sets of views of which a doc keeps one (``Kind.sets``)."""
+        return KINDS[self.kind].sets(self.grids)
+
     def of(self, base: str) -> WrapSpec:
         """The same wrapping of another base: for the members of a group.
 
@@ -250,6 +297,15 @@ class WrapSpec:
         """The spec as plain JSON types: everything that changes a view is in it."""
         folds = {"folds": self.folds} if self.folds else {}
         return {"base": self.base, "kind": self.kind, "grids": list(self.grids), **folds, "options": self.options.described()}
+
+
+def end(key: Key) -> str:
+    """How the names of a set's numbers end.
+
+    >>> f"rci{end(3)}", f"rci{end('relevant')}"
+    ('rci3', 'rci_relevant')
+    """
+    return str(key) if isinstance(key, int) else f"_{key}"
 
 
 def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -324,8 +380,8 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
     base, kind = config.pop("base", None), config.pop("kind", "rci")
     if not isinstance(base, str) or not base:
         raise OptionError(f"{where}: 'base' is missing; add the task to wrap, such as 'base: gqa'")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise OptionError(f"{where}: kind {kind!r} is not known; allowed: {', '.join(KINDS)}")
+    if not isinstance(kind, str) or kind not in SUFFIXES:
+        raise OptionError(f"{where}: kind {kind!r} is not known; allowed: {', '.join(SUFFIXES)}")
     if KINDS[kind].folds:
         folds = config.pop("folds", KINDS[kind].default_grids[0])
         if not isinstance(folds, int) or isinstance(folds, bool):

@@ -141,6 +141,33 @@ def self_heal(
     return SelfHeal(score, len(kept), len(healed) - len(kept), *counts)
 
 
+def continuation(response: str, prefix: Sequence[str]) -> str:
+    """What a response adds to the injected steps: some models write them down again before they go on.
+
+    Args:
+        response: the text as generated.
+        prefix: s_1 .. s_j.
+
+    Returns:
+        The response, without the longest run of the last prefix steps that it begins with (all of them, or s_i .. s_j for some i), word by word.
+
+    >>> continuation("I see a cat. No, a dog.", ["It is a room.", "I see a cat."])
+    'No, a dog.'
+    """
+    said = list(_WORD.finditer(_HEADING.sub(lambda match: " " * len(match[0]), response)))
+    words = [match[0].lower() for match in said]
+    for first in range(len(prefix)):
+        repeated = [word.lower() for step in prefix[first:] for word in _WORD.findall(step)]
+        if repeated and words[: len(repeated)] == repeated:
+            rest = response[said[len(repeated) - 1].end() :]
+            return re.sub(r"^[^\w\s]*\s*", "", rest, count=1)
+    return response
+
+
+_WORD = re.compile(r"\w+")
+_HEADING = re.compile(r"^[\s#*_]*thought process[*_]*[ ]?[:：][*_]*", re.I)
+
+
 # --- without a judge
 
 _STOP = re.compile(
