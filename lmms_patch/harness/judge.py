@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,20 @@ def calls_judge(task: Any) -> str | None:
     Looks at the ``process_results`` and the aggregations of its config.
     """
     config = task.config
+    if (named := magic_judge(config.metadata)) is not None:
+        return named
     functions: list[Any] = [config.process_results]
     functions += [entry.get("aggregation") for entry in config.metric_list or [] if isinstance(entry, dict)]
     for function in functions:
         if callable(function) and (place := _source_of(function)) and (found := judge_in(*place)):
             return found
     return None
+
+
+def magic_judge(metadata: Any) -> str | None:
+    """The judge of a MAGIC task (docs/magic-judge.md), whose scorer calls one only where MAGIC_JUDGE names it; None of any other task."""
+    magic = metadata.get("magic") if isinstance(metadata, Mapping) else None
+    return os.environ.get("MAGIC_JUDGE", "").strip() or None if isinstance(magic, Mapping) and magic.get("kind") == "magic" else None
 
 
 def client_of(function: Callable[..., Any]) -> str | None:

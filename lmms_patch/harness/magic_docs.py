@@ -15,7 +15,7 @@ from loguru import logger
 from PIL import Image
 
 from lmms_patch.errors import OptionError, PatchError
-from lmms_patch.harness.refuse import refuse
+from lmms_patch.harness.refuse import Refusal
 from lmms_patch.magic import prompts
 from lmms_patch.magic.dataset import Dataset, read
 from lmms_patch.magic.draw import draw
@@ -62,11 +62,12 @@ class LeftOut:
 
 
 def settings() -> MagicSettings:
-    """What the environment says now: each evaluation of a ``--config`` list may have its own."""
-    try:
-        return MagicSettings.from_env(os.environ)
-    except PatchError as error:
-        refuse(error)
+    """What the environment says now: each evaluation of a ``--config`` list may have its own.
+
+    Raises:
+        OptionError: a value that is not allowed.
+    """
+    return MagicSettings.from_env(os.environ)
 
 
 def docs(variant: str, data: str = "") -> datasets.Dataset:
@@ -80,6 +81,9 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
     Args:
         variant: one of ``results.VARIANTS``.
         data: ``MOSAIC``; "" : what MAGIC_DATA says.
+
+    Raises:
+        Refusal: the data or a setting cannot be used.
     """
     try:
         told = settings()
@@ -88,12 +92,12 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
         rows = [row for item in found.items for row in _rows(found, item, variant, told.seed)]
         if not rows:
             raise OptionError(
-                f"{found.name}: Self-Heal has nothing to inject: no item has a wrong step, with a correction, after the first and before the last two "
+                f"{found.name}: Self-Heal has nothing to inject: no item has a wrong step with a correction after the first and before the last two "
                 f"(wrong runs at the start {left_out.at_start}, near the end {left_out.near_end}, without correction {left_out.uncorrected})"
             )
         return datasets.Dataset.from_list(rows, features=datasets.Features(_FEATURES))
     except PatchError as error:
-        refuse(error)
+        raise Refusal(error) from None
 
 
 def left_out(variant: str, data: str = "") -> LeftOut:
@@ -208,7 +212,7 @@ def _shots(path: str, split: str, seed: int, most: int, which: str) -> tuple[Sho
         logger.warning("MAGIC_EXAMPLES: every example speaks of boxes; tasks without boxes are asked without examples")
     elif not shots:
         raise OptionError(
-            f"MAGIC_EXAMPLES: no item of {found.name} can be an example; needed: steps that speak of drawn boxes only, a correction for each wrong one"
+            f"MAGIC_EXAMPLES: no item of {found.name} can be an example; needed: steps that name drawn boxes only, a correction for each wrong one"
         )
     return tuple(shots)
 
@@ -230,11 +234,11 @@ def _shot(found: Dataset, item: MagicItem, which: str, seed: int) -> Shot | None
 
 
 def visuals(doc: Mapping[str, Any]) -> list[Image.Image]:
-    """The images of the examples, then the doc's own with its boxes drawn."""
+    """The doc's image with its boxes drawn; before it the examples' images, where they are asked for."""
     numbered = sorted((number, box) for number, box in zip(doc["drawn"], doc["boxes"], strict=True) if number)
     rects = [(int(left), int(top), int(right), int(bottom)) for _, (left, top, right, bottom) in numbered]
     own = draw(doc["image"], rects, [number for number, _ in numbered])
-    return [*(shot.image.copy() for shot in examples(doc["variant"])), own]
+    return [*(shot.image.copy() for shot in examples(doc["variant"])), own] if settings().example_images else [own]
 
 
 def prompt(doc: Mapping[str, Any], prefill: str = "prompt") -> str:
@@ -246,8 +250,9 @@ def prompt(doc: Mapping[str, Any], prefill: str = "prompt") -> str:
     """
     shots = [shot.text for shot in examples(doc["variant"])]
     heals = doc["variant"] == "selfheal"
-    asked = prompts.ask(doc["question"], sum(number > 0 for number in doc["drawn"]), shots, correct=heals)
-    return prompts.ask_to_go_on(asked, doc["prefix"]) if heals and prefill == "prompt" else asked
+    count = sum(number > 0 for number in doc["drawn"])
+    text = prompts.ask(doc["question"], count, shots, images=settings().example_images, correct=heals)
+    return prompts.ask_to_go_on(text, doc["prefix"]) if heals and prefill == "prompt" else text
 
 
 def messages(doc: Mapping[str, Any], prefill: str) -> list[dict[str, Any]]:

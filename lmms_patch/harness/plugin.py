@@ -17,7 +17,7 @@ from loguru import logger
 from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat
-from lmms_patch.harness.refuse import install_exit_status, refuse
+from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
 from lmms_patch.scoring import scalar
 from lmms_patch.spec import KINDS, WrapSpec, parse
 
@@ -144,6 +144,8 @@ def _load(
         return _mend_groups(_wrap_all(loaded, spec))
     except PatchError as error:
         refuse(error)
+    except Refusal as refusal:
+        refuse(refusal.error)
 
 
 def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[str, Any]]:

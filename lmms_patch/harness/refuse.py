@@ -25,6 +25,18 @@ def on_command_line() -> bool:
     return os.path.basename(sys.argv[0]).removesuffix(".exe") == "lmms-eval"
 
 
+class Refusal(BaseException):
+    """Carries a user's mistake out of the loading of a task's data, which the host tries again five times, 2 s apart, after any ``Exception``.
+
+    Attributes:
+        error: the mistake.
+    """
+
+    def __init__(self, error: PatchError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 def refuse(error: PatchError) -> NoReturn:
     """End the run because of a user's mistake.
 

@@ -29,18 +29,24 @@ class Example:
     answer: str
 
 
-def ask(question: str, boxes: int, examples: Sequence[Example] = (), correct: bool = False) -> str:
+def ask(question: str, boxes: int, examples: Sequence[Example] = (), *, images: bool = False, correct: bool = False) -> str:
     """The prompt: conditions, examples, question; it ends where the thought process begins.
 
     Args:
         question: the question.
         boxes: number of boxes drawn, R1 .. R<boxes>; 0: none is drawn, and none is spoken of.
-        examples: shown before; their images come before the question's image, in this order.
+        examples: shown before.
+        images: whether their images are shown too: they come before the question's image, in this order.
         correct: also ask to correct mistakes that were made earlier (paper, figure 14).
     """
-    parts = [_image(number, one.boxes, one.question) + _thoughts(one.steps) + f"\n**Answer**: {one.answer}" for number, one in enumerate(examples, 1)]
-    shown = [] if not parts else ["Here are examples of a person's thought process over an image, and of the answer it led to.", *parts]
-    return "\n\n".join([*shown, _task(boxes, bool(parts), correct), _image(len(parts) + 1, boxes, question)])
+    parts = [
+        (_heading(f"## Image {number}", one.boxes) if images else _heading(f"## Example {number}, without its image", one.boxes))
+        + f"\n**Question**: {one.question}{_thoughts(one.steps)}\n**Answer**: {one.answer}"
+        for number, one in enumerate(examples, 1)
+    ]
+    shown = ["Here are examples of a person's thought process over an image, and of the answer it led to.", *parts] if parts else []
+    own = _heading(f"## Image {len(parts) + 1 if images else 1}", boxes) + f"\n**Question**: {question}"
+    return "\n\n".join([*shown, _task(boxes, bool(parts), images and bool(parts), correct), own])
 
 
 def go_on(prefix: Sequence[str]) -> str:
@@ -62,18 +68,17 @@ def ask_to_go_on(prompt: str, prefix: Sequence[str]) -> str:
     )
 
 
-def _image(number: int, boxes: int, question: str) -> str:
-    about = f" ({boxes} outlined region{'s' if boxes != 1 else ''})" if boxes else ""
-    return f"## Image {number}{about}\n**Question**: {question}"
+def _heading(name: str, boxes: int) -> str:
+    return name + (f" ({boxes} outlined region{'s' if boxes != 1 else ''})" if boxes else "")
 
 
 def _thoughts(steps: Sequence[str]) -> str:
     return "\n**Thought Process**: " + " ".join(steps)
 
 
-def _task(boxes: int, examples: bool, correct: bool) -> str:
+def _task(boxes: int, examples: bool, several: bool, correct: bool) -> str:
     """The conditions of figure 13, and for Self-Heal the one that figure 14 adds."""
-    look = "the last image" if examples else "the image"
+    look = "the last image" if several else "the image"
     if boxes:
         one = boxes == 1
         names = "`R1`" if one else f"`R1` to `R{boxes}`"

@@ -101,7 +101,7 @@ def score(record: Record, metric: str) -> float | None:
 
 def clusters(records: Sequence[Record]) -> list[str]:
     """What each doc is resampled with: its image, or else its item."""
-    return [f"group {record['group']}" if record.get("group") else f"item {record['id']}" for record in records]
+    return [f"group {record['group']}" if record.get("group") else f"item {record['item']}" for record in records]
 
 
 def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> Estimate:

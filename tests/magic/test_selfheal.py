@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.magic.items import Step
-from lmms_patch.magic.selfheal import WrongRuns, mentions_correction, self_heal, wrong_runs
+from lmms_patch.magic.selfheal import WrongRuns, continuation, mentions_correction, self_heal, wrong_runs
 
 
 def chain(marks, corrections=True):
@@ -116,3 +116,22 @@ def test_boxes_are_words():
 
 def test_what_cannot_be_seen():
     assert not mentions_correction("There is a dog.", "There is a dog.", "There is a brown dog.")
+
+
+PREFIX = ["I am asked about the pot.", "I see a person in R2.", "There is a pot on the table."]
+
+
+@pytest.mark.parametrize(
+    ("response", "rest"),
+    [
+        ("No, it is on the ground.", "No, it is on the ground."),
+        ("There is a pot on the table. No, it is on the ground.", "No, it is on the ground."),
+        ("**Thought Process**: I am asked about the pot. I see a person in R2.\nThere is a pot on the table.\n\nNo, on the ground.", "No, on the ground."),
+        ("i am asked about the pot; I see a person in `R2`. There is a pot on the table.\n1. Wait.", "1. Wait."),
+        ("I see a person in R2. That is all.", "I see a person in R2. That is all."),  # not up to the last injected step
+        ("I am asked about the pot. I see a person in R2. There is a pot on the table.", ""),
+        ("", ""),
+    ],
+)
+def test_a_continuation_is_without_the_steps_that_were_injected(response, rest):
+    assert continuation(response, PREFIX) == rest

@@ -50,7 +50,8 @@ class MosaicVLM(LFM2_5_VL):
 
 
 class ImageOptional:
-    """A processor that takes samples with and without an image in one batch; all else is the wrapped one's."""
+    """A processor that takes samples with and without an image in one batch, and continues a turn that the model has begun; all else is the
+    wrapped one's."""
 
     def __init__(self, processor: Any) -> None:
         self._processor = processor
@@ -59,6 +60,12 @@ class ImageOptional:
         """Like the processor's call; `images` has one list per sample, where NO_IMAGE stands for none."""
         real = [image for sample in images for image in sample if image is not NO_IMAGE]
         return self._processor(images=real or None, text=text, **kwargs)
+
+    def apply_chat_template(self, messages: list[Any], add_generation_prompt: bool = False, **kwargs: Any) -> Any:
+        """The processor's text; where the last turn is the model's own, it is left open for the model to go on (MAGIC's Self-Heal)."""
+        begun = bool(messages) and messages[-1]["role"] == "assistant"
+        more = {"continue_final_message": True} if begun else {"add_generation_prompt": add_generation_prompt}
+        return self._processor.apply_chat_template(messages, **more, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._processor, name)
