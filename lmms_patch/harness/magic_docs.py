@@ -80,7 +80,7 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
 
     Args:
         variant: one of ``results.VARIANTS``.
-        data: ``MOSAIC``; "" : what MAGIC_DATA says.
+        data: ``MOSAIC``, or a folder, file or hub name; "" : what MAGIC_DATA says.
 
     Raises:
         Refusal: the data or a setting cannot be used.
@@ -112,7 +112,8 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
             "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
             "docs/magic.md; without data of your own, try --tasks magic_mosaic"
         )
-    return _read(str(folder("tasks") / "magic" / MOSAIC) if data == MOSAIC else str(Path(told.data).expanduser()), told.split, data == MOSAIC)
+    path = str(folder("tasks") / "magic" / MOSAIC) if data == MOSAIC else str(Path(data or told.data).expanduser())
+    return _read(path, told.split, data == MOSAIC)
 
 
 @functools.lru_cache(maxsize=8)

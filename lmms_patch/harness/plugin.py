@@ -123,9 +123,9 @@ def _load(
     Why here: it is the one door for names, groups, tags, inline members and task files, and it
     knows whether the model is simple or chat.
     """
-    from lmms_patch.harness import configs, magic_tasks
+    from lmms_patch.harness import configs, magic_files
 
-    native = functools.partial(original, manager, task_type=task_type, parent_name=parent_name)
+    native = functools.partial(magic_files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
     try:
         spec, overrides = _spec_of(manager, name_or_config)
         if spec is None:
@@ -133,7 +133,7 @@ def _load(
                 _note(manager, wrapped=False)
             if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
                 update_config = {**configs.without_videos(manager, name_or_config), **(update_config or {})} or None
-            return _mend_groups(magic_tasks.bind_all(native(name_or_config, update_config=update_config)))
+            return _mend_groups(native(name_or_config, update_config=update_config))
         _note(manager, wrapped=True)
         configs.check(manager, spec)
         text_only = not KINDS[spec.kind].needs_image

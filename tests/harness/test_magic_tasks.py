@@ -373,6 +373,8 @@ def test_any_wrapped_name_works(data, monkeypatch):
     got = metrics(found, "magic_nobox_rci2")
     assert (got["acc_synonym"], got["acc_synonym_mpp2"]) == (1.0, 0.0)
     assert metrics(found, "magic_nobox_blind")["acc_synonym"] == 0.0
+    about = found["configs"]["magic_nobox_rci2"]["metadata"]["magic"]
+    assert about["docs"] == load("magic_nobox").dump_config()["metadata"]["magic"]["docs"]  # the response cache goes by it
 
 
 def test_wrapping_a_judged_task_is_refused_before_anything_is_paid(data, monkeypatch):
@@ -381,3 +383,44 @@ def test_wrapping_a_judged_task_is_refused_before_anything_is_paid(data, monkeyp
     manager = TaskManager(verbosity="ERROR")
     with pytest.raises(PatchError, match="calls a judge or the network \\(some-model\\)"):
         manager.match_tasks(["magic_rci3"])
+
+
+# --- task files of one's own ----------------------------------------------------------------------
+
+
+def written(folder, name, **keys):
+    lines = [f"task: {name}", "class: !function lmms_patch.Magic", *(f"{key}: {value}" for key, value in keys.items())]
+    (folder / f"{name}.yaml").write_text("\n".join(lines) + "\n")
+
+
+def test_two_datasets_in_one_run_under_their_own_names(data, tmp_path, monkeypatch):
+    data([row(0), row(1)], "kitchen")
+    data([row(0, answer="blue")], "street")
+    monkeypatch.delenv("MAGIC_DATA")
+    written(tmp_path, "kitchen", data="./kitchen")
+    written(tmp_path, "street_heal", data="street", variant="selfheal")
+    for model in (Model, ChatModel):
+        found = run(model(named), "kitchen,street_heal,kitchen_rci2", tmp_path)
+        assert metrics(found, "kitchen")["acc_exact"] == 1.0
+        assert metrics(found, "street_heal")["acc_exact"] == 0.0
+        assert metrics(found, "kitchen_rci2")["acc_synonym_mpp2"] == 1.0
+        assert found["configs"]["kitchen"]["metadata"]["magic"]["base"] == "kitchen"
+        assert found["results"]["street_heal"]["magic,none"]["magic"]["dataset"] == "street"
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({}, "'data' is missing"),
+        ({"data": "x", "variant": "some"}, "variant 'some' is not known; allowed: all, relevant, none, selfheal"),
+        ({"data": "x", "varaint": "all"}, "unknown key 'varaint'; did you mean variant"),
+        ({"data": "./nowhere"}, "no such file or folder"),
+    ],
+)
+def test_a_wrong_task_file_is_one_line(tmp_path, keys, said):
+    written(tmp_path, "mine", **keys)
+    manager = TaskManager(verbosity="ERROR", include_path=str(tmp_path))
+    with pytest.raises(PatchError) as caught:
+        get_task_dict(["mine"], manager)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
