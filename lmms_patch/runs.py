@@ -171,12 +171,18 @@ def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
         "system instruction": run.about.get("system_instruction"),
         "generation": digest([config.get("generation_kwargs"), run.about.get("gen_kwargs") or None]),
         "views": digest([described.get("pixels"), {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name == "shuffle" else []))}]),
-        **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": str(magic.get("judge"))} if magic else {}),
+        **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
         "statistics": digest([statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]),
         "folds": described.get("folds"),
         "benchmark version": None if (found := run.about.get("versions", {}).get(result.task)) is None else str(found),
         "lmms-eval version": made.get("lmms_eval"),
     }
+
+
+def _judge(magic: Mapping[str, Any]) -> str:
+    """The judge of a MAGIC task and how it was asked; on which server does not matter."""
+    asked = magic.get("judged_by") or {}
+    return f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}" if magic.get("judge") else "none"
 
 
 def _limit(about: Mapping[str, Any]) -> str:

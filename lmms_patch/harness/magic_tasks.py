@@ -10,18 +10,19 @@ from __future__ import annotations
 import functools
 import math
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from loguru import logger
 
-from lmms_patch.errors import PatchError
 from lmms_patch.harness import compat, magic_docs
 from lmms_patch.harness.calls import one_line
-from lmms_patch.harness.refuse import fail_at_exit, refuse
+from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.statistics import Details
 from lmms_patch.magic import answers, draw, prompts, results, selfheal
 from lmms_patch.magic.extract import regions_of_steps
+from lmms_patch.magic.judge_settings import JudgeSettings
 from lmms_patch.magic.response import Response, parse
 from lmms_patch.planning import digest
 from lmms_patch.stats.resample import DRAWS, LEVEL
@@ -57,7 +58,12 @@ def bind_all(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def bind(task: Any) -> None:
-    """Tell a loaded task's config what its data and settings are, and give it the metrics that it has. Twice is as once."""
+    """Tell a loaded task's config what its data and settings are, and give it the metrics that it has. Twice is as once.
+
+    Raises:
+        OptionError: a setting that is not allowed, also of the judge: before a model is asked.
+    """
+    JudgeSettings.from_env(os.environ)
     told, about = magic_docs.settings(), dict(task.config.metadata["magic"])
     variant, data = str(about["variant"]), str(about.get("data") or "")
     judged = judge_model() is not None
@@ -183,20 +189,19 @@ def _verdicts(doc: Mapping[str, Any], response: tuple[str, Response], record: Ma
 
 def _judge() -> Any:
     """The judge of this process, with its cache and its count of failures."""
-    return _judge_of(
-        tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(("MAGIC_JUDGE", "OPENAI_", "API_TYPE", "AZURE_"))))
-    )
+    server = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(("OPENAI_", "AZURE_", "AWS_", "LLM_JUDGE_"))))
+    with _one_judge:
+        return _judge_of(JudgeSettings.from_env(os.environ), server)
+
+
+_one_judge = threading.Lock()
 
 
 @functools.lru_cache(maxsize=4)
-def _judge_of(env: tuple[tuple[str, str], ...]) -> Any:
+def _judge_of(settings: JudgeSettings, server: tuple[tuple[str, str], ...]) -> Any:
     from lmms_patch.harness.magic_judge import judge_from
-    from lmms_patch.magic.judge_settings import JudgeSettings
 
-    try:
-        return judge_from(JudgeSettings.from_env(dict(env)))
-    except PatchError as error:
-        refuse(error)
+    return judge_from(settings)
 
 
 # --- the numbers ----------------------------------------------------------------------------------
@@ -252,7 +257,10 @@ def details(task: str, about: Mapping[str, Any], missing: magic_docs.LeftOut, re
     if missing.items:
         notes.append(f"{missing.items} items of {missing.name} cannot be used and were left out: type 'lmms-patch magic check' for the reasons")
     for line in notes:
-        logger.warning(f"{task}: {line}")
+        logger.warning("{}: {}", task, line)
+    judge = _judge() if judged else None
+    if judge is not None:
+        logger.info("{}: judge {}, in this process so far: {}", task, min(models), ", ".join(f"{n} {what}" for what, n in judge.counts.items()))
     asked = sorted((record["id"], record["asked"]["doc"], record["asked"]["prompt"]) for record in records)
     told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
     return Details(
@@ -273,6 +281,7 @@ def details(task: str, about: Mapping[str, Any], missing: magic_docs.LeftOut, re
                 "metric": results.primary(variant, judged),
                 **told,
                 "judge": min(models) if models else None,
+                **({"judged_by": judge.described()} if judge is not None else {}),
                 "numbers": {name: results.to_json(one) for name, one in found.items()},
                 "by_type": results.by_type(records, variant, judged, seed=SEED),
                 "counts": counts,

@@ -18,11 +18,12 @@ NAMES = {
     "MAGIC_EXAMPLE_IMAGES": "1: also show their images, before the question's own; only for models that take several images; default: 0",
     "MAGIC_PREFILL": f"where Self-Heal puts the steps to go on from: {', '.join(PREFILLS)}; default: auto",
     "MAGIC_JUDGE": "the judge model; default: no judge",
-    "MAGIC_JUDGE_CACHE": "folder of the verdicts that are kept",
+    "MAGIC_JUDGE_CACHE": "folder of the verdicts that are kept, or off",
     "MAGIC_JUDGE_TIMEOUT": "seconds per attempt",
-    "MAGIC_JUDGE_RETRIES": "attempts per verdict",
+    "MAGIC_JUDGE_RETRIES": "how often a question is sent again",
+    "MAGIC_JUDGE_TOKENS": "most tokens of a reply",
 }
-"""Every variable that the MAGIC tasks read (those of the judge: ``magic.verdicts``)."""
+"""Every variable that the MAGIC tasks read (those of the judge: ``magic.judge_settings``)."""
 
 MOST_SHOTS = 8
 
