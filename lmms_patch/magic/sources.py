@@ -10,17 +10,19 @@ import io
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageFile, ImageOps
 
 from lmms_patch.errors import PatchError
 from lmms_patch.magic.items import MagicItem
 
 SUFFIXES = (".jsonl", ".parquet")
+_WANTED = f"a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the hub (owner/name)"
 
 
 class DatasetError(PatchError):
@@ -28,7 +30,15 @@ class DatasetError(PatchError):
 
 
 class ImageFaultError(Exception):
-    """Why an image cannot be read: what follows "image:" in a message."""
+    """Why an image cannot be read: what follows "image:" in a message.
+
+    Attributes:
+        missing: whether there is none, rather than a damaged one.
+    """
+
+    def __init__(self, message: str, missing: bool = False):
+        super().__init__(message)
+        self.missing = missing
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -56,10 +66,26 @@ def decode_image(data: Path | bytes) -> Image.Image:
     """
     try:
         image = Image.open(io.BytesIO(data) if isinstance(data, bytes) else data)
-        image.load()
+        with _strictly():
+            image.load()
         return image
     except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
         raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
+
+
+_one_at_a_time = threading.Lock()
+
+
+@contextlib.contextmanager
+def _strictly() -> Iterator[None]:
+    """An image that is cut off is a damaged one, also where lmms-eval has told Pillow, for the whole process, to fill it up with grey."""
+    with _one_at_a_time:
+        before = ImageFile.LOAD_TRUNCATED_IMAGES
+        ImageFile.LOAD_TRUNCATED_IMAGES = False
+        try:
+            yield
+        finally:
+            ImageFile.LOAD_TRUNCATED_IMAGES = before
 
 
 def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
@@ -118,12 +144,12 @@ class Source:
             path = self.folder / name
             if not path.is_file():
                 kind = "is a folder" if path.is_dir() else "is missing"
-                raise ImageFaultError(f"{name!r} {kind} (looked in {self.folder})")
+                raise ImageFaultError(f"{name!r} {kind} (looked in {self.folder})", missing=True)
             return path
         value = row.get("image")
         value = value.get("bytes") if isinstance(value, Mapping) else value
         if not isinstance(value, (bytes, bytearray)):
-            raise ImageFaultError("is missing")
+            raise ImageFaultError("is missing", missing=True)
         return bytes(value)
 
     def image(self, item: MagicItem, line: int) -> Path | bytes:
@@ -137,6 +163,8 @@ def open_source(path: str | Path, split: str) -> Source:
     Raises:
         DatasetError: there is no such dataset, or it is of no known form.
     """
+    if not str(path).strip():
+        raise DatasetError(f"no dataset is named; give {_WANTED}")
     found = Path(path)
     if found.is_dir():
         found = _in_folder(found)
@@ -147,7 +175,7 @@ def open_source(path: str | Path, split: str) -> Source:
     name = str(path)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and found.suffix not in SUFFIXES and not found.parent.exists():
         return _hub(name, split)
-    raise DatasetError(f"{name}: no such file or folder; give a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the hub (owner/name)")
+    raise DatasetError(f"{name}: no such file or folder; give {_WANTED}")
 
 
 def _in_folder(folder: Path) -> Path:

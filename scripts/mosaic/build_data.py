@@ -7,17 +7,15 @@ of the split appear.
 """
 
 import argparse
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from datasets import Dataset, Features, Image, List, Value
-from PIL import Image as Picture
 from questions import LETTERS, Question, ask
 from scans import Print, SpriteBank, load_scans
-from scenes import CELLS, GRID, INK_NAMES, Scene, alike, apart, block_of, many, pair, place, render, spread
+from scenes import CELLS, GRID, INK_NAMES, Scene, alike, apart, block_of, many, pair, place, png, render, spread
 
 DATA_DIR = Path(__file__).resolve().parents[2] / "tasks" / "mosaic" / "data"
 SEED = 2026
@@ -147,18 +145,6 @@ def build(name: str, family: Family, banks: dict[int, SpriteBank], rng: np.rando
                 }
             )
     return Dataset.from_list(rows, features=FEATURES)
-
-
-def png(sheet: np.ndarray) -> bytes:
-    """A sheet (H, W, 3) as a small lossless PNG: with a palette, since a sheet has few colours."""
-    colours, indices = np.unique(sheet.reshape(-1, 3), axis=0, return_inverse=True)
-    if len(colours) > 256:
-        raise ValueError(f"a sheet should have at most 256 colours, got {len(colours)}")
-    picture = Picture.fromarray(indices.reshape(sheet.shape[:2]).astype(np.uint8))
-    picture.putpalette(colours.ravel().tolist())
-    stream = io.BytesIO()
-    picture.save(stream, "PNG", optimize=True)
-    return stream.getvalue()
 
 
 def test_banks() -> dict[int, SpriteBank]:

@@ -10,14 +10,13 @@ A sheet comes in two prints:
   processor shrinks this sheet to 168x168 px, but takes a cut-out cell of the grid as it is.
 """
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from PIL import Image
 from scans import TILE, SpriteBank, draw_mark
-from torchvision.transforms.v2 import functional as pixels
 
 GRID = 6
 CELLS = GRID * GRID
@@ -146,8 +145,23 @@ def shrink(sheets: np.ndarray) -> np.ndarray:
     """Sheets (B, H, H, 3) brought to 168x168 px the way the model's processor does it."""
     if sheets.shape[1] == FULL_PX:
         return sheets
+    import torch  # not needed to make data, and slow to load
+    from torchvision.transforms.v2 import functional as pixels
+
     images = torch.from_numpy(sheets).permute(0, 3, 1, 2)
     return pixels.resize(images, [FULL_PX, FULL_PX], interpolation=3, antialias=True).permute(0, 2, 3, 1).numpy()
+
+
+def png(sheet: np.ndarray) -> bytes:
+    """A sheet (H, W, 3) as a small lossless PNG: with a palette, since a sheet has few colours."""
+    colours, indices = np.unique(sheet.reshape(-1, 3), axis=0, return_inverse=True)
+    if len(colours) > 256:
+        raise ValueError(f"a sheet should have at most 256 colours, got {len(colours)}")
+    picture = Image.fromarray(indices.reshape(sheet.shape[:2]).astype(np.uint8))
+    picture.putpalette(colours.ravel().tolist())
+    stream = io.BytesIO()
+    picture.save(stream, "PNG", optimize=True)
+    return stream.getvalue()
 
 
 def strongest(values: np.ndarray, inks: np.ndarray, factor: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,9 +1,9 @@
-"""lmms-eval's task files tell Pillow to show cut images as far as they go, for the whole process; here it is as a fresh one has it."""
+"""lmms-eval's task files tell Pillow to show cut images as far as they go, for the whole process: a cut image must be found all the same."""
 
 import pytest
 from PIL import ImageFile
 
 
 @pytest.fixture(autouse=True)
-def _cut_images_are_broken(monkeypatch):
-    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", False)
+def _cut_images_are_filled_with_grey(monkeypatch):
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)

@@ -1,0 +1,124 @@
+"""The real command lines of the harness and of lmms-patch without the 10 s of their start: a process that has imported the harness is forked for each.
+
+A forked process is one of its own: it reads its arguments, environment and folder as the command does, and ends with the command's exit status.
+What it cannot show is the start itself; ``tests/harness/test_cli.py`` and ``test_readme.py`` have runs of the installed commands for that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+BIN = Path(sys.executable).parent
+ROOT = Path(__file__).parents[2]
+
+_server: list[subprocess.Popen[str]] = []
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], cwd: Path | str | None = None, timeout: float = 900) -> tuple[int, str, str]:
+    """Run one command line of ``lmms-eval`` or ``lmms-patch``.
+
+    Returns:
+        The exit status, and what was printed on stdout and on stderr.
+    """
+    server = _started()
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [Path(folder, name) for name in ("stdout", "stderr")]
+        request = {"argv": list(command), "environment": dict(environment), "cwd": str(cwd or Path.cwd()), "streams": [str(path) for path in streams]}
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        ended = select.select([server.stdout], [], [], timeout)[0]
+        if not ended:
+            _stop()
+        printed = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in streams]
+        if not ended:
+            raise TimeoutError(f"{' '.join(command)}: more than {timeout} s; {printed[1][-4000:]}")
+        return int(server.stdout.readline()), printed[0], printed[1]
+
+
+def _started() -> subprocess.Popen[str]:
+    if not _server:
+        start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.harness import warm; main = warm.serve(); sys.exit(main())"
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        made = subprocess.Popen(
+            [sys.executable, "-c", start], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        _server.append(made)
+        atexit.register(_stop)
+    return _server[0]
+
+
+def _stop() -> None:
+    """End the server, and the run that it waits for."""
+    if _server:
+        server = _server.pop()
+        if server.poll() is None:
+            os.killpg(server.pid, 9)
+        server.communicate()
+
+
+def index_once() -> Callable[[], None]:
+    """Let this process read the host's 1,700 task files once, however many times it asks for them.
+
+    Returns:
+        What undoes it.
+    """
+    import copy
+    import functools
+
+    from lmms_eval.tasks import TaskManager
+
+    original, known = TaskManager._get_task_and_group, {}
+
+    @functools.wraps(original)
+    def cached(self: Any, task_dir: Any) -> Any:
+        task_dir = str(task_dir)
+        if "site-packages" not in task_dir and not task_dir.endswith("/tasks"):
+            return original(self, task_dir)
+        if task_dir not in known:
+            known[task_dir] = original(self, task_dir)
+        return copy.deepcopy(known[task_dir])
+
+    TaskManager._get_task_and_group = cached
+    return lambda: setattr(TaskManager, "_get_task_and_group", original)
+
+
+def serve() -> Callable[[], Any]:
+    """Fork for each request, and answer with its exit status. In a forked process it returns the command's function."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # the answers' stream is for them alone
+    sys.path[:2] = [str(BIN)]  # as the commands have it; in front were this checkout and the current folder
+    import lmms_eval.__main__  # noqa: F401 - what takes long
+    from lmms_eval.cli import dispatch
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_patch import cli
+
+    index_once()
+    TaskManager("ERROR")
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            _become(**json.loads(line))
+            return {"lmms-eval": dispatch.main, "lmms-patch": cli.main}[sys.argv[0]]
+        answers.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        answers.flush()
+    return lambda: 0
+
+
+def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str]) -> None:
+    sys.argv = argv
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for at, path in enumerate(streams, start=1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), at)
