@@ -1,5 +1,7 @@
 """lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
 
+Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``).
+
 >>> from lmms_patch import api
 >>> sorted(api.schema("patch")["properties"])[:3]
 ['answer', 'base', 'baselines']
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmms_patch import api_magic
 from lmms_patch.errors import OptionError, RecordError
 
 if TYPE_CHECKING:
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 Watch = Callable[[Sequence[Any], str], Iterable[Any]]
 
+magic = api_magic
+"""The functions of the ``lmms-patch magic`` commands."""
+
 
 def _silent(line: str) -> None:
     """Told of progress, says nothing."""
@@ -51,12 +57,12 @@ class Catalogue:
     Attributes:
         entries: the names that were asked for, each with its verdict.
         kind: the suffix that they are priced for, such as ``rci3``.
-        asked: how often each doc is asked under it (once more per choice for log-likelihood tasks).
+        asked: how often each doc is asked under it (once more per choice for log-likelihood tasks); None where its own boxes decide.
     """
 
     entries: list[Entry]
     kind: str
-    asked: int
+    asked: int | None
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,14 @@ class Run:
         runs: how many runs the folder holds; this is the newest.
         shown: tasks that show the image in some way, as the table has them.
         tested: text-only cross-validations; ``details["tst_details"]`` has their numbers.
+        magic: MAGIC tasks; ``magic.show`` has more of them.
     """
 
     path: Path
     runs: int
     shown: list[Shown]
     tested: list[TaskResult]
+    magic: list[TaskResult] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -145,11 +153,12 @@ def show(folder: str | Path) -> Run:
     path = files[-1]
     shown, results = tables.load(path), records.read_results(path)
     tested = [result for result in results if result.details.get("tst_details")]
-    if not shown and not tested:
+    magic = [result for result in results if result.details.get("magic")]
+    if not shown and not tested and not magic:
         asked = ", ".join(result.task for result in results)
         none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
         raise RecordError(f"{path}: {none}")
-    return Run(path, len(files), shown, tested)
+    return Run(path, len(files), shown, tested, magic)
 
 
 def tst(task: str, *, quiet: bool = False, **options: Any) -> Run:
@@ -279,7 +288,7 @@ def report(
     include_path: str | None = None,
     tell: Tell = _silent,
 ) -> Report:
-    """Write the report of finished runs: a folder with ``index.html``, ``figures/`` and ``tables/``.
+    """Write the report of finished runs: a folder with ``index.html``, ``figures/`` and ``tables/``; gives what its page shows.
 
     Args:
         folders: of each run its ``--output_path``, or its ``*_results.json``; models, benchmarks, grids and kinds may be mixed.
@@ -291,9 +300,6 @@ def report(
         with_images: take the examples' images through the harness; where a dataset cannot be reached, their grids are drawn without.
         include_path: a folder with more task files, for ``with_images``.
         tell: is handed a line as work goes on.
-
-    Returns:
-        What the page shows.
 
     Raises:
         PatchError: a file is missing or not whole, nothing to report, or the folder cannot be written.
@@ -366,15 +372,12 @@ def compare(
 
 
 def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: str | Path | None = None) -> Judgement:
-    """Judge a run by rules.
+    """Judge a run by rules: every verdict, and the exit status that the command ends with (0 pass, 1 fail, 3 inconclusive where that blocks).
 
     Args:
         out: ``--output_path`` of the run, or its ``*_results.json``.
         config: a YAML file of rules (docs/gate.md), the name of a shipped one, such as ``model-regression``, or the rules as a mapping.
         baseline: the run to compare with, for rules with ``max_drop`` or ``max_rise``.
-
-    Returns:
-        Every verdict, and the exit status that the command ends with: 0 pass, 1 fail, 3 inconclusive where that blocks.
 
     Raises:
         PatchError: rules or runs that cannot be read or compared (exit status 2).
@@ -385,13 +388,7 @@ def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: s
 
 
 def schema(name: str | None = None) -> dict[str, Any]:
-    """The JSON schemas (draft 2020-12) of our files.
-
-    Args:
-        name: of one schema; None: all.
-
-    Returns:
-        The schema; for None all of them by name, each with its ``title`` and ``description``.
+    """The JSON schema (draft 2020-12) of this name; None: all of them by name, each with its ``title`` and ``description``.
 
     Raises:
         UnknownNameError: there is none of this name.

@@ -1,12 +1,15 @@
-"""``lmms-patch <command>``: finds the command, and ends as every command ends. The commands are in ``commands``."""
+"""``lmms-patch <command>``: finds the command, and ends as every command ends. The commands are in ``commands``.
+
+A command may be a group of commands: ``lmms-patch magic check``.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module, metadata
 from typing import Annotated, Any
 
@@ -23,17 +26,19 @@ VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-l
 
 @dataclass(frozen=True)
 class Listed:
-    """One command.
+    """One command, or a group of them.
 
     Attributes:
         help: its line in ``lmms-patch --help``.
-        module: the file in ``commands``; its own name where empty.
+        module: the file in ``commands``; its own name where empty, words of a longer name joined by ``_``.
         function: what is run: options in, None or an exit status out.
+        commands: of a group, its commands by name; nothing else counts then but ``help``.
     """
 
     help: str
     module: str = ""
     function: str = "command"
+    commands: Mapping[str, Listed] = field(default_factory=dict)
 
 
 COMMANDS = {
@@ -48,6 +53,16 @@ COMMANDS = {
     "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
     "compare": Listed("Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."),
     "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive."),
+    "magic": Listed(
+        "MAGIC: which regions does a model name while it reasons, and is it right? Data and results.",
+        commands={
+            "check": Listed("Every fault of a dataset, with its line."),
+            "build": Listed("Make a dataset from questions, scene graphs and saliency maps."),
+            "show": Listed("The table of the MAGIC tasks of a run, and what other boxes cost."),
+            "steps": Listed("The reasoning steps of a run, to be labelled by people or a judge."),
+            "stepsense": Listed("The share of steps labelled correct, and how far annotators agree."),
+        },
+    ),
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
 }
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""
@@ -114,7 +129,7 @@ def _hush() -> None:
 def _said(error: Any, argv: Sequence[str]) -> str:
     """One line for an error of the command line itself."""
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else " ".join(["lmms-patch", *(name for name in argv[:1] if name in COMMANDS)])
+    path = context.command_path if context else " ".join(["lmms-patch", *_called(argv)])
     kind, param = type(error).__name__, getattr(error, "param", None)
     more = f"type '{path} --help'"
     if kind == "NoSuchOption":
@@ -127,6 +142,18 @@ def _said(error: Any, argv: Sequence[str]) -> str:
         return f"{_name(param)} {_wrong_value(error)}; {more}"
     text = error.format_message().strip().rstrip(".")
     return f"{text[:1].lower()}{text[1:]}; {more}"
+
+
+def _called(argv: Sequence[str]) -> list[str]:
+    """The command that the arguments name, as far as there is one."""
+    found: list[str] = []
+    table: Mapping[str, Listed] = COMMANDS
+    for word in argv:
+        if word not in table:
+            break
+        found.append(word)
+        table = table[word].commands
+    return found
 
 
 def _name(param: Any) -> str:
@@ -180,26 +207,37 @@ class Command(_Plain, TyperCommand):
 class _Lazy(Command):
     """A command whose module is imported when it is called; until then it has a name and one line of help."""
 
+    words: tuple[str, ...] = ()
+
     def get_short_help_str(self, limit: int = 45) -> str:
         """The line, whole."""
         return self.help or ""
 
     def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """The context of the command itself."""
-        assert self.name is not None
-        return built(self.name).make_context(info_name, args, parent, **extra)
+        return built(*self.words).make_context(info_name, args, parent, **extra)
 
 
 class Group(_Plain, TyperGroup):
-    """All commands."""
+    """All commands, or those of a group."""
+
+    words: tuple[str, ...] = ()
+    table: Mapping[str, Listed] = COMMANDS
 
     def list_commands(self, ctx: Any) -> list[str]:
         """In the order of the table."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name, or None."""
-        return _Lazy(cmd_name, help=COMMANDS[cmd_name].help) if cmd_name in COMMANDS else None
+        if (listed := self.table.get(cmd_name)) is None:
+            return None
+        found = _SubGroup(name=cmd_name, help=listed.help) if listed.commands else _Lazy(cmd_name, help=listed.help)
+        found.words = (*self.words, cmd_name)
+        if isinstance(found, _SubGroup):
+            found.table = listed.commands
+            found.epilog = _examples_of(found.words)
+        return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is asked for.
@@ -207,19 +245,59 @@ class Group(_Plain, TyperGroup):
         Raises:
             UnknownNameError: there is none of this name.
         """
-        if args[0] not in COMMANDS:
-            close = nearest(args[0], COMMANDS)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(COMMANDS)};"
-            raise UnknownNameError(f"no command {args[0]!r}; {hint} type 'lmms-patch --help'")
+        if args[0] not in self.table:
+            close = nearest(args[0], self.table)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(self.table)};"
+            raise UnknownNameError(f"no {' '.join([*self.words, 'command'])} {args[0]!r}; {hint} type '{ctx.command_path} --help'")
         return super().resolve_command(ctx, args)
 
 
-def built(name: str) -> Any:
-    """A command with its options, from its module."""
-    listed = COMMANDS[name]
-    function = getattr(import_module(f"lmms_patch.commands.{listed.module or name}"), listed.function)
+class _SubGroup(Group):
+    """A group within the group of all."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The line, whole."""
+        return self.help or ""
+
+    def invoke(self, ctx: Any) -> Any:
+        """The command that is asked for.
+
+        Raises:
+            OptionError: none is.
+        """
+        if not ctx._protected_args:
+            raise OptionError(f"no {' '.join(self.words)} command given; allowed: {', '.join(self.table)}; type '{ctx.command_path} --help'")
+        return super().invoke(ctx)
+
+
+def _examples_of(words: tuple[str, ...]) -> str:
+    """What a group's help ends with: how each of its commands is asked for its own."""
+    program = " ".join(["lmms-patch", *words])
+    return "Examples:\n\n" + "\n".join(f"{program} {name} --help" for name in listed_at(*words).commands)
+
+
+def listed_at(*words: str) -> Listed:
+    """What the table says of a command: ``listed_at("magic", "check")``."""
+    found = COMMANDS[words[0]]
+    for word in words[1:]:
+        found = found.commands[word]
+    return found
+
+
+def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
+    """The words of every command that runs something: ``("show",)``, ``("magic", "check")``."""
+    out: list[tuple[str, ...]] = []
+    for name, listed in (COMMANDS if table is None else table).items():
+        out += [(name, *rest) for rest in paths(listed.commands)] if listed.commands else [(name,)]
+    return out
+
+
+def built(*words: str) -> Any:
+    """A command with its options, from its module: ``built("show")``, ``built("magic", "check")``."""
+    listed = listed_at(*words)
+    function = getattr(import_module(f"lmms_patch.commands.{listed.module or '_'.join(words)}"), listed.function)
     single = typer.Typer(add_completion=False)
-    single.command(name, cls=Command, epilog=getattr(function, "epilog", None))(function)
+    single.command(words[-1], cls=Command, epilog=getattr(function, "epilog", None))(function)
     return get_command(single)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Collection, Iterator
 from typing import Annotated, Any, Literal, TypeVar
@@ -62,3 +63,26 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
     from rich.progress import track
 
     yield from track(items, label, console=Console(stderr=True), transient=True)
+
+
+@contextlib.contextmanager
+def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | None], None]]:
+    """A bar on stderr for work that tells how far it is.
+
+    Args:
+        label: stands before the bar.
+        quiet: no bar; there is none either where stderr is not a terminal.
+
+    Yields:
+        What is called with how much is done, and of how much (None: nobody knows).
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

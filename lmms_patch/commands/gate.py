@@ -33,7 +33,7 @@ def command(
             "--config",
             "-c",
             metavar="FILE",
-            help="Rules in YAML, or the name of shipped ones: model-regression, benchmark-release, model-compliance.",
+            help="Rules in YAML, or the name of shipped ones: model-regression, benchmark-release, model-compliance, magic.",
         ),
     ],
     baseline: Annotated[Path | None, typer.Option("--baseline", "-b", metavar="DIR", help="Earlier runs, for max_drop and max_rise.")] = None,

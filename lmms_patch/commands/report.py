@@ -54,5 +54,5 @@ def command(
         typer.echo(line, err=True)
     models = {one.model for one in made.entries}
     counted = f"{len(made.entries)} results of {len(models)} model{'s' * (len(models) != 1)}, " if made.entries else ""
-    print(f"{counted}{len(made.figures)} figures, {sum(len(sheets) for sheets in made.sheets.values())} tables, {len(made.examples)} examples")
+    print(f"{counted}{len(made.figures)} figures, {sum(len(sheets) for sheets in made.sheets.values())} tables, {len(made.examples) + len(made.regions)} examples")
     print(f"written: {output / 'index.html'}")

@@ -34,6 +34,8 @@ def command(
     if run.runs > 1:
         tell(f"{run.path}: the newest of {run.runs} runs here")
     print(text(run, cells=cells, causes=causes, chance=chance))
+    if run.magic:
+        print(f"\nwhat other boxes cost or give, with intervals: lmms-patch magic show {folder}")
 
 
 def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: bool = False) -> str:
@@ -47,7 +49,11 @@ def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: boo
         parts.append("\n\n".join([*blocks, *(["\n".join(lines)] if lines else []), show.meaning(run.shown)]))
     if run.tested:
         parts.append("\n\n".join(block for block in stress_blocks(run.tested, causes) if block))
-    return "\n".join(parts)
+    if run.magic:
+        from lmms_patch import show_magic
+
+        parts.append("\n\n".join([show_magic.table(run.magic), "\n".join(show_magic.minds(run.magic))]).rstrip())
+    return "\n".join(parts) if not run.magic else "\n\n".join(parts)
 
 
 def stress_blocks(tested: Sequence[TaskResult], causes: bool) -> list[str]:

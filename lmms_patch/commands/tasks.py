@@ -46,10 +46,12 @@ def lines(found: api.Catalogue) -> list[str]:
     """One line per name, and the counts."""
     out = []
     for e in found.entries:
-        cost = "" if e.docs is None else f", {e.docs:,} docs, {e.docs * found.asked:,} requests"
+        requests = "" if e.docs is None or found.asked is None else f", {e.docs * found.asked:,} requests"
+        cost = "" if e.docs is None else f", {e.docs:,} docs{requests}"
         name = e.name if e.verdict == "no" else f"{e.name}_{found.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
-    asked = f"As {found.kind}, each doc is asked {found.asked}x (times its choices, for multiple_choice)."
+    often = "once, and once more per box of its own" if found.asked is None else f"{found.asked}x"
+    asked = f"As {found.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
     return [*out, "", f"{tally(found.entries)}. {asked}"]
 
 

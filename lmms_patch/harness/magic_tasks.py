@@ -141,6 +141,7 @@ def record_of(doc: Mapping[str, Any], response: str) -> dict[str, Any]:
         "item": doc["item"],
         "group": doc["group"],
         "type": doc["type"],
+        "question": doc["question"],
         "asked": magic_docs.asked(doc),
         "boxes": count,
         "relevant": sorted(number for number, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if number and relevant),

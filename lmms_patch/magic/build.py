@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,17 +24,18 @@ from typing import Any
 from lmms_patch.errors import OptionError
 from lmms_patch.magic import gqa
 from lmms_patch.magic.choose import Inputs, choose, maps_of
-from lmms_patch.magic.dataset import write
+from lmms_patch.magic.dataset import read, write
 from lmms_patch.magic.gqa import BuildError, DropError
 from lmms_patch.magic.items import MagicItem
+from lmms_patch.magic.journal import JOURNAL, SCHEMA, Done, resume
 from lmms_patch.magic.regions import RegionSettings
-from lmms_patch.magic.rows import Faults, parse, to_row
+from lmms_patch.magic.rows import to_row
 from lmms_patch.magic.sheet import write_pictures
 from lmms_patch.magic.sources import ImageFaultError, upright_size, write_bytes
 
-SCHEMA = 1
-JOURNAL = "build.journal.jsonl"
 PLACING = ("copy", "link")
+QUOTA = 3
+"""Adversarial boxes of an item (paper, §3.1)."""
 _SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 
@@ -46,7 +47,8 @@ class BuildSettings:
         seed: of the choice of adversarial boxes, of the sample under ``limit``, and of the contact sheet.
         saliency: folder with maps ``<qid>_<t>.png``, t = 0, 1, 2; None: only a ``weak`` build.
         weak: the weakly supervised split (paper, §3.4): relevant boxes are the objects of the question's annotations alone.
-        adversarial: how many adversarial boxes an item is to have (paper: 3; 0: none, as in its weak split).
+        adversarial: how many adversarial boxes an item is to have; None: 3, and none in a weak build (paper, §3.1, §3.4).
+        apart_from: another dataset, none of whose images is used (paper, §3.4: the weak split shares none with the test set); None: all are.
         limit: at most so many items, a seeded sample of those that can be built; None: all.
         placing: images are ``copy``: copied, or ``link``: symbolic links.
         previews: also write each item with its boxes drawn.
@@ -57,7 +59,8 @@ class BuildSettings:
     seed: int = 0
     saliency: str | Path | None = None
     weak: bool = False
-    adversarial: int = 3
+    adversarial: int | None = None
+    apart_from: str | Path | None = None
     limit: int | None = None
     placing: str = "copy"
     previews: bool = False
@@ -66,15 +69,21 @@ class BuildSettings:
 
     def __post_init__(self) -> None:
         if self.saliency is None and not self.weak:
-            raise OptionError("no saliency maps: give their folder (<qid>_0.png to <qid>_2.png), or ask for the weakly supervised split (weak)")
+            raise OptionError("no saliency maps: give --saliency, their folder (<qid>_0.png to <qid>_2.png), or --weak: the weakly supervised split")
         if self.saliency is not None and self.weak:
-            raise OptionError("the weakly supervised split takes no saliency maps: leave out the folder, or weak")
-        if self.adversarial < 0 or self.contact < 0:
-            raise OptionError(f"adversarial is {self.adversarial}, contact is {self.contact}; allowed: 0 or more")
+            raise OptionError("the weakly supervised split takes no saliency maps: leave out --saliency, or --weak")
+        for name, value in (("adversarial", self.quota), ("contact", self.contact)):
+            if value < 0:
+                raise OptionError(f"{name} is {value}; allowed: 0 or more")
         if self.limit is not None and self.limit < 1:
             raise OptionError(f"limit is {self.limit}; allowed: 1 or more")
         if self.placing not in PLACING:
             raise OptionError(f"placing is {self.placing!r}; allowed: {', '.join(PLACING)}")
+
+    @property
+    def quota(self) -> int:
+        """Adversarial boxes that an item is to have."""
+        return self.adversarial if self.adversarial is not None else 0 if self.weak else QUOTA
 
     def made(self) -> dict[str, Any]:
         """What decides an item, in plain JSON types; without paths."""
@@ -82,7 +91,7 @@ class BuildSettings:
             "seed": self.seed,
             "weak": self.weak,
             "saliency": self.saliency is not None,
-            "adversarial": self.adversarial,
+            "adversarial": self.quota,
             "regions": asdict(self.regions),
         }
 
@@ -122,14 +131,6 @@ class Built:
     dropped: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True)
-class _Done:
-    """A finished item, and what is noted of it."""
-
-    item: MagicItem
-    notes: Mapping[str, Any]
-
-
 def build(
     questions: str | Path,
     scenes: str | Path,
@@ -154,10 +155,11 @@ def build(
     for folder, what in ((images, "images"), (settings.saliency, "saliency maps")):
         if folder is not None and not Path(folder).is_dir():
             raise BuildError(f"{folder}: no such folder of {what}")
-    inputs = Inputs(asked, graphs, _files(Path(images)), Path(settings.saliency) if settings.saliency else None, _others(asked))
+    used = _images_of(settings.apart_from)
+    inputs = Inputs(asked, graphs, _files(Path(images)), Path(settings.saliency) if settings.saliency else None, _others(asked), used)
     out = Path(out)
-    print_ = _fingerprint(asked, graphs, settings)
-    finished = _resume(out, print_)
+    print_ = _fingerprint(asked, graphs, settings, used)
+    finished = resume(out, print_)
     try:
         done, dropped, considered = _all(inputs, out, settings, finished, tell)
     except OSError as error:
@@ -173,7 +175,7 @@ def build(
     record = {
         "schema": SCHEMA,
         "fingerprint": print_,
-        "settings": {**settings.made(), "limit": settings.limit},
+        "settings": {**settings.made(), "limit": settings.limit, "images_left_out": len(used)},
         "counts": counts,
         "dropped": [{"id": qid, "reason": reason, "detail": detail} for qid, reason, detail in dropped],
         "items": {one.item.id: one.notes for one in done},
@@ -184,13 +186,13 @@ def build(
 
 
 def _all(
-    inputs: Inputs, out: Path, settings: BuildSettings, finished: Mapping[str, _Done], tell: Callable[[Progress], None] | None
-) -> tuple[list[_Done], list[tuple[str, str, str]], int]:
+    inputs: Inputs, out: Path, settings: BuildSettings, finished: Mapping[str, Done], tell: Callable[[Progress], None] | None
+) -> tuple[list[Done], list[tuple[str, str, str]], int]:
     """Every item, by id; what was dropped, by id; and how many questions were gone through."""
     order = sorted(inputs.questions)
     if settings.limit is not None:
         order.sort(key=lambda qid: _digest(f"{settings.seed}/limit/{qid}"))
-    done: dict[str, _Done] = {}
+    done: dict[str, Done] = {}
     dropped: list[tuple[str, str, str]] = []
     sizes: dict[str, tuple[int, int] | str] = {}
     with (out / JOURNAL).open("a", encoding="utf-8") as journal:
@@ -212,14 +214,16 @@ def _all(
 
 
 def _one(
-    qid: str, inputs: Inputs, out: Path, settings: BuildSettings, before: _Done | None, sizes: dict[str, tuple[int, int] | str]
-) -> tuple[_Done, str]:
+    qid: str, inputs: Inputs, out: Path, settings: BuildSettings, before: Done | None, sizes: dict[str, tuple[int, int] | str]
+) -> tuple[Done, str]:
     """One question's item, and whether it was ``made`` now or ``kept``.
 
     Raises:
         DropError: it gives none.
     """
     question = gqa.question(qid, inputs.questions[qid])
+    if question.image in inputs.used_elsewhere:
+        raise DropError("image of the other dataset", question.image)
     if question.image not in inputs.scenes:
         raise DropError("question without scene", f"image {question.image}")
     file = inputs.images.get(question.image)
@@ -249,7 +253,7 @@ def _one(
         group=question.image,
         more={"sources": list(sources)},
     )
-    return _Done(item, {"inputs": stamp, **notes}), "made"
+    return Done(item, {"inputs": stamp, **notes}), "made"
 
 
 def _size_of(file: Path, sizes: dict[str, tuple[int, int] | str]) -> tuple[int, int]:
@@ -285,10 +289,20 @@ def _others(questions: Mapping[str, Any]) -> dict[str, list[tuple[str, tuple[str
     return by_image
 
 
+def _images_of(data: str | Path | None) -> frozenset[str]:
+    """Ids of the images of a dataset: the groups of its items, and the names of its files."""
+    if data is None:
+        return frozenset()
+    items = read(data, decode=False).items
+    return frozenset(name for item in items for name in (item.group, Path(item.image).stem) if name)
+
+
 def _place(file: Path, target: Path, placing: str) -> None:
     """Put an image into the folder, whole or not at all."""
     part = target.with_name(target.name + ".part")
     try:
+        if target.exists() and target.samefile(file):  # a link in its place would point to itself
+            return
         target.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
         if placing == "link":
@@ -309,62 +323,15 @@ def _stamp(files: list[Path]) -> str:
     return _digest("".join(f"{file.name}:{_digest(file.read_bytes())}\n" for file in files))[:16]
 
 
-def _fingerprint(questions: Mapping[str, Any], scenes: Mapping[str, Any], settings: BuildSettings) -> str:
+def _fingerprint(questions: Mapping[str, Any], scenes: Mapping[str, Any], settings: BuildSettings, used: frozenset[str]) -> str:
     """What a build is recognised by: what decides its items, but for images and maps; not the order of keys."""
-    return _digest(json.dumps([SCHEMA, settings.made(), questions, scenes], sort_keys=True))[:32]
-
-
-# going on with a build
-
-
-def _resume(out: Path, print_: str) -> dict[str, _Done]:
-    """What an earlier run finished; leaves a journal to append to.
-
-    Raises:
-        BuildError: the folder holds something else.
-    """
-    record, journal = out / "build.json", out / JOURNAL
-    finished: dict[str, _Done] = {}
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if record.is_file():
-            held = json.loads(record.read_text(encoding="utf-8"))
-            _require_same(held, print_, record)
-            rows = [json.loads(line) for line in (out / "items.jsonl").read_bytes().splitlines()]
-            finished.update(_read({"row": row, "notes": held["items"][row["id"]]} for row in rows if row["id"] in held["items"]))
-        elif (out / "items.jsonl").exists() and not journal.exists():
-            raise BuildError(f"{out} holds an items.jsonl that no build wrote; give another folder")
-        lines = journal.read_bytes().splitlines(keepends=True) if journal.is_file() else []
-        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]  # a kill may have cut the last one
-        if len(whole) > 1:
-            _require_same(whole[0], print_, journal)
-            finished.update(_read(whole[1:]))
-        write_bytes(journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_))
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise BuildError(f"{out}: what an earlier build left cannot be read ({type(error).__name__}); delete it, or give another folder") from None
-    return finished
-
-
-def _head(print_: str) -> bytes:
-    return (json.dumps({"schema": SCHEMA, "fingerprint": print_}) + "\n").encode()
-
-
-def _require_same(held: Any, print_: str, path: Path) -> None:
-    if held["schema"] != SCHEMA or held["fingerprint"] != print_:
-        raise BuildError(f"{path} is of other questions, scenes or settings; give another folder, or delete that one")
-
-
-def _read(entries: Any) -> Iterator[tuple[str, _Done]]:
-    for entry in entries:
-        item = parse(entry["row"], Faults(0))
-        if item is not None:
-            yield item.id, _Done(item, entry["notes"])
+    return _digest(json.dumps([SCHEMA, settings.made(), questions, scenes, sorted(used)], sort_keys=True))[:32]
 
 
 # what is written at the end
 
 
-def _counts(done: list[_Done], dropped: list[tuple[str, str, str]], questions: int, considered: int, settings: BuildSettings) -> dict[str, int]:
+def _counts(done: list[Done], dropped: list[tuple[str, str, str]], questions: int, considered: int, settings: BuildSettings) -> dict[str, int]:
     """Everything that is counted, by name."""
     counts: Counter[str] = Counter({"questions": questions, "considered": considered, "items": len(done), "dropped": len(dropped)})
     counts.update(f"dropped: {reason}" for _, reason, _ in dropped)
@@ -372,7 +339,7 @@ def _counts(done: list[_Done], dropped: list[tuple[str, str, str]], questions: i
     counts["relevant boxes"] = sum(box.relevant for one in done for box in one.item.boxes)
     counts["adversarial boxes"] = sum(not box.relevant for one in done for box in one.item.boxes)
     counts["synthetic boxes"] = sum(list(one.item.more["sources"]).count("synthetic") for one in done)
-    counts["items short of adversarial boxes"] = sum(sum(not box.relevant for box in one.item.boxes) < settings.adversarial for one in done)
+    counts["items short of adversarial boxes"] = sum(sum(not box.relevant for box in one.item.boxes) < settings.quota for one in done)
     counts["items of unknown question type"] = sum(not one.item.type for one in done)
     for one in done:
         counts.update(reason for reason in one.notes.get("objects", {}).values())

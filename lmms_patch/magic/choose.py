@@ -30,7 +30,7 @@ class ChooseSettings(Protocol):
     @property
     def weak(self) -> bool: ...
     @property
-    def adversarial(self) -> int: ...
+    def quota(self) -> int: ...
     @property
     def regions(self) -> RegionSettings: ...
 
@@ -44,6 +44,7 @@ class Inputs:
         images: image id -> file.
         saliency: folder of the maps, or None.
         others: image id -> (question, ids of the objects it names), by question.
+        used_elsewhere: ids of images that no item may be of.
     """
 
     questions: Mapping[str, Any]
@@ -51,6 +52,7 @@ class Inputs:
     images: Mapping[str, Path]
     saliency: Path | None
     others: Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]
+    used_elsewhere: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def choose(
     notes: dict[str, Any] = {}
     relevant, off_limits = _relevant(question, scene, inputs, size, settings, notes)
     taken = [found.rect for found in relevant]
-    adversarial = _adversarial(question, scene, inputs, [*taken, *off_limits], taken, size, settings) if settings.adversarial else []
+    adversarial = _adversarial(question, scene, inputs, [*taken, *off_limits], taken, size, settings) if settings.quota else []
     every = [*relevant, *adversarial]
     boxes = tuple(Box(*found.rect, relevant=place < len(relevant), label=found.label) for place, found in enumerate(every))
     return boxes, tuple(found.source for found in every), notes
@@ -152,10 +154,10 @@ def _adversarial(
     named = {key for qid, keys in inputs.others.get(question.image, ()) if qid != question.id for key in keys}
     keys = sorted(key for key in named - set(question.objects) if key in scene.boxes)
     fit = [keys[at] for at in candidates([scene.boxes[key] for key in keys], off_limits, size, settings.regions)]
-    drawn = [fit[at] for at in sample([scene.boxes[key] for key in fit], settings.adversarial, stream)]
+    drawn = [fit[at] for at in sample([scene.boxes[key] for key in fit], settings.quota, stream)]
     chosen = [_Found(scene.boxes[key], scene.names[key], f"object:{key}") for key in drawn]
     like = [*like, *(one.rect for one in chosen)]
-    while len(chosen) < settings.adversarial:
+    while len(chosen) < settings.quota:
         rect = synthesise([*off_limits, *(one.rect for one in chosen)], like, size, settings.regions, stream)
         if rect is None:
             break

@@ -1,24 +1,27 @@
 """Reads and checks a MAGIC dataset: a JSONL or parquet file, a folder with one of them, or a dataset of the hub.
 
-``check`` gives every fault with its line; ``read`` gives the items that can be used, and says in one line which were left out. Neither needs
-the harness; pyarrow and ``datasets`` are imported only for the forms that need them.
+``inspect`` and ``check`` give every fault with its line; ``read`` gives the items that can be used, and says in one line which were left out.
+None of them needs the harness; pyarrow and ``datasets`` are imported only for the forms that need them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from lmms_patch.magic.items import MagicItem
-from lmms_patch.magic.rows import Fault, Faults, check_size, parse, to_row
+from lmms_patch.magic.rows import KINDS, Fault, Faults, check_size, parse, to_row
+from lmms_patch.magic.selfheal import wrong_runs
 from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unreadable, decode_image, open_source, upright_size, write_bytes
 
-__all__ = ["Dataset", "DatasetError", "check", "read", "write"]
+__all__ = ["Checked", "Dataset", "DatasetError", "check", "inspect", "read", "write"]
 
 _NAMED = 3  # faults that the one line of a run names
 
@@ -52,6 +55,13 @@ class Dataset:
         """Which lines were left out and why, in one line; "" where none was."""
         return f"{self.name}: {self.left_out} of {self.total} items left out: {_why(self.faults, self.name)}" if self.left_out else ""
 
+    def picture(self, item: MagicItem) -> Path | bytes:
+        """Where the item's image lies, or the file's bytes where it lies in the row."""
+        try:
+            return self._source.image(item, self.lines[item.id])
+        except ImageFaultError as error:
+            raise DatasetError(f"{self.name}: line {self.lines[item.id]} ({item.id}): image: {error}") from None
+
     def image(self, item: MagicItem) -> Image.Image:
         """The item's image as it lies in the file: neither turned upright nor converted (``draw.upright`` does both).
 
@@ -62,6 +72,52 @@ class Dataset:
             return decode_image(self._source.image(item, self.lines[item.id]))
         except ImageFaultError as error:
             raise DatasetError(f"{self.name}: line {self.lines[item.id]} ({item.id}): image: {error}") from None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found in a dataset.
+
+    Attributes:
+        name: the file, or the name on the hub.
+        total: how many lines the file has.
+        usable: how many of them runs will ask.
+        faults: all that is wrong, in the order of the lines.
+        counts: of the usable items, by name: ``images``, ``relevant boxes``, ``adversarial boxes``, ``items with steps``, ``steps``, ``wrong steps``,
+            and the runs of wrong steps that Self-Heal tests (``wrong runs to test``) or leaves out (``wrong runs at the start``, ``wrong runs near
+            the end``, ``wrong runs without correction``; ``selfheal.WrongRuns``).
+    """
+
+    name: str
+    total: int
+    usable: int
+    faults: tuple[Fault, ...]
+    counts: Mapping[str, int]
+
+    def level(self, level: str) -> list[Fault]:
+        """The faults of one level, ``error`` or ``warning``."""
+        return [fault for fault in self.faults if fault.level == level]
+
+    def kinds(self) -> list[tuple[str, str, int, int]]:
+        """(level, kind, how many, on how many lines), errors first, in the order of ``rows.KINDS``."""
+        many = Counter((fault.level, fault.kind) for fault in self.faults)
+        lines = Counter((level, kind) for level, kind, _ in {(fault.level, fault.kind, fault.line) for fault in self.faults})
+        order = sorted(many, key=lambda found: (found[0], KINDS.index(found[1])))
+        return [(level, kind, many[level, kind], lines[level, kind]) for level, kind in order]
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``lmms-patch magic check --json`` writes (schema ``magic-check``)."""
+        return {
+            "schema": 1,
+            "dataset": self.name,
+            "items": self.total,
+            "usable": self.usable,
+            "errors": len(self.level("error")),
+            "warnings": len(self.level("warning")),
+            "kinds": [{"level": level, "kind": kind, "faults": many, "lines": lines} for level, kind, many, lines in self.kinds()],
+            "counts": dict(self.counts),
+            "faults": [asdict(fault) for fault in self.faults],
+        }
 
 
 def read(path: str | Path, *, split: str = "test", decode: bool = True) -> Dataset:
@@ -90,6 +146,37 @@ def read(path: str | Path, *, split: str = "test", decode: bool = True) -> Datas
     return Dataset(source.name, tuple(items), lines, total, tuple(faults), source)
 
 
+def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None] | None = None) -> Checked:
+    """Everything that is wrong with a dataset, and what is in it.
+
+    Args:
+        path, split: as in ``read``.
+        tell: is called after each line, with the number of lines so far.
+
+    Raises:
+        DatasetError: there is no such dataset, or it is no file of such a form.
+    """
+    source = open_source(path, split)
+    faults: list[Fault] = []
+    counts: Counter[str] = Counter()
+    images: set[str] = set()
+    total = usable = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a large image is no fault
+        for line, item, found in _lines(source, decode=True):
+            total += 1
+            faults += found
+            if item is not None:
+                usable += 1
+                images.add(item.image or f"line {line}")
+                counts.update(_counts(item))
+            if tell is not None:
+                tell(total)
+    if not total:
+        faults = [Fault(0, "", "", "holds no item; every line must be one JSON object", "error", "no item")]
+    return Checked(source.name, total, usable, tuple(faults), {"images": len(images), **{name: counts[name] for name in _COUNTED}})
+
+
 def check(path: str | Path, *, split: str = "test") -> list[Fault]:
     """Every fault of a dataset, in the order of its lines; empty where all is well.
 
@@ -99,12 +186,29 @@ def check(path: str | Path, *, split: str = "test") -> list[Fault]:
     Raises:
         DatasetError: there is no such dataset, or it is no file of such a form.
     """
-    source = open_source(path, split)
-    faults, empty = [], True
-    for _, _, found in _lines(source, decode=True):
-        empty = False
-        faults += found
-    return [Fault(0, "", "", "holds no item; every line must be one JSON object")] if empty else faults
+    return list(inspect(path, split=split).faults)
+
+
+_COUNTED = (
+    "relevant boxes",
+    "adversarial boxes",
+    "items with steps",
+    "steps",
+    "wrong steps",
+    "wrong runs to test",
+    "wrong runs at the start",
+    "wrong runs near the end",
+    "wrong runs without correction",
+)
+
+
+def _counts(item: MagicItem) -> dict[str, int]:
+    """What is counted of an item, by ``_COUNTED``."""
+    runs = wrong_runs(item.steps)
+    relevant = sum(box.relevant for box in item.boxes)
+    wrong = sum(not step.correct for step in item.steps)
+    found = (relevant, len(item.boxes) - relevant, int(bool(item.steps)), len(item.steps), wrong)
+    return dict(zip(_COUNTED, (*found, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected), strict=True))
 
 
 def write(path: str | Path, items: Iterable[MagicItem]) -> None:
@@ -131,23 +235,23 @@ def _why(faults: Sequence[Fault], name: str) -> str:
 def _lines(source: Source, decode: bool) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
     """Each line's number, its item where it is usable, and its faults."""
     seen: dict[str, int] = {}
-    sizes: dict[str, tuple[int, int] | str] = {}
+    sizes: dict[str, tuple[int, int] | ImageFaultError] = {}
     for line, row in source.rows():
         faults = Faults(line)
         if isinstance(row, Unreadable):
-            faults.error("", row.why)
+            faults.error("", row.why, "line unreadable")
             yield line, None, faults.found
             continue
         item = parse(row, faults)
         first = seen.setdefault(faults.item, line) if faults.item else line
         if first != line:
-            faults.error("id", f"{faults.item!r} is also the id of line {first}; ids must be unique")
+            faults.error("id", f"{faults.item!r} is also the id of line {first}; ids must be unique", "id twice")
         _check_image(source, row, item, line, faults, sizes, decode)
         yield line, None if faults.fatal else item, faults.found
 
 
 def _check_image(
-    source: Source, row: Any, item: MagicItem | None, line: int, faults: Faults, sizes: dict[str, tuple[int, int] | str], decode: bool
+    source: Source, row: Any, item: MagicItem | None, line: int, faults: Faults, sizes: dict[str, tuple[int, int] | ImageFaultError], decode: bool
 ) -> None:
     """Note an image that cannot be read, and boxes that leave it. Also of an item with other faults: all of them are to be told at once."""
     if any(fault.key == "image" for fault in faults.found) or not isinstance(row, Mapping):
@@ -158,11 +262,11 @@ def _check_image(
         try:
             size = upright_size(source.found_image(row, name, line), decode)
         except ImageFaultError as error:
-            size = str(error)
+            size = error
         if name:
             sizes[name] = size
-    if isinstance(size, str):
-        faults.error("image", size)
+    if isinstance(size, ImageFaultError):
+        faults.error("image", str(size), "image missing" if size.missing else "image unreadable")
     elif item is not None:
         check_size(item, size, faults)
     else:

@@ -46,6 +46,20 @@ def lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any
         raise RecordError(f"{path}: doc {twice[0]!r} is there {seen[twice[0]]} times, others {often} times: two runs in one file?")
 
 
+def response_of(line: Mapping[str, Any]) -> str:
+    """What the model wrote, of a line of a log: the text that was scored.
+
+    Raises:
+        RecordError: there is none.
+    """
+    said = line.get("filtered_resps", line.get("resps"))
+    while isinstance(said, list) and len(said) == 1:
+        said = said[0]
+    if not isinstance(said, str):
+        raise RecordError(f"doc {line['magic']['id']} has no response in the log; the file was changed or written by another program")
+    return said
+
+
 def _wrong(record: Mapping[str, Any]) -> str:
     """What of a record is not as it should be, in words; empty where all is."""
     for key, fits in _KEYS.items():

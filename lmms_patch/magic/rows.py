@@ -4,13 +4,13 @@ The form is written down in lmms_patch/schemas/magic-item.json. What the schema 
 size) is checked in ``dataset``.
 
 Levels: an ``error`` means that the item cannot be used, and runs leave it out; a ``warning`` means that some number may not be defined for
-it, or that a human should look.
+it, or that a human should look. Every fault is of one of ``KINDS``, by which they are counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lmms_patch.magic.items import SCHEMA, TYPES, Box, MagicItem, Step
@@ -19,6 +19,31 @@ KEYS = ("schema", "id", "image", "question", "question_type", "answer", "full_an
 """The keys of a row; others are kept in ``MagicItem.more``."""
 MOST_BOXES = 40
 """More boxes than this on one image are a warning: their labels can hardly be kept apart."""
+
+
+KINDS = (
+    "no item",
+    "line unreadable",
+    "form unknown",
+    "key missing",
+    "value wrong",
+    "id twice",
+    "image missing",
+    "image unreadable",
+    "box wrong",
+    "box without area",
+    "box outside the image",
+    "no relevant box",
+    "same box, relevant and not",
+    "box named that is not there",
+    "same box twice",
+    "no adversarial box",
+    "many boxes",
+    "full answer missing",
+    "correction missing",
+    "correction of a correct step",
+)
+"""What can be wrong, in the order in which counts are shown; docs/magic.md says what to do about each."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +56,7 @@ class Fault:
         key: where in the row, as ``boxes[2].relevant`` (places from 1, as in R2); "" : the whole line.
         message: what is wrong, and what is allowed.
         level: ``error`` (the item is left out of runs) or ``warning``.
+        kind: one of ``KINDS``.
     """
 
     line: int
@@ -38,6 +64,7 @@ class Fault:
     key: str
     message: str
     level: str = "error"
+    kind: str = "value wrong"
 
     def __str__(self) -> str:
         where = f"line {self.line}" if self.line else "file"
@@ -52,13 +79,13 @@ class Faults:
     item: str = ""
     found: list[Fault] = field(default_factory=list)
 
-    def error(self, key: str, message: str) -> None:
+    def error(self, key: str, message: str, kind: str = "value wrong") -> None:
         """Note a fault that makes the item unusable."""
-        self.found.append(Fault(self.line, self.item, key, message))
+        self.found.append(Fault(self.line, self.item, key, message, "error", kind))
 
-    def warn(self, key: str, message: str) -> None:
+    def warn(self, key: str, message: str, kind: str) -> None:
         """Note a fault that leaves the item usable."""
-        self.found.append(Fault(self.line, self.item, key, message, "warning"))
+        self.found.append(Fault(self.line, self.item, key, message, "warning", kind))
 
     @property
     def fatal(self) -> bool:
@@ -74,13 +101,13 @@ def parse(row: Any, faults: Faults) -> MagicItem | None:
         faults: takes what is found; its ``item`` is set.
     """
     if not isinstance(row, Mapping):
-        faults.error("", f"the line must be a JSON object {{...}}, not {_kind(row)}")
+        faults.error("", f"the line must be a JSON object {{...}}, not {_kind(row)}", "line unreadable")
         return None
     identity = row.get("id")
     faults.item = identity if isinstance(identity, str) else ""
     version = row.get("schema")
     if version is not None and (version != SCHEMA or isinstance(version, bool)):
-        faults.error("schema", f"{_short(version)} is a form that this version does not know; allowed: {SCHEMA}")
+        faults.error("schema", f"{_short(version)} is a form that this version does not know; allowed: {SCHEMA}", "form unknown")
     boxes = _boxes(row.get("boxes"), faults)
     kind = _text(row, "question_type", faults, required=False)
     if kind and kind not in TYPES:
@@ -98,7 +125,7 @@ def parse(row: Any, faults: Faults) -> MagicItem | None:
         more={key: value for key, value in row.items() if key not in KEYS},
     )
     if not item.full_answer:
-        faults.warn("full_answer", "is empty: the accuracy against full answers is not defined for this item")
+        faults.warn("full_answer", "is empty: the accuracy against full answers is not defined for this item", "full answer missing")
     return None if faults.fatal else item
 
 
@@ -124,7 +151,11 @@ def check_size(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
     for place, box in enumerate(item.boxes, 1):
         if box.right > size[0] or box.bottom > size[1]:
             shape = [box.left, box.top, box.right, box.bottom]
-            faults.error(f"boxes[{place}].box", f"{shape} leaves the image, which is {size[0]} x {size[1]} pixels (upright, after EXIF orientation)")
+            faults.error(
+                f"boxes[{place}].box",
+                f"{shape} leaves the image, which is {size[0]} x {size[1]} pixels (upright, after EXIF orientation)",
+                "box outside the image",
+            )
 
 
 def _kind(value: Any) -> str:
@@ -150,13 +181,13 @@ def _text(row: Mapping[str, Any], key: str, faults: Faults, required: bool = Tru
     value = row.get(key)
     if value is None:
         if required:
-            faults.error(key, "is missing" if key not in row else "is null; it must be text")
+            faults.error(key, "is missing" if key not in row else "is null; it must be text", "key missing")
         return ""
     if not isinstance(value, str):
         faults.error(key, f"must be text in quotes, not {_kind(value)} ({_short(value)})")
         return ""
     if required and not value.strip():
-        faults.error(key, "is empty")
+        faults.error(key, "is empty", "key missing")
     if not is_writable(value):
         faults.error(key, "holds half a character (a lone surrogate such as \\ud800), which no file can hold")
         return ""
@@ -183,7 +214,7 @@ def _image(row: Mapping[str, Any], faults: Faults) -> str:
         if isinstance(value.get("path"), str):
             value = value["path"]
     if isinstance(value, str) and "://" in value:
-        faults.error("image", f"{_short(value)} is an address; download the image, and give its path relative to the file")
+        faults.error("image", f"{_short(value)} is an address; download the image, and give its path relative to the file", "image missing")
         return ""
     return _text({"image": value} if "image" in row else {}, "image", faults)
 
@@ -191,7 +222,11 @@ def _image(row: Mapping[str, Any], faults: Faults) -> str:
 def _boxes(value: Any, faults: Faults) -> list[Box] | None:
     """The boxes; None where there is no list of them. Faulty ones are noted and left out."""
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
-        faults.error("boxes", "is missing" if value is None else f"must be a list of boxes, not {_kind(value)}")
+        faults.error(
+            "boxes",
+            "is missing" if value is None else f"must be a list of boxes, not {_kind(value)}",
+            "key missing" if value is None else "value wrong",
+        )
         return None
     found = [_box(one, f"boxes[{place}]", faults) for place, one in enumerate(value, 1)]
     boxes = [box for box in found if box is not None]
@@ -204,46 +239,47 @@ def _boxes(value: Any, faults: Faults) -> list[Box] | None:
 def _check_set(boxes: Sequence[Box], faults: Faults) -> None:
     """What can be wrong with the boxes of an item together."""
     if not any(box.relevant for box in boxes):
-        faults.error("boxes", 'no box is relevant: recall is not defined; mark at least one with "relevant": true')
+        faults.error("boxes", 'no box is relevant: recall is not defined; mark at least one with "relevant": true', "no relevant box")
     elif all(box.relevant for box in boxes):
-        faults.warn("boxes", "no box is adversarial: a model that names every box has full precision here")
+        faults.warn("boxes", "no box is adversarial: a model that names every box has full precision here", "no adversarial box")
     if len(boxes) > MOST_BOXES:
-        faults.warn("boxes", f"{len(boxes)} boxes; more than {MOST_BOXES} can hardly be told apart on an image")
+        faults.warn("boxes", f"{len(boxes)} boxes; more than {MOST_BOXES} can hardly be told apart on an image", "many boxes")
     seen: dict[tuple[int, int, int, int], int] = {}
     for place, box in enumerate(boxes, 1):
         first = seen.setdefault((box.left, box.top, box.right, box.bottom), place)
         if first == place:
             continue
         if boxes[first - 1].relevant != box.relevant:
-            faults.error(f"boxes[{place}]", f"is the same rectangle as boxes[{first}], once relevant and once not")
+            faults.error(f"boxes[{place}]", f"is the same rectangle as boxes[{first}], once relevant and once not", "same box, relevant and not")
         else:
-            faults.warn(f"boxes[{place}]", f"is the same rectangle as boxes[{first}]")
+            faults.warn(f"boxes[{place}]", f"is the same rectangle as boxes[{first}]", "same box twice")
 
 
 def _box(value: Any, key: str, faults: Faults) -> Box | None:
     if not isinstance(value, Mapping):
-        faults.error(key, f'must be an object {{"box": [left, top, right, bottom], "relevant": true}}, not {_kind(value)}')
+        faults.error(key, f'must be an object {{"box": [left, top, right, bottom], "relevant": true}}, not {_kind(value)}', "box wrong")
         return None
     corners, relevant, label = value.get("box"), value.get("relevant"), value.get("label")
     whole = isinstance(corners, Sequence) and not isinstance(corners, (str, bytes)) and len(corners) == 4 and all(map(_is_whole, corners))
     good = True
     if not whole:
-        faults.error(f"{key}.box", f"must be 4 whole numbers [left, top, right, bottom] in pixels, not {_short(corners)}")
+        faults.error(f"{key}.box", f"must be 4 whole numbers [left, top, right, bottom] in pixels, not {_short(corners)}", "box wrong")
         good = False
     if not isinstance(relevant, bool):
-        faults.error(f"{key}.relevant", "is missing; allowed: true, false" if relevant is None else f"must be true or false, not {_short(relevant)}")
+        said = "is missing; allowed: true, false" if relevant is None else f"must be true or false, not {_short(relevant)}"
+        faults.error(f"{key}.relevant", said, "box wrong")
         good = False
     if label is not None and not isinstance(label, str):
-        faults.error(f"{key}.label", f"must be text, not {_kind(label)}")
+        faults.error(f"{key}.label", f"must be text, not {_kind(label)}", "box wrong")
         good = False
     if not whole or corners is None:
         return None
     left, top, right, bottom = (int(number) for number in corners)
     if right <= left or bottom <= top:
-        faults.error(f"{key}.box", f"{[left, top, right, bottom]} has no area; needed: left < right and top < bottom")
+        faults.error(f"{key}.box", f"{[left, top, right, bottom]} has no area; needed: left < right and top < bottom", "box without area")
         good = False
     elif left < 0 or top < 0:
-        faults.error(f"{key}.box", f"{[left, top, right, bottom]} leaves the image: left and top must be 0 or more")
+        faults.error(f"{key}.box", f"{[left, top, right, bottom]} leaves the image: left and top must be 0 or more", "box outside the image")
         good = False
     return Box(left, top, right, bottom, bool(relevant), label or "") if good else None
 
@@ -280,10 +316,10 @@ def _step(value: Any, key: str, faults: Faults) -> Step | None:
     if not isinstance(correct, bool):
         inner.error("correct", "is missing; allowed: true, false" if correct is None else f"must be true or false, not {_short(correct)}")
     elif correct and correction.strip():
-        inner.warn("correction", "the step is correct and has a correction; it is not used")
+        inner.warn("correction", "the step is correct and has a correction; it is not used", "correction of a correct step")
     elif not correct and not correction.strip():
-        inner.warn("correction", "is missing: the step is wrong, and Self-Heal cannot tell whether a model repairs it")
-    faults.found += [Fault(f.line, f.item, f"{key}.{f.key}", f.message, f.level) for f in inner.found]
+        inner.warn("correction", "is missing: the step is wrong, and Self-Heal cannot tell whether a model repairs it", "correction missing")
+    faults.found += [replace(fault, key=f"{key}.{fault.key}") for fault in inner.found]
     return None if inner.fatal else Step(text, bool(correct), correction)
 
 
@@ -295,4 +331,4 @@ def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
     for part, text, note in (("text", step.text, faults.error if step.correct else faults.warn), ("correction", step.correction, faults.error)):
         invented = sorted(regions(text, count).invented) if text else []
         if invented:
-            note(f"{key}.{part}", f"names {', '.join(f'R{number}' for number in invented)}, but {allowed}")
+            note(f"{key}.{part}", f"names {', '.join(f'R{number}' for number in invented)}, but {allowed}", "box named that is not there")

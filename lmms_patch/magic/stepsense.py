@@ -1,7 +1,7 @@
 """StepSense: the share of reasoning steps that annotators mark correct, and how far annotators agree. NumPy only.
 
-Labels come from a CSV or JSONL file, one label a line: item, step (from 1), annotator, correct (0 or 1). Labels by a judge model are a
-source of their own (``source``: "judge") and are never mixed with human ones.
+Labels come from files (``labels``). Labels by a judge model are a source of their own and are never mixed with human ones in a score; how far
+a judge agrees with people is told apart (``across``).
 
 Where several annotators labelled a step, each label counts a share of that step, so that a step counts once however often it was
 labelled. *Micro* is the mean over steps, *macro* the mean over items of each item's mean over steps (paper, §3.3, §5.2, Table 3). Cohen's
@@ -13,46 +13,17 @@ Source: Cohen (1960), A coefficient of agreement for nominal scales.
 
 from __future__ import annotations
 
-import csv
-import io
+import dataclasses
 import itertools
-import json
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lmms_patch.errors import PatchError
+from lmms_patch.magic.labels import LabelError, StepLabel
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, bootstrap, cluster_numbers
-
-SOURCES = ("human", "judge")
-KEYS = ("item", "step", "annotator", "correct")
-
-
-class LabelError(PatchError):
-    """A file of step labels that cannot be read as such."""
-
-
-@dataclass(frozen=True)
-class StepLabel:
-    """One annotator's verdict on one step.
-
-    Attributes:
-        item: id of the item.
-        step: number of the step, from 1.
-        annotator: name of who (or which judge) labelled it.
-        correct: the verdict.
-        source: one of ``SOURCES``.
-    """
-
-    item: str
-    step: int
-    annotator: str
-    correct: bool
-    source: str = "human"
 
 
 @dataclass(frozen=True)
@@ -99,81 +70,25 @@ class StepSense:
     agreement: Agreement | None
 
 
-def read_labels(path: Path | str, source: str = "human") -> list[StepLabel]:
-    """The labels of a CSV (with a header line) or JSONL file.
+@dataclass(frozen=True)
+class StepSenses:
+    """What some files of labels give.
 
-    Args:
-        path: the file; ``.csv`` or ``.jsonl``. Columns or keys: ``KEYS``; more are ignored, ``source`` among them must agree.
-        source: whose labels these are, one of ``SOURCES``.
-
-    Raises:
-        LabelError: the file, and the line of the first fault: not readable, a key missing, a step that is no whole number from 1,
-            a verdict other than 0 or 1, the same annotator twice on a step, or labels of the other source.
+    Attributes:
+        scores: of each source that has labels, people first.
+        across: how far each judge agrees with each person.
+        unlabelled: number of steps without a verdict, by source.
+        clustered: whether the files say which items share an image; intervals then keep these together.
     """
-    if source not in SOURCES:
-        raise LabelError(f"source {source!r}; allowed: {', '.join(SOURCES)}")
-    path = Path(path)
-    seen: dict[tuple[str, int, str], int] = {}
-    labels = []
-    for number, row in _rows(path):
-        label = _label(row, f"{path}, line {number}", source)
-        key = (label.item, label.step, label.annotator)
-        if key in seen:
-            raise LabelError(
-                f"{path}, line {number}: {label.annotator} labelled step {label.step} of {label.item} in line {seen[key]} already; keep one"
-            )
-        seen[key] = number
-        labels.append(label)
-    if not labels:
-        raise LabelError(f"{path}: no labels; write one a line, with {', '.join(KEYS)}")
-    return labels
 
+    scores: tuple[StepSense, ...]
+    across: tuple[Agreement, ...]
+    unlabelled: Mapping[str, int]
+    clustered: bool
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Line number and content of each label."""
-    kind = path.suffix.lower()
-    if kind not in (".csv", ".jsonl"):
-        raise LabelError(f"{path}: step labels are read from .csv or .jsonl files")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabelError(f"{path}: cannot be read ({type(error).__name__}: {error})".replace("\n", " ")) from None
-    if kind == ".csv":
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        if missing := [key for key in KEYS if key not in (reader.fieldnames or ())]:
-            raise LabelError(f"{path}, line 1: no column {missing[0]!r}; the header must name {', '.join(KEYS)}")
-        for row in reader:
-            yield reader.line_num, row
-        return
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield number, _object(line, f"{path}, line {number}")
-
-
-def _object(line: str, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        row = None
-    if not isinstance(row, dict):
-        raise LabelError(f"{where}: cut or not a JSON object; write one label a line")
-    return row
-
-
-def _label(row: Mapping[str, Any], where: str, source: str) -> StepLabel:
-    for key in KEYS:
-        if row.get(key) in (None, ""):
-            raise LabelError(f"{where}: no {key!r}; each label has {', '.join(KEYS)}")
-    said = row.get("source") or source
-    if said != source:
-        raise LabelError(f"{where}: a label of source {said!r} among {source} labels; keep human and judge labels in files of their own")
-    step, correct = row["step"], row["correct"]
-    if isinstance(step, bool) or not str(step).strip().isascii() or not str(step).strip().isdigit() or int(step) < 1:
-        raise LabelError(f"{where}: step {step!r}; steps are whole numbers from 1")
-    verdict = {"0": False, "1": True, "false": False, "true": True}.get(str(correct).strip().lower())
-    if verdict is None:
-        raise LabelError(f"{where}: correct is {correct!r}; allowed: 0 or 1")
-    return StepLabel(str(row["item"]).strip(), int(step), str(row["annotator"]).strip(), verdict, source)
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON types (schema ``magic-stepsense``)."""
+        return {"schema": 1, **dataclasses.asdict(self)}
 
 
 def stepsense(
@@ -198,7 +113,7 @@ def stepsense(
     labels = list(labels)
     source = _one_source(labels)
     by_item = _by_item(labels)
-    groups = None if clusters is None else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
+    groups = _groups(by_item, clusters)
     rows = []
     for steps in by_item.values():
         shares = [float(np.mean(list(verdicts.values()))) for verdicts in steps.values()]
@@ -220,6 +135,42 @@ def stepsense(
         tuple(_agreement(pair, [table], groups, bounds) for pair, table in shared.items()),
         together,
     )
+
+
+def across(
+    human: Iterable[StepLabel],
+    judge: Iterable[StepLabel],
+    clusters: Mapping[str, Hashable] | None = None,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> tuple[Agreement, ...]:
+    """How far each judge agrees with each person, where both labelled a step: what the judge's labels are worth.
+
+    Args:
+        human, judge: labels of the two sources; names may be the same in both.
+        clusters, draws, level, seed: as in ``stepsense``.
+
+    Returns:
+        Of each (person, judge) that share a step.
+    """
+    sides = [[dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side] for place, side in enumerate((human, judge))]
+    by_item = _by_item([*sides[0], *sides[1]])
+    groups = _groups(by_item, clusters)
+    names = [sorted({label.annotator for label in side}) for side in sides]
+    out = []
+    for person, model in itertools.product(*names):
+        pair = (person, model)
+        table: Array = np.array([_table(steps, pair) for steps in by_item.values()], float)
+        if table.any():
+            found = _agreement(pair, [table], groups, {"draws": draws, "level": level, "seed": seed})
+            out.append(dataclasses.replace(found, annotators=tuple(name[1:] for name in pair)))
+    return tuple(out)
+
+
+def _groups(by_item: Mapping[str, Any], clusters: Mapping[str, Hashable] | None) -> Any:
+    """What each item is resampled with, as numbers; None: each for itself."""
+    return None if clusters is None else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
 
 
 def _one_source(labels: Sequence[StepLabel]) -> str:

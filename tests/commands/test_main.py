@@ -12,7 +12,7 @@ from importlib import metadata
 import pytest
 
 from lmms_patch import __version__, cli
-from lmms_patch.cli import COMMANDS, built, main
+from lmms_patch.cli import COMMANDS, built, listed_at, main, paths
 from lmms_patch.errors import RecordError
 from tests.runs import mc_run, write_run
 
@@ -65,6 +65,14 @@ def run(tmp_path_factory):
         (["schema", "pach"], "no schema 'pach'; did you mean patch?"),
         (["tasks", "--kind", "x"], "no option --kind"),
         (["coverage", "x"], "got unexpected extra argument"),
+        (["magic"], "no magic command given; allowed: check, build, show, steps, stepsense; type 'lmms-patch magic --help'"),
+        (["magic", "chek"], "no magic command 'chek'; did you mean check? type 'lmms-patch magic --help'"),
+        (["magic", "zzzz"], "no magic command 'zzzz'; allowed: check, "),
+        (["magic", "--seed"], "no option --seed; type 'lmms-patch magic --help'"),
+        (["magic", "check"], "DATA is missing; type 'lmms-patch magic check DATA', or 'lmms-patch magic check --help' for examples"),
+        (["magic", "build", "a", "b"], "IMAGES is missing; type 'lmms-patch magic build QUESTIONS SCENES IMAGES'"),
+        (["magic", "build", "a", "b", "c", "--weak", "--keep", "both"], "--keep must be larger or earlier, not 'both'; type 'lmms-patch magic build"),
+        (["magic", "steps", "x", "--itmes", "3"], "no option --itmes; did you mean --items or"),
     ],
 )
 def test_each_mistake_is_one_line(capsys, words, says):
@@ -138,10 +146,10 @@ def test_the_help_lists_every_command_with_its_whole_line(capsys):
         assert f"{name} {listed.help}" in printed
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_that_is_piped_is_plain(capsys, monkeypatch, name):
+@pytest.mark.parametrize("words", [*paths(), *((name,) for name, listed in COMMANDS.items() if listed.commands)], ids=" ".join)
+def test_help_that_is_piped_is_plain(capsys, monkeypatch, words):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")  # there typer would have it that stdout is a terminal
-    printed = helped(capsys, name)
+    printed, name = helped(capsys, *words), " ".join(words)
     assert printed.startswith(f"Usage: lmms-patch {name} ")
     assert printed.isascii()
     assert "\x1b" not in printed
@@ -149,19 +157,26 @@ def test_help_that_is_piped_is_plain(capsys, monkeypatch, name):
     assert f"\n  lmms-patch {name}" in printed
 
 
-def typed(name):
+def test_the_help_of_a_group_lists_its_commands_with_their_whole_lines(capsys):
+    for name, group in COMMANDS.items():
+        if group.commands:
+            printed = " ".join(helped(capsys, name).split())
+            assert all(f"{one} {listed.help}" in printed for one, listed in group.commands.items())
+
+
+def typed(words):
     """The example commands of a command's help."""
-    return [line for line in built(name).epilog.splitlines() if line.startswith("lmms-patch")]
+    return [line for line in built(*words).epilog.splitlines() if line.startswith("lmms-patch")]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_example_can_be_typed(name):
+@pytest.mark.parametrize("words", paths(), ids=" ".join)
+def test_every_example_can_be_typed(words):
     """Each is read by the command that it names, up to where it would begin to work."""
-    assert len(typed(name)) >= 2
-    for line in typed(name):
-        program, command, *words = shlex.split(line.partition(" > ")[0])
-        assert (program, command) == ("lmms-patch", name)
-        built(name).make_context(name, words)
+    assert len(typed(words)) >= 2
+    for line in typed(words):
+        program, *rest = shlex.split(line.partition(" > ")[0])
+        assert (program, *rest[: len(words)]) == ("lmms-patch", *words)
+        built(*words).make_context(words[-1], rest[len(words) :])
 
 
 def on_a_terminal(*words, **environment):
@@ -217,7 +232,7 @@ def test_versions(capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS), ["schema"], ["nosuch"]],
+    [["--help"], ["--version"], *([*words, "--help"] for words in paths()), ["magic", "--help"], ["magic", "nosuch"], ["schema"], ["nosuch"]],
     ids=" ".join,
 )
 def test_nothing_heavy_is_imported_to_say_little(words):
@@ -236,9 +251,10 @@ def test_show_needs_neither_torch_nor_the_harness(run):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize(("name", "listed"), COMMANDS.items())
-def test_the_table_of_commands_is_true(name, listed):
-    module = importlib.import_module(f"lmms_patch.commands.{listed.module or name}")
+@pytest.mark.parametrize("words", paths(), ids=" ".join)
+def test_the_table_of_commands_is_true(words):
+    listed = listed_at(*words)
+    module = importlib.import_module(f"lmms_patch.commands.{listed.module or '_'.join(words)}")
     function = getattr(module, listed.function)
     assert function.__doc__.strip().endswith(("?", "."))
-    assert built(name).name == name
+    assert built(*words).name == words[-1]

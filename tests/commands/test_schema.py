@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from lmms_patch import api, outcome, recompute, schemas
 from lmms_patch.cli import main
 from lmms_patch.records import SampleRecord, ScoredView
-from lmms_patch.spec import KINDS, Options, WrapSpec, parse
+from lmms_patch.spec import SUFFIXES, Options, WrapSpec, parse
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.forms import FORMS
@@ -184,6 +184,7 @@ def test_other_wrong_values_are_refused(files, name, change):
     ("name", "part", "dataclass"),
     [
         *((name, part, of) for name in ("details", "analysis") for part, of in (("numbers", outcome.Analysis), ("grid", outcome.Grid))),
+        *((name, "regions", outcome.Regions) for name in ("details", "analysis")),
         *((name, part, of) for name in ("details", "analysis") for part, of in (("estimate", Estimate), ("gate", gate.Gate), ("chance", Chance))),
         *((name, part, of) for name in ("details", "analysis") for part, of in (("luck", luck.Luck), ("shares", spatial.CellShares))),
     ],
@@ -197,14 +198,14 @@ def test_options_and_kinds_are_those_of_the_program():
     config = schemas.load("task-config")["properties"]
     assert list(config["options"]["properties"]) == Options.names()
     assert config["options"]["properties"]["aggregation"]["additionalProperties"]["enum"] == list(FORMS)
-    assert config["kind"]["enum"] == list(KINDS) == schemas.load("patch")["properties"]["kind"]["enum"]
+    assert config["kind"]["enum"] == list(SUFFIXES) == schemas.load("patch")["properties"]["kind"]["enum"]
     Draft202012Validator(config["options"]).validate(WrapSpec("x", "rci", (3,)).described()["options"])
 
 
 def test_both_schemas_of_an_analysis_say_the_same():
     ours, theirs = schemas.load("details")["$defs"], schemas.load("analysis")["$defs"]
     shared = set(ours) & set(theirs)
-    assert len(shared) == 7
+    assert len(shared) == 8
     assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
 
 

@@ -141,12 +141,12 @@ def test_what_is_built_can_be_read_and_has_no_fault(world: World) -> None:
 
 
 def test_the_weakly_supervised_split(world: World) -> None:
-    built = world.build(weak=True, adversarial=0)
+    built = world.build(weak=True)
     assert rects(built, "1b", True) == [corners("o2"), corners("o3"), corners("o4")]
     assert built.counts["adversarial boxes"] == 0
     assert all(len(item.boxes) == len(QUESTIONS[item.id]["annotations"]["question"]) + 1 for item in built.items)
     assert {fault.level for fault in check(built.folder)} == {"warning"}
-    assert world.build("weak3", weak=True).counts["adversarial boxes"] == 15
+    assert world.build("weak3", weak=True, adversarial=3).counts["adversarial boxes"] == 15
 
 
 def test_same_seed_same_bytes_other_seed_other_choice(world: World) -> None:
@@ -391,7 +391,7 @@ def test_truncated_files_and_missing_folders_are_one_line(world: World) -> None:
         world.build(weak=True)
     with pytest.raises(BuildError, match="no such folder of saliency maps"):
         world.build(saliency=world.folder / "nowhere")
-    with pytest.raises(OptionError, match="no saliency maps: give their folder"):
+    with pytest.raises(OptionError, match="no saliency maps: give --saliency"):
         BuildSettings()
     with pytest.raises(OptionError, match="takes no saliency maps"):
         BuildSettings(weak=True, saliency="maps")
@@ -400,7 +400,7 @@ def test_truncated_files_and_missing_folders_are_one_line(world: World) -> None:
 def test_an_image_without_room_gives_fewer_boxes_and_is_counted(world: World) -> None:
     wall = {"width": 160, "height": 120, "objects": {"w": {"name": "wall", "x": 0, "y": 0, "w": 160, "h": 120}, "o1": scene()["objects"]["o1"]}}
     world.put({"a": question("1", "w"), "b": question("2", "o1")}, {"1": wall, "2": scene()})
-    built = world.build(weak=True)
+    built = world.build(weak=True, adversarial=3)
     assert [len(rects(built, qid, False)) for qid in ("a", "b")] == [0, 3]
     assert built.counts["items short of adversarial boxes"] == 1
 

@@ -217,7 +217,7 @@ def test_nothing_usable_is_one_clear_error(folder: Path) -> None:
     path.write_text("\n")
     with pytest.raises(DatasetError, match="holds no item"):
         read(path)
-    assert check(path) == [Fault(0, "", "", "holds no item; every line must be one JSON object")]
+    assert check(path) == [Fault(0, "", "", "holds no item; every line must be one JSON object", "error", "no item")]
 
 
 def test_paths_that_are_no_dataset(folder: Path) -> None:

@@ -1,4 +1,3 @@
-import json
 import math
 
 import numpy as np
@@ -7,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from lmms_patch.magic.stepsense import LabelError, StepLabel, kappa, read_labels, stepsense
+from lmms_patch.magic.labels import LabelError, StepLabel
+from lmms_patch.magic.stepsense import across, kappa, stepsense
 
 
 def labels(item, verdicts, annotator="a", source="human"):
@@ -122,51 +122,18 @@ def test_judge_and_human_labels_are_never_mixed():
     assert stepsense(labels("x", [1], "gpt", "judge")).source == "judge"
 
 
-def test_reading(tmp_path):
-    table = tmp_path / "steps.csv"
-    table.write_text("item,step,annotator,correct,note\nq1,1,ann,1,\nq1,2,ann,0,why\n", encoding="utf-8")
-    expected = [StepLabel("q1", 1, "ann", True), StepLabel("q1", 2, "ann", False)]
-    assert read_labels(table) == expected
-    lines = tmp_path / "steps.jsonl"
-    lines.write_text(
-        "\n".join(json.dumps({"item": one.item, "step": one.step, "annotator": "ann", "correct": one.correct}) for one in expected) + "\n\n"
-    )
-    assert read_labels(lines) == expected
-    assert read_labels(lines, "judge")[0].source == "judge"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.csv", "item,step,correct\nq,1,1\n", "line 1: no column 'annotator'"),
-        ("a.csv", "item,step,annotator,correct\nq,1,a,2\n", "line 2: correct is '2'; allowed: 0 or 1"),
-        ("a.csv", "item,step,annotator,correct\nq,1,a,1\nq,0,a,1\n", "line 3: step '0'"),
-        ("a.csv", "item,step,annotator,correct\nq,1.5,a,1\n", "line 2: step '1.5'"),
-        ("a.csv", "item,step,annotator,correct\nq,1,a,1\nq,1,a,0\n", "line 3: a labelled step 1 of q in line 2 already"),
-        ("a.csv", "item,step,annotator,correct\nq,1,a\n", "line 2: no 'correct'"),
-        ("a.csv", "item,step,annotator,correct\n", "no labels"),
-        ("a.jsonl", '{"item": "q", "step": 1, "annotator": "a", "correct": 1}\n{"item"', "line 2: cut or not a JSON object"),
-        ("a.jsonl", '{"item": "q", "step": true, "annotator": "a", "correct": 1}', "line 1: step True"),
-        ("a.jsonl", '{"item": "q", "step": 1, "annotator": "a", "correct": null}', "line 1: no 'correct'"),
-        ("a.jsonl", '{"item": "q", "step": 1, "annotator": "g", "correct": 1, "source": "judge"}', "source 'judge' among human"),
-        ("a.txt", "x", "read from .csv or .jsonl"),
-    ],
-)
-def test_mistakes_are_one_clear_line(tmp_path, name, content, message):
-    path = tmp_path / name
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(LabelError) as caught:
-        read_labels(path)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_other_mistakes(tmp_path):
-    with pytest.raises(LabelError, match="cannot be read"):
-        read_labels(tmp_path / "none.csv")
-    with pytest.raises(LabelError, match="allowed: human, judge"):
-        read_labels(tmp_path / "none.csv", "model")
+def test_other_mistakes():
     with pytest.raises(LabelError, match="no step labels"):
         stepsense([])
     with pytest.raises(LabelError, match="twice"):
         stepsense([*labels("x", [1]), *labels("x", [1])])
+
+
+def test_agreement_of_people_with_a_judge_by_hand():
+    # a and the judge: (0,0) 1, (1,1) 2, (1,0) 1: p_o 3/4, p_e (3/4)(2/4) + (1/4)(2/4) = 1/2, kappa 1/2; b shares one step
+    human = [*labels("x", [0, 1, 1, 1]), StepLabel("x", 2, "b", True)]
+    judged = labels("x", [0, 1, 1, 0], "a", "judge")  # a judge of the same name as a person
+    first, second = across(human, judged, draws=200)
+    assert (first.annotators, first.steps, first.kappa.value, first.agreed.value) == (("a", "a"), 4, pytest.approx(0.5), 0.75)
+    assert (second.annotators, second.steps, second.kappa.value) == (("b", "a"), 1, None)
+    assert across(human, labels("y", [1], "m", "judge")) == ()
