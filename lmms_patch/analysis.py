@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.draws import Draws, Native, Settings
-from lmms_patch.outcome import Analysis, Grid
+from lmms_patch.outcome import Analysis, Grid, Regions
+from lmms_patch.region_sets import region_sets, scored_places
+from lmms_patch.spec import REGIONS, Key
 from lmms_patch.stats import forms, gate, luck, spatial
 from lmms_patch.stats.chance import FLOORS, Chance, constants, decide, floors_for, majority_share, pick, published
 from lmms_patch.stats.forms import Form, Picked
@@ -29,7 +32,7 @@ GUESSES = 20
 
 
 def analyse(
-    table: Table, native: Native, settings: Settings | None = None, grids: Sequence[int] = (), blind: Mapping[int, float] | None = None
+    table: Table, native: Native, settings: Settings | None = None, sets: Sequence[Key] = (), blind: Mapping[int, float] | None = None
 ) -> Analysis:
     """All numbers of one task.
 
@@ -37,21 +40,22 @@ def analyse(
         table: its records.
         native: its aggregation.
         settings: see ``Settings``.
-        grids: the grids with an index.
+        sets: the sets of views with an index: grids, or the two sets of boxes (``WrapSpec.sets``).
         blind: by doc id, the scores of a blind run of the same base task.
     """
-    return _Task(table, native, settings or Settings(), grids, blind).analysis()
+    return _Task(table, native, settings or Settings(), sets, blind).analysis()
 
 
 class _Task:
     """One analysis under way."""
 
-    def __init__(self, table: Table, native: Native, settings: Settings, grids: Sequence[int], blind: Mapping[int, float] | None) -> None:
+    def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None) -> None:
         self.table, self.native, self.settings, self.blind = table, native, settings, blind
         self.fip = native.whole() if len(table) else None
-        self.cells = {n: native.over_cells(n) for n in grids}
-        self.best = {n: table.at(table.best_places(n)) for n in grids}
-        self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in grids}
+        self.boxes = tuple(sets) == REGIONS
+        self.cells = {n: native.over_cells(n) for n in sets}
+        self.best = {n: table.at(table.best_places(n)) for n in sets}
+        self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in sets}
         self.form, self.warnings = self._form()
         self.constants = constants(table.asked)
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
@@ -78,7 +82,8 @@ class _Task:
             judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
         below = self._gold_below()
         found = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
-        ends = [found[n].index.value for n in (min(found), max(found))] if len(found) > 1 else [None, None]
+        grids = {n: grid for n, grid in found.items() if isinstance(n, int)}
+        ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
         clusters = self.table.clusters
         return Analysis(
             self.table.metric,
@@ -90,14 +95,15 @@ class _Task:
             ceiling,
             below,
             judged,
-            found,
+            grids,
             relative_change(*ends),
             tuple(self.warnings),
+            self._regions(found) if self.boxes else None,
         )
 
-    def _estimate(self, name: str, value: float | None, n: int | None) -> Estimate:
+    def _estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
         """M of one set with its interval; nothing where M itself gave nothing (a doc could not be scored)."""
-        found = self.draws.estimate(name, value, n)
+        found = self.draws.estimate(name, value, used)
         return found if value is not None else dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0)
 
     # --- the aggregation --------------------------------------------------------------------------
@@ -148,9 +154,11 @@ class _Task:
         sets = {"fip": [self.table.full]}
         sets |= {name: found for name in FLOORS if (found := self._floor(name))}
         for n, used in self.used.items():
-            sets[f"full{n}"], sets[f"best{n}"] = [_masked(self.table.full, used)], [_masked(self.best[n], used)]
+            sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
             if not used.all():  # then the gate is asked of these docs too
-                sets |= {f"{name}{n}": [_masked(chosen, used) for chosen in sets[name]] for name in FLOORS if name in sets}
+                sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
+        if self.boxes:
+            sets |= region_sets(self.table, self.form, self.best, self.used, self.settings.seed)
         return sets
 
     def _floor(self, name: str) -> list[Chosen]:
@@ -236,22 +244,22 @@ class _Task:
 
     # --- grids ------------------------------------------------------------------------------------
 
-    def _grid(self, n: int, judged: gate.Gate, scale: float) -> Grid:
+    def _grid(self, n: Key, judged: gate.Gate, scale: float) -> Grid:
         full, best, why = self.cells[n]
         used = self.used[n]
         judged = self._gate_of(n, judged)
         point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher)
         reason = point.reason or (judged.reason if judged.valid is False else "")
-        warnings = [fragmentation(n)] if fragmentation(n) else []
+        warnings = [fragmentation(n)] if isinstance(n, int) and fragmentation(n) else []
         if judged.valid is None:
             warnings.append(f"the gate is {judged.reason}")
         count = int(used.sum())
         nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
         value, gap, adj, adj_blind = nothing, nothing, None, None
         if judged.valid is not False and point.gap is not None:
-            gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, count)
+            gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, used)
         if not reason and point.value is not None:
-            value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, count)
+            value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, used)
             adj = self._luck(n, used, scale, None)
             if self.blind is not None:
                 adj_blind = self._luck(n, used, scale, np.array([self.blind.get(r["doc_id"], math.nan) for r in self.table.records]))
@@ -262,39 +270,44 @@ class _Task:
             n,
             int((~used).sum()),
             full,
-            self._estimate(f"best{n}", best, count),
+            self._estimate(f"best{n}", best, used),
             value,
             gap,
             adj,
             adj_blind,
             self._luck_ceiling(n),
-            None if known is None else band(known),
-            None if value.low is None or value.high is None else span(value.low, value.high),
-            self._shares(n, used),
+            None if known is None or self.boxes else band(known),
+            None if value.low is None or value.high is None or self.boxes else span(value.low, value.high),
+            self._shares(n, used) if isinstance(n, int) else None,
             tuple(warnings),
             reason,
         )
 
-    def _gate_of(self, n: int, judged: gate.Gate) -> gate.Gate:
+    def _gate_of(self, n: Key, judged: gate.Gate) -> gate.Gate:
         """The gate of the docs that grid n uses, where it leaves some out: those may be the easy ones."""
         used = self.used[n]
         if judged.valid is not True or used.all() or not used.any():
             return judged
-        fip = self.draws.estimate(f"full{n}", self.cells[n][0], int(used.sum()))
+        fip = self.draws.estimate(f"full{n}", self.cells[n][0], used)
         value, se = judged.chance, judged.se_chance
         if self.settings.chance is None:
             asked = [doc for doc, keep in zip(self.table.asked, used, strict=True) if keep]
-            floors = {name: self.draws.estimate(f"{name}{n}") for name in FLOORS}
+            floors = {name: self.draws.estimate(f"{name}{n}", used=used) for name in FLOORS}
             _, floor = decide(floors, floors_for(asked))
             value, se = (floor.value, floor.se) if floor is not None else (None, None)
         if se == 0:
             se = gate.se_at_chance(fip.se, fip.value, value, self.settings.scale or self._ceiling() or 1.0)
         found = gate.gate(fip.value, value, se_fip=fip.se, se_chance=se, delta=judged.delta)
         return (
-            found if found.valid is True else dataclasses.replace(found, reason=f"of the {int(used.sum())} docs that grid {n} uses: {found.reason}")
+            found
+            if found.valid is True
+            else dataclasses.replace(found, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {found.reason}")
         )
 
-    def _luck(self, n: int, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
+    def _named(self, n: Key) -> str:
+        return f"grid {n}" if isinstance(n, int) else f"the set of {n} boxes"
+
+    def _luck(self, n: Key, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
         form = self.form
         if form is None or not form.of_scores:
             return None
@@ -308,9 +321,50 @@ class _Task:
         s = self.settings
         return luck.adjusted(scores, form.value, clusters, scale=scale, draws=s.draws, level=s.level, seed=s.seed)
 
-    def _luck_ceiling(self, n: int) -> float | None:
+    def _luck_ceiling(self, n: Key) -> float | None:
         options = np.array([doc.options for doc in self.table.asked if doc.options], float)
-        return luck.luck_ceiling(1 / options, n) if len(options) == len(self.table) and len(options) else None
+        if len(options) != len(self.table) or not len(options):
+            return None
+        if isinstance(n, int):
+            return luck.luck_ceiling(1 / options, n)
+        tries = np.array([len(places) for places in self.table.set_places(n)])
+        used = self.used[n]
+        return float(np.mean(1 - (1 - 1 / options[used]) ** tries[used])) if used.any() else None
+
+    # --- boxes ------------------------------------------------------------------------------------
+
+    def _regions(self, sets: Mapping[Key, Grid]) -> Regions:
+        both = self.used[REGIONS[0]] & self.used[REGIONS[1]]
+        counts = {key: [len(places) for places in scored_places(self.table, key)] for key in REGIONS}
+        missing = {key: Counter(why.partition(":")[0] for record in self.table.records if (why := record["excluded"].get(key))) for key in REGIONS}
+        for key in REGIONS:  # in the set, but without a scored item, or its cluster was halved
+            if other := sets[key].excluded - sum(missing[key].values()):
+                missing[key]["no box with a score"] += other
+        return Regions(
+            {key: sets[key] for key in REGIONS},
+            {key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.cells[key][2]) for key in REGIONS},
+            {key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
+            {key: dict(missing[key]) for key in REGIONS},
+            int(both.sum()),
+            *(
+                self._of_boxes(
+                    lambda relevant, adversarial: relevant - adversarial,
+                    (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"),
+                    both,
+                    self.cells[REGIONS[0]][2] or self.cells[REGIONS[1]][2] or ("" if both.any() else "no doc has boxes of both sets"),
+                )
+                for how in ("best", "even", "mean")
+            ),
+        )
+
+    def _of_boxes(self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str) -> Estimate:
+        """A number made of boxes; nothing, and why, where the best ones have no number either."""
+        found = self.draws.estimate_of(statistic, names, None, used)
+        if why:
+            return dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0, reason=why)
+        if found.value is None and not found.reason:
+            return dataclasses.replace(found, reason=f"the aggregation of {self.table.metric} is no form that boxes can be averaged in")
+        return found
 
     def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
         cells = self.table.cells(n)
@@ -324,8 +378,3 @@ class _Task:
 def _mean(values: Sequence[float]) -> float:
     """As ``np.mean``, which takes ten times as long for a few numbers."""
     return math.fsum(values) / len(values)
-
-
-def _masked(chosen: Chosen, used: NDArray[np.bool_]) -> Chosen:
-    """Items of the used docs; None and nan elsewhere, which counts for nothing."""
-    return Chosen([item if keep else None for item, keep in zip(chosen.items, used, strict=True)], np.where(used, chosen.scores, math.nan))

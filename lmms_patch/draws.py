@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.spec import Key
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import DRAWS, LEVEL, TOO_FEW_CLUSTERS, Array, Estimate, bootstrap_by_calls, resampled_sums, summarise, totals
 from lmms_patch.tables import Chosen, Table
@@ -62,8 +63,8 @@ class Native(Protocol):
     def whole(self) -> float | None:
         """M on full images, all docs."""
 
-    def over_cells(self, n: int) -> tuple[float | None, float | None, str]:
-        """FIP and MPP_n over the docs that grid n uses; and why they are missing."""
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
+        """FIP, and MPP of a set of views, over the docs that are used for it; and why they are missing."""
 
     def aggregate(self, items: list[Any]) -> float | None:
         """M of other items, without a trace; None where that is not possible."""
@@ -129,14 +130,23 @@ class Draws:
         drawn = bootstrap_by_calls(values, self.n, self.table.clusters, draws=s.draws, seconds=s.seconds, seed=s.seed)
         self.drawn = {name: drawn[:, k] for k, name in enumerate(names)}
 
-    def estimate(self, name: str, value: float | None = None, n: int | None = None) -> Estimate:
+    def estimate(self, name: str, value: float | None = None, used: NDArray[np.bool_] | None = None) -> Estimate:
         """M of one set; ``value`` is M's own number, where it is at hand."""
-        return self.estimate_of(lambda one: one, (name,), value, n)
+        return self.estimate_of(lambda one: one, (name,), value, used)
 
-    def estimate_of(self, statistic: Callable[..., Any], names: tuple[str, ...], value: float | None = None, n: int | None = None) -> Estimate:
-        """A function of M of some sets, computed draw by draw."""
-        docs = self.n if n is None else n
-        none = Estimate(None, None, None, None, docs, self.groups, 0, self.settings.level, self.reason)
+    def estimate_of(
+        self, statistic: Callable[..., Any], names: tuple[str, ...], value: float | None = None, used: NDArray[np.bool_] | None = None
+    ) -> Estimate:
+        """A function of M of some sets, computed draw by draw.
+
+        Args:
+            statistic: the function.
+            names: the sets.
+            value: the number itself, where M gave it.
+            used: shape (docs,), the docs that the sets have items of; None: all. Clusters without any of them decide nothing.
+        """
+        docs, groups = (self.n, self.groups) if used is None else (int(used.sum()), self._groups_of(used))
+        none = Estimate(None, None, None, None, docs, groups, 0, self.settings.level, self.reason)
         if any(name not in self.point for name in names):
             return none
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,7 +155,11 @@ class Draws:
         if self.reason:
             return dataclasses.replace(none, value=point if math.isfinite(point) else None)
         what = "docs" if self.table.clusters is None else "clusters"
-        return summarise(point, drawn, docs, self.groups, level=self.settings.level, draws=self.settings.draws, what=what)
+        return summarise(point, drawn, docs, groups, level=self.settings.level, draws=self.settings.draws, what=what)
+
+    def _groups_of(self, used: NDArray[np.bool_]) -> int:
+        """The number of clusters that have a used doc."""
+        return int(used.sum()) if self.table.clusters is None else len(np.unique(self.table.clusters[used]))
 
 
 def _known(items: Sequence[Any]) -> list[Any]:

@@ -49,22 +49,40 @@ def _analysis(analysis: Mapping[str, Any]) -> str:
     if not found and not all(estimate(one) for one in chance["floors"].values()):
         found = "analysis.chance.floors holds something that is no estimate"
     found = found or _first(analysis.get("gate") or {}, {"valid": _flag, "threshold": _number, "reason": _text}, "analysis.gate.")
-    return found or next((said for n, grid in analysis["grids"].items() if (said := _grid(n, grid))), "")
+    found = found or next((said for n, grid in analysis["grids"].items() if (said := _grid(n, grid))), "")
+    return found or (_regions(analysis["regions"]) if analysis.get("regions") is not None else "")
+
+
+def _regions(regions: Any) -> str:
+    where = "analysis.regions."
+    if not isinstance(regions, Mapping):
+        return "analysis.regions is of another type"
+    found = _first(regions, {"sets": _dict, "mean": _dict, **dict.fromkeys(("best", "even", "average"), estimate), "both": _number}, where)
+    for name, grid in () if found else regions["sets"].items():
+        found = found or (_set(f"{where}sets.{name}.", grid) if isinstance(grid, Mapping) else f"{where}sets.{name} is of another type")
+        found = found or ("" if estimate(regions["mean"].get(name)) else f"{where}mean has no {name}")
+    return found
 
 
 def _grid(n: str, grid: Any) -> str:
     where = f"analysis.grids.{n}."
     if not str(n).isdigit() or not isinstance(grid, Mapping):
         return f"analysis.grids has something that is no grid: {n!r}"
+    found = _set(where, grid)
+    shares = grid.get("shares")
+    if not found and shares is not None and not _shares(shares, int(n) ** 2):
+        found = f"{where}shares are not of {int(n) ** 2} cells"
+    return found
+
+
+def _set(where: str, grid: Mapping[str, Any]) -> str:
+    """What is wrong with the numbers of a set of views: a grid, or boxes of one sort."""
     needed = {"fip": _number, "mpp": estimate, "index": estimate, "gap": estimate, "excluded": _number, "warnings": _texts}
     found = _first(grid, needed, where)
     for key in ("adj", "adj_blind"):
         adj = grid.get(key)
         if not found and adj is not None and not (isinstance(adj, Mapping) and estimate(adj.get("estimate"))):
             found = f"{where}{key} has no estimate"
-    shares = grid.get("shares")
-    if not found and shares is not None and not _shares(shares, int(n) ** 2):
-        found = f"{where}shares are not of {int(n) ** 2} cells"
     return found
 
 

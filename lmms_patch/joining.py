@@ -12,11 +12,12 @@ from lmms_patch.errors import RecordError
 from lmms_patch.recompute import TaskRun
 from lmms_patch.records import TaskResult, read_samples
 from lmms_patch.runs import Run
+from lmms_patch.spec import Key
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.tables import Table
 
-_DIGESTS = ("docs", "prompts", "generation", "views", "statistics", "system instruction")
+_DIGESTS = ("docs", "prompts", "generation", "views", "boxes shown", "statistics", "system instruction")
 
 
 def load(run: Run, result: TaskResult, *, lent: bool = True) -> TaskRun:
@@ -118,7 +119,7 @@ class Sums:
         value = forms.value_of(self._form, self._table.picked(self._table.full))
         return value if math.isfinite(value) else None
 
-    def over_cells(self, n: int) -> tuple[float | None, float | None, str]:
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
         """Not asked: it is handed on without grids."""
         raise NotImplementedError
 

@@ -24,7 +24,7 @@ from lmms_patch.draws import Settings
 from lmms_patch.errors import RecordError
 from lmms_patch.outcome import Analysis
 from lmms_patch.records import TaskResult, read_results, read_samples, results_files, samples_file
-from lmms_patch.spec import KINDS, Options
+from lmms_patch.spec import KINDS, Key, Options, end
 from lmms_patch.stats import forms
 from lmms_patch.tables import Table, only
 
@@ -131,9 +131,11 @@ def load(path: Path) -> list[TaskRun]:
     """
     file = one_run(path)
     results = read_results(file)
-    wanted = [r for r in results if KINDS[r.described["kind"]].index]
+    wanted = [r for r in results if KINDS[r.described["kind"]].keeps_best]
     if not wanted:
-        raise RecordError(f"{file}: no task with an index in this run; ask for one, such as --tasks gqa_rci3")
+        magic = any(r.described["kind"] == "magic" for r in results)
+        hint = "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'" if magic else "ask for one, such as --tasks gqa_rci3"
+        raise RecordError(f"{file}: no task with an index in this run; {hint}")
     blind = {
         r.described["base"]: _scores(_records(file, r), r.described["metric"]) for r in results if r.described["kind"] == "blind" and not r.place
     }
@@ -175,27 +177,28 @@ class _Logged:
             return self._run.result.metrics.get(self._table.metric)
         return None if self._form is None else forms.value_of(self._form, self._table.picked(self._table.full))
 
-    def over_cells(self, n: int) -> tuple[float | None, float | None, str]:
-        stored = self._stored(n)
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
+        stored = self._stored(key)
         if stored is not None:
             return stored
-        best = self._table.at(self._table.best_places(n))
+        best = self._table.at(self._table.best_places(key))
         used = np.array([item is not None for item in best.items], bool)
         if not used.any():
-            return None, None, "no doc can be used at this grid"
+            return None, None, outcome.none_used(key)
         if any("error" in view for record in self._table.records for view in record["views"]):
             return None, None, "some docs could not be scored"
         if self._form is None:
-            return None, self._run.result.metrics.get(f"{self._table.metric}_mpp{n}"), ""
+            return None, self._run.result.metrics.get(f"{self._table.metric}_mpp{end(key)}"), ""
         full, cells = (forms.value_of(self._form, self._table.picked(chosen).where(used)) for chosen in (self._table.full, best))
         return full, cells, ""
 
-    def _stored(self, n: int) -> tuple[float | None, float | None, str] | None:
+    def _stored(self, key: Key) -> tuple[float | None, float | None, str] | None:
         """What the run computed, where it is of the same docs and metric."""
         analysis = self._run.result.details.get("analysis") or {}
-        if not self._whole or analysis.get("metric") != self._table.metric or str(n) not in analysis.get("grids", {}):
+        sets = outcome.sets_in(analysis)
+        if not self._whole or analysis.get("metric") != self._table.metric or str(key) not in sets:
             return None
-        grid = analysis["grids"][str(n)]
+        grid = sets[str(key)]
         why = "" if grid["mpp"]["value"] is not None else grid["reason"]
         return grid["fip"], grid["mpp"]["value"], why
 
@@ -211,33 +214,38 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     """
     changes = changes or Changes()
     settings, metric, table = table_of(run, changes)
-    grids = run.result.described["grids"]
-    name = KINDS[run.result.described["kind"]].index
-    form = form_of(run, table, settings, grids)
+    kind, sets = KINDS[run.result.described["kind"]], sets_of(run)
+    form = form_of(run, table, settings, sets)
     if form is None and table.records:
         return _as_run(run, changes, metric)
     part = table if changes.category is None else _part(table, changes.category)
-    found = analyse(part, _Logged(run, part, form, part is table), settings, grids, run.blind)
-    categories = _categories(run, part, form, settings, grids) if by_category else {}
+    found = analyse(part, _Logged(run, part, form, part is table), settings, sets, run.blind)
+    categories = _categories(run, part, form, settings, sets) if by_category else {}
     without = sum(record.get("fields", {}).get("category") is None for record in part.records) if by_category else 0
     note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
-    return Analyzed(run, found, outcome.metrics(found, name), categories, note)
+    return Analyzed(run, found, outcome.metrics(found, kind.prefix), categories, note)
+
+
+def sets_of(run: TaskRun) -> tuple[Key, ...]:
+    """The sets of views with an index: grids, or the two sets of boxes."""
+    kind = KINDS[run.result.described["kind"]]
+    return kind.sets(run.result.described["grids"]) if kind.keeps_best else ()
 
 
 def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
     """The numbers of each category with the run's own settings; none, and why, where they cannot be had (no reason where it named none)."""
     settings, metric, table = table_of(run, Changes())
-    grids = run.result.described["grids"]
+    sets = sets_of(run)
     names = category_names(table)
     if len(names) < 2:
         return {}, ""
-    form = form_of(run, table, settings, grids)
+    form = form_of(run, table, settings, sets)
     if form is None:
         return {}, f"no categories: the aggregation of {metric} can only be computed in the run"
     if len(names) > MOST_CATEGORIES:
         return {}, f"no categories: {len(names)} are more than {MOST_CATEGORIES}"
     without = sum(record.get("fields", {}).get("category") is None for record in table.records)
-    return _categories(run, table, form, settings, grids), f"{without} docs have no category: they are in no category's numbers" if without else ""
+    return _categories(run, table, form, settings, sets), f"{without} docs have no category: they are in no category's numbers" if without else ""
 
 
 def category_names(table: Table) -> list[str]:
@@ -250,14 +258,14 @@ def _part(table: Table, category: str) -> Table:
     return Table(only(table.records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
 
 
-def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, grids: Sequence[int]) -> dict[str, Analysis]:
+def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, sets: Sequence[Key]) -> dict[str, Analysis]:
     names = category_names(table)
     if not names:
         raise RecordError(f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)")
     if len(names) > MOST_CATEGORIES:
         raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; its field says too much to split by")
     parts = {name: _part(table, name) for name in names}
-    return {name: analyse(part, _Logged(run, part, form, False), settings, grids, run.blind) for name, part in parts.items()}
+    return {name: analyse(part, _Logged(run, part, form, False), settings, sets, run.blind) for name, part in parts.items()}
 
 
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
@@ -297,16 +305,16 @@ def _recorded(run: TaskRun, name: str) -> bool:
     return bool(run.records) and all(record.get("fields", {}).get(name) is not None for record in run.records)
 
 
-def form_of(run: TaskRun, table: Table, settings: Settings, grids: Sequence[int]) -> forms.Form | None:
+def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key]) -> forms.Form | None:
     """The form of the aggregation: as the run found it, else what fits the run's numbers."""
     analysis = run.result.details.get("analysis") or {}
     if analysis.get("metric") == table.metric:
         return forms.FORMS.get(analysis.get("form") or "")
     checks = [(table.picked(table.full), run.result.metrics.get(table.metric))]
-    for n in grids:
-        best = table.at(table.best_places(n))
+    for key in sets:
+        best = table.at(table.best_places(key))
         used = np.array([item is not None for item in best.items], bool)
-        checks.append((table.picked(best).where(used), run.result.metrics.get(f"{table.metric}_mpp{n}")))
+        checks.append((table.picked(best).where(used), run.result.metrics.get(f"{table.metric}_mpp{end(key)}")))
     return forms.recognise([check for check in checks if check[1] is not None], settings.form)[0]
 
 
@@ -315,7 +323,7 @@ def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
     if changes.metric not in (None, run.result.described["metric"]) or changes.category is not None:
         return Analyzed(run, None, {}, note=f"{note}: nothing to show for another metric or a category")
     note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
-    names = outcome.flat_names(KINDS[run.result.described["kind"]].index, run.result.described["grids"])
+    names = outcome.flat_names(KINDS[run.result.described["kind"]].prefix, sets_of(run))
     return Analyzed(run, None, {name: run.result.metrics.get(name) for name in names}, note=note)
 
 

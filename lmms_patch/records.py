@@ -16,6 +16,7 @@ from typing import Any
 
 from lmms_patch import expect
 from lmms_patch.errors import RecordError
+from lmms_patch.record_checks import whole
 from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import KINDS, REGIONS, Key, WrapSpec
 from lmms_patch.views import Region, Size, View
@@ -172,9 +173,7 @@ def cells_of(views: Sequence[View], key: Key) -> list[int]:
 
 def in_set(view: Mapping[str, Any], key: Key) -> bool:
     """Whether a view, as a record writes it, is of this set."""
-    if isinstance(key, int):
-        return view.get("n") == key and "cell" in view
-    return view.get("relevant") is (key == REGIONS[0])
+    return view.get("n") == key and "cell" in view if isinstance(key, int) else view.get("relevant") is (key == REGIONS[0])
 
 
 def best_cell(views: Sequence[ScoredView], key: Key, metric: str, higher_is_better: bool = True) -> int | None:
@@ -356,7 +355,7 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
             scores = [score for view in record["views"] for score in view["scores"].values()]
             if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
                 raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
-            doc_id = _whole(record)
+            doc_id = whole(record)
         except (KeyError, TypeError, AttributeError) as error:
             raise RecordError(f"{where}: a record without its {error}; the file was changed or written by another program") from None
         seen[doc_id] += 1
@@ -368,40 +367,6 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
         raise RecordError(
             f"{path}: doc {twice[0]} is there {seen[twice[0]]} times, others {often} times; each doc has one line per filter: two runs in one file?"
         )
-
-
-def _whole(record: Mapping[str, Any]) -> int:
-    """The doc id of a record whose parts are of the types that readers count on.
-
-    Raises:
-        TypeError, KeyError: one is not.
-    """
-    doc_id = record["doc_id"]
-    if not isinstance(doc_id, int) or isinstance(doc_id, bool):
-        raise TypeError("'doc_id' as a whole number")
-    for name in ("best", "excluded"):
-        if not isinstance(record[name], dict):
-            raise TypeError(f"{name!r} as an object")
-    for view in record["views"]:
-        if not isinstance(view["items"], dict) or not isinstance(view["kind"], str):
-            raise TypeError("views with items and kind")
-        if "cell" in view and not all(isinstance(view[key], int) for key in ("n", "cell", "row", "col")):
-            raise TypeError("cells with n, row and col")
-        if "region" in view and not (isinstance(view["region"], int) and isinstance(view["relevant"], bool)):
-            raise TypeError("boxes that say whether they are relevant")
-    sizes = record.get("image_sizes", [])
-    if not isinstance(sizes, list) or not all(
-        isinstance(size, list) and len(size) == 2 and all(isinstance(x, int) and x > 0 for x in size) for size in sizes
-    ):
-        raise TypeError("'image_sizes' as pairs of pixels")
-    if not all(isinstance(reason, str) for reason in record["excluded"].values()) or not all(
-        str(n).isdigit() or n in REGIONS for n in record["excluded"]
-    ):
-        raise TypeError("'excluded' as reasons by grid")
-    for name, kind in (("baselines", list), ("fields", dict), ("answer", dict), ("lent", dict), ("tst", dict)):
-        if not isinstance(record.get(name, kind()), kind):
-            raise TypeError(f"{name!r} as {'a list' if kind is list else 'an object'}")
-    return doc_id
 
 
 def lean_record(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:

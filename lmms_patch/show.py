@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch.analysis import TEXT_PRIORS
-from lmms_patch.outcome import metrics, to_json
+from lmms_patch.outcome import DIFFERENCES, Analysis, metrics, sets_in, to_json
 from lmms_patch.pooling import Averaged, Pooled
 from lmms_patch.recompute import Analyzed
 from lmms_patch.records import TaskResult, read_results
-from lmms_patch.spec import KINDS
+from lmms_patch.spec import KINDS, REGIONS, Key, end
 
 Row = list[str]
 BLIND_IS_HERE = "text priors not removed from the adjusted index here: lmms-patch analyze, or report, takes the blind run of this folder as null too"
@@ -45,14 +45,19 @@ class Shown:
         """The grids with an index."""
         return list(self.described["grids"]) if self.index else []
 
+    @property
+    def regions(self) -> bool:
+        """Whether docs' own boxes are shown in place of cells."""
+        return KINDS[self.described["kind"]].regions
+
 
 def load(path: Path) -> list[Shown]:
-    """The wrapped tasks of a results file, with the numbers of the run.
+    """The wrapped tasks of a results file that show the image in some way, with the numbers of the run.
 
     Raises:
         RecordError: the file cannot be read.
     """
-    results = [result for result in read_results(path) if not KINDS[result.described["kind"]].folds]
+    results = [result for result in read_results(path) if not KINDS[result.described["kind"]].folds and result.described["kind"] != "magic"]
     filters = Counter(r.task for r in results)
     return [_of(r, r.task if filters[r.task] == 1 else f"{r.task}, {r.filter}") for r in results]
 
@@ -70,9 +75,14 @@ def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
         metric = analysis.get("metric", stored.described["metric"])
         numbers: dict[str, Any] = {**stored.metrics, **a.metrics}
         if a.analysis is not None:
-            numbers |= {metric: a.analysis.fip.value, **{f"{metric}_mpp{n}": grid.mpp.value for n, grid in a.analysis.grids.items()}}
+            numbers |= _of_metric(metric, a.analysis)
         out.append(Shown(stored.name, {**stored.described, "metric": metric}, numbers, analysis))
     return out
+
+
+def _of_metric(metric: str, analysis: Analysis) -> dict[str, float | None]:
+    """The metric on full images and on best cells or boxes, by the names that the harness writes."""
+    return {metric: analysis.fip.value, **{f"{metric}_mpp{end(key)}": grid.mpp.value for key, grid in analysis.sets.items()}}
 
 
 def table(shown: Sequence[Shown]) -> str:
@@ -80,8 +90,51 @@ def table(shown: Sequence[Shown]) -> str:
 
     Scores are on the metric's own scale; ``n/a`` where a number is not defined, ``near chance`` where
     the gate says that the index means nothing. FIP is over all docs; MPP and the index leave out the
-    docs that the third column counts.
+    docs that the third column counts. Tasks that show docs' own boxes have a table of their own.
     """
+    parts = [_grid_table([s for s in shown if not s.regions]) if not all(s.regions for s in shown) else ""]
+    parts.append(_region_table([s for s in shown if s.regions]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _region_table(shown: Sequence[Shown]) -> str:
+    """One row per task and set of boxes, and one per task with what sets the two apart."""
+    if not shown:
+        return ""
+    level = next((s.analysis["fip"]["level"] for s in shown if s.analysis), 0.95)
+    header = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)", f"RCI [{100 * level:.3g} %]", "luck removed", "one box, on average"]
+    rows = []
+    for s in shown:
+        regions = s.analysis.get("regions") or {}
+        for key in REGIONS:
+            found = (regions.get("sets") or {}).get(key) or {}
+            docs = (
+                f"{found['mpp']['n']} ({found['excluded']} left out)" if found and found["excluded"] else str(found["mpp"]["n"]) if found else "n/a"
+            )
+            ends = [number(s.metrics.get("chance")), number(found.get("fip")), number(s.metrics.get(f"{s.described['metric']}_mpp{end(key)}"))]
+            name = f"rci{end(key)}"
+            rows.append([s.name, key, docs, *ends, _index(s, name), _adjusted(s, name, key), _with_span(s, f"mean_{key}")])
+    return "\n\n".join([aligned([header, *rows]), _difference_table(shown)])
+
+
+def _difference_table(shown: Sequence[Shown]) -> str:
+    header = ["task", "relevant minus adversarial", "docs with both", "best boxes", "best of equally many", "one box, on average"]
+    rows = []
+    for s in shown:
+        docs = s.metrics.get("n_both")
+        differences = [_with_span(s, name) for name in DIFFERENCES]
+        rows.append([s.name, s.described["metric"], "n/a" if docs is None else str(int(docs)), *differences])
+    return aligned([header, *rows])
+
+
+def _with_span(shown: Shown, name: str) -> str:
+    numbers, signed = shown.metrics, name in DIFFERENCES
+    low, high = numbers.get(f"{name}_low"), numbers.get(f"{name}_high")
+    ends = "" if low is None or high is None else f" [{number(low, signed=signed)}, {number(high, signed=signed)}]"
+    return number(numbers.get(name), signed=signed) + ends
+
+
+def _grid_table(shown: Sequence[Shown]) -> str:
     grids = sorted({n for s in shown for n in s.grids})
     name = next((s.index for s in shown if s.index), None) or "rci"
     hidden = sorted({n for s in shown for n in s.described["grids"] if s.described["kind"] == "occlude"})
@@ -122,11 +175,11 @@ def _index(shown: Shown, name: str) -> str:
     return number(value, signed=True) + _span(shown.metrics.get(f"{name}_low"), shown.metrics.get(f"{name}_high"))
 
 
-def _adjusted(shown: Shown, name: str, n: int) -> str:
+def _adjusted(shown: Shown, name: str, n: Key) -> str:
     if name not in shown.metrics or shown.metrics[name] is None:
         return ""
     value = shown.metrics.get(f"{name}_adj")
-    luck = (shown.analysis.get("grids", {}).get(str(n)) or {}).get("adj") or {}
+    luck = (sets_in(shown.analysis).get(str(n)) or {}).get("adj") or {}
     why = luck.get("estimate", {}).get("reason", "").partition(":")[0]
     return number(value, signed=True) if value is not None else why or "n/a"
 
@@ -154,13 +207,22 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
     found: dict[str, list[str]] = {}
     blind = {s.described["base"] for s in shown if s.described["kind"] == "blind"}
     for s in shown:
-        lines = [*s.analysis.get("warnings", ()), *(w for grid in s.analysis.get("grids", {}).values() for w in grid["warnings"])]
+        lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
         gate = s.analysis.get("gate", {})
         if "passes only against a uniform guess" in gate.get("reason", ""):
             lines.append(gate["reason"])
         for line in dict.fromkeys(lines):
             found.setdefault(BLIND_IS_HERE if line == TEXT_PRIORS and s.described["base"] in blind else line, []).append(s.name)
     return [f"{', '.join(names)}: {line}" for line, names in found.items()]
+
+
+def _left_out(shown: Shown) -> list[str]:
+    """Of a task with boxes: why docs are left out, and how many."""
+    out = []
+    for key, reasons in ((shown.analysis.get("regions") or {}).get("left_out") or {}).items():
+        told = ", ".join(f"{count} with {why}" for why, count in sorted(reasons.items(), key=lambda item: -item[1]))
+        out += [f"docs left out of the numbers of {key} boxes: {told}"] if told else []
+    return out
 
 
 def chances(shown: Sequence[Shown]) -> str:
@@ -178,7 +240,8 @@ def chances(shown: Sequence[Shown]) -> str:
 
 def cell_tables(shown: Sequence[Shown]) -> str:
     """For each task and grid: the share of the score that each cell earns, in percent, and whether it could be even."""
-    return "\n\n".join(_cell_table(s, n, s.analysis["grids"][str(n)].get("shares")) for s in shown if s.analysis for n in s.grids)
+    tables = [_cell_table(s, n, s.analysis["grids"][str(n)].get("shares")) for s in shown if s.analysis for n in s.grids]
+    return "\n\n".join([*tables, *(f"{s.name}: no shares of cells; the boxes of a doc are no places that all docs have" for s in shown if s.regions)])
 
 
 def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
@@ -196,8 +259,7 @@ def category_table(analyzed: Analyzed) -> str:
     described = {**analyzed.run.result.described, "metric": analyzed.analysis.metric if analyzed.analysis else ""}
     rows = []
     for name, found in analyzed.categories.items():
-        flat: dict[str, Any] = metrics(found, KINDS[described["kind"]].index)
-        flat |= {found.metric: found.fip.value, **{f"{found.metric}_mpp{n}": grid.mpp.value for n, grid in found.grids.items()}}
+        flat: dict[str, Any] = metrics(found, KINDS[described["kind"]].prefix) | _of_metric(found.metric, found)
         rows.append(Shown(name, described, flat, to_json(found)))
     return f"{analyzed.run.name}, by category\n{table(rows)}"
 
@@ -233,7 +295,7 @@ def meaning(shown: Sequence[Shown]) -> str:
     interval from 0.30 on, at every grid (the papers' band for strong global reasoning). A task whose gate fails is said to show nothing.
     Where no task has an index, that is said.
     """
-    if shown and not any(s.grids for s in shown):
+    if shown and not any(s.grids or s.regions for s in shown):
         kinds = _listed(sorted({s.described["kind"] for s in shown}))
         return f"In words: tasks of the kind {kinds} have no index; set them beside the full image: lmms-patch gap FULL BLIND, or lmms-patch report."
     local: list[str] = []
@@ -242,21 +304,35 @@ def meaning(shown: Sequence[Shown]) -> str:
     for s in shown:
         low, high = ([s.metrics.get(f"{s.index}{n}_{end}") for n in s.grids] for end in ("low", "high"))
         lucky = any((s.metrics.get(f"{s.index}{n}_adj_low") or 0) > 0 for n in s.grids)
-        name = s.name if "," in s.name else s.described["base"]
+        name = _named(s)
         if s.grids and s.metrics.get("gate") == 0:
             nothing.append(name)
         elif high and all(end is not None and end <= 0 for end in high) and not lucky:
             local.append(name)
         elif low and all(end is not None and end >= 0.30 for end in low):
             whole.append(name)
-    parts = []
+    parts = _words_of_regions([s for s in shown if s.regions])
     if local:
         parts.append(f"one cell is enough for {_listed(local)} (RCI at or below 0)")
     if whole:
         parts.append(f"only the whole image answers {_listed(whole)} (RCI of 0.30 or more)")
     if nothing:
         parts.append(f"{_listed(nothing)} cannot be read: the full image does not beat an uninformed answer")
+    if not parts and not any(s.grids for s in shown):
+        return "In words: neither relevant nor adversarial boxes are clearly worth more than the other."
     return f"In words: {'; '.join(parts)}." if parts else "In words: no task is clearly answered by one cell, and none clearly needs the whole image."
+
+
+def _words_of_regions(shown: Sequence[Shown]) -> list[str]:
+    """Whether one relevant box is worth more than one adversarial box, where the interval of their means says so."""
+    more = [_named(s) for s in shown if (s.metrics.get("regions_mean_low") or 0) > 0]
+    less = [_named(s) for s in shown if (s.metrics.get("regions_mean_high") or 0) < 0]
+    out = [f"a relevant box answers more than an adversarial one in {_listed(more)}"] if more else []
+    return out + ([f"an adversarial box answers more than a relevant one in {_listed(less)}"] if less else [])
+
+
+def _named(shown: Shown) -> str:
+    return shown.name if "," in shown.name else shown.described["base"]
 
 
 def _listed(names: Sequence[str]) -> str:

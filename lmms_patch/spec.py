@@ -138,7 +138,7 @@ class Options:
         features: ``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}.
         key: doc field with an id that stays the same when docs are added or reordered; default: a hash of the doc.
         boxes, relevant: of ``regions``: the doc fields with its boxes, and with which of them are relevant (docs/regions.md).
-        box_form: of ``regions``: what the four numbers of a box are, one of ``BOX_FORMS``.
+        box_form, box_image: of ``regions``: what four numbers are, one of ``BOX_FORMS``; of which image shown: the first or the last.
         given: the options that were written down, also where they equal the default.
     """
 
@@ -171,6 +171,7 @@ class Options:
     boxes: str = "boxes"
     relevant: str = "relevant"
     box_form: str = "ltrb"
+    box_image: str = "first"
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @classmethod
@@ -210,9 +211,10 @@ _ONE_OF = {
     "format": FORMATS,
     "scorer": ("cider_d",),
     "box_form": BOX_FORMS,
+    "box_image": ("first", "last"),
 }
 _LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "fold_seed": 0, "fold_seeds": 1}
-_NEVER_NONE = (*_LEAST, "images", "allow_judge", "seconds", "grouping", "boxes", "relevant", "box_form")
+_NEVER_NONE = (*_LEAST, "images", "allow_judge", "seconds", "grouping", "boxes", "relevant", "box_form", "box_image")
 
 
 def _check_option(key: str, value: Any, where: str) -> None:

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.errors import RecordError
+from lmms_patch.records import in_set
 from lmms_patch.scoring import best
+from lmms_patch.spec import Key
 from lmms_patch.stats.chance import Asked, Uninformed
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.luck import Ints, Scores
@@ -35,6 +37,10 @@ class Chosen:
 
     items: list[Any]
     scores: Array
+
+    def where(self, mask: NDArray[np.bool_]) -> Chosen:
+        """Those of some docs; None and nan elsewhere, which counts for nothing."""
+        return Chosen([item if keep else None for item, keep in zip(self.items, mask, strict=True)], np.where(mask, self.scores, math.nan))
 
 
 class Table:
@@ -104,20 +110,25 @@ class Table:
         """Scalars of the cells, shape (docs, n²); nan where there is none."""
         rows = []
         for record in self.records:
-            row = [_nan(view["scores"].get(self.metric)) for view in record["views"] if view.get("n") == n and "cell" in view]
+            row = [_nan(view["scores"].get(self.metric)) for view in record["views"] if in_set(view, n)]
             rows.append(row if len(row) == n * n else [math.nan] * (n * n))
         return np.asarray(rows, float).reshape(len(self), n * n)
 
-    def best_places(self, n: int) -> list[int | None]:
-        """The view that each doc keeps at grid n: the best cell by this metric's scalar, else the record's; None where it is not used."""
+    def set_places(self, key: Key) -> list[list[int]]:
+        """The views of each doc that are of a set, in their order; none where the doc is not used for it."""
+        return [
+            [] if str(key) in record["excluded"] else [i for i, view in enumerate(record["views"]) if in_set(view, key)] for record in self.records
+        ]
+
+    def best_places(self, key: Key) -> list[int | None]:
+        """The view that each doc keeps of a set: the best one by this metric's scalar, else the record's; None where it is not used."""
         out: list[int | None] = []
-        for record in self.records:
-            if str(n) in record["excluded"]:
+        for record, cells in zip(self.records, self.set_places(key), strict=True):
+            if str(key) in record["excluded"]:
                 out.append(None)
                 continue
-            cells = [i for i, view in enumerate(record["views"]) if view.get("n") == n and "cell" in view]
             own = best([record["views"][i]["scores"].get(self.metric) for i in cells], self.higher)
-            place = record["best"].get(str(n)) if own is None else cells[own]
+            place = record["best"].get(str(key)) if own is None else cells[own]
             out.append(place if place is not None and self.metric in record["views"][place]["items"] else None)
         if self.whole and self.clusters is not None:
             halved = {cluster for cluster, place in zip(self.clusters.tolist(), out, strict=True) if place is None}
@@ -158,19 +169,19 @@ class Table:
             return None
         return Chosen([one.item for one in golds if one], np.asarray([one.score for one in golds if one], float))
 
-    def luck_scores(self, n: int, form: Form, used: NDArray[np.bool_], blind: Array | None = None) -> Scores | None:
+    def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_], blind: Array | None = None) -> Scores | None:
         """Rows of the used docs and of their donors' answers under their own golds; None where there are none.
 
         Args:
-            n: grid.
+            key: a grid, or a set of boxes.
             form: the aggregation, linear or over whole clusters.
-            used: shape (docs,), the docs that the grid uses.
+            used: shape (docs,), the docs that are used for it.
             blind: shape (docs,), scores of a blind run; nan where it has none.
         """
         if self.ceiling is None:
             return None
-        best = self.at(self.best_places(n))
-        donors, full, cells = self._donated(n)
+        best = self.at(self.best_places(key))
+        donors, full, cells = self._donated(key)
         if not donors.shape[1]:
             return None
         keep = np.flatnonzero(used)
@@ -197,10 +208,13 @@ class Table:
             None if blind is None else rows(blind),
         )
 
-    def _donated(self, n: int) -> tuple[Ints, Array, Array]:
+    def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
         """Of each doc and donor number: the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
         loans = [
-            (self.place[to], p, d, full, cell) for d, record in enumerate(self.records) for to, p, full, cell in _loans(record, n) if to in self.place
+            (self.place[to], p, d, full, cell)
+            for d, record in enumerate(self.records)
+            for to, p, full, cell in _loans(record, key)
+            if to in self.place
         ]
         most = max((p for _, p, *_ in loans), default=-1) + 1
         donors = np.full((len(self), most), -1, np.intp)
@@ -210,11 +224,11 @@ class Table:
         return donors, full, cells
 
 
-def _loans(record: Record, n: int) -> list[tuple[int, int, float, float]]:
+def _loans(record: Record, key: Key) -> list[tuple[int, int, float, float]]:
     lent = record.get("lent")
-    if not lent or str(n) not in lent["best"]:
+    if not lent or str(key) not in lent["best"]:
         return []
-    full, cells = ([_nan(score) for score in lent[key]] for key in ("full",)), lent["best"][str(n)]
+    full, cells = ([_nan(score) for score in lent[name]] for name in ("full",)), lent["best"][str(key)]
     return list(zip(lent["to"], lent["p"], *full, map(_nan, cells), strict=True))
 
 

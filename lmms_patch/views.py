@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from lmms_patch.spec import KINDS, WrapSpec
+from lmms_patch.spec import KINDS, REGIONS, Key, WrapSpec
 
 Size = tuple[int, int]
 Box = tuple[int, int, int, int]
@@ -27,7 +27,7 @@ class View:
     """One way of showing a doc's image.
 
     Attributes:
-        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank`` or ``shuffle``.
+        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, or ``region`` (see ``Region``).
         n: the grid size, 0 where there is no grid.
         row, col: the cell, from 0; 0 where the view is not of one cell.
     """
@@ -46,15 +46,47 @@ class View:
         """The cell's box on an image of this size (pixels), or None."""
         return cell_box(size, self.n, self.row, self.col) if self.cell is not None else None
 
+    @property
+    def set(self) -> Key | None:
+        """The set of views that it competes in to be the doc's best; None where it competes in none."""
+        return self.n if self.cell is not None else None
+
+
+@dataclass(frozen=True)
+class Region(View):
+    """One of a doc's own boxes, cut from one of its images.
+
+    Attributes:
+        number: its place in the doc's list, from 1.
+        area: the box on the image as the base shows it (pixels).
+        relevant: whether the answer needs it; else it is adversarial.
+    """
+
+    kind: str = "region"
+    number: int = 0
+    area: Box = (0, 0, 0, 0)
+    relevant: bool = True
+
+    def box(self, size: Size) -> Box:
+        """The box, whatever the size of the image."""
+        return self.area
+
+    @property
+    def set(self) -> Key:
+        """One of ``spec.REGIONS``."""
+        return REGIONS[0] if self.relevant else REGIONS[1]
+
 
 def views_of(spec: WrapSpec) -> tuple[View, ...]:
-    """All views of a doc, in request order: the full image first where it is asked.
+    """All views of a doc, in request order: the full image first where it is asked; without a doc's own boxes, which the doc alone knows.
 
     >>> len(views_of(WrapSpec("gqa", "rci", (2, 3))))
     14
     """
     kind = KINDS[spec.kind]
     views = [View("full")] if kind.full else []
+    if kind.regions:
+        return tuple(views)
     for n in spec.grids or (0,):
         if kind.per_cell:
             views += [View(kind.view, n, row, col) for row in range(n) for col in range(n)]
@@ -96,6 +128,8 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         return image.copy()
     if view.kind == "cell":
         return _upsample(image.crop(cell_box(image.size, view.n, view.row, view.col)), min_cell)
+    if isinstance(view, Region):
+        return _upsample(image.crop(view.area), min_cell)
     if view.kind == "blank":
         return Image.new("RGB", image.size, GREY)
     if view.kind == "occlude":

@@ -76,3 +76,48 @@ def test_a_file_with_it_is_refused_in_one_line(whole, tmp_path):
     (tmp_path / "1_results.json").write_text(json.dumps(data))
     with pytest.raises(RecordError, match=r"toy_rci2: analysis\.fip is of another type"):
         runs.read(tmp_path / "1_results.json")
+
+
+ESTIMATE = {"value": 0.5, "se": 0.1, "low": 0.3, "high": 0.7, "n": 9, "clusters": 9, "draws": 100}
+SET = {"fip": 0.6, "mpp": ESTIMATE, "index": ESTIMATE, "gap": ESTIMATE, "excluded": 0, "warnings": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: None, ""),
+        (put("both", "9"), "analysis.regions.both"),
+        (put("best", None), "analysis.regions.best"),
+        (put("even", "high", 0.1), "analysis.regions.even"),
+        (put("sets", "relevant", 5), "analysis.regions.sets.relevant"),
+        (put("sets", "adversarial", "mpp", 0.5), "analysis.regions.sets.adversarial.mpp"),
+        (put("mean", {}), "analysis.regions.mean has no relevant"),
+    ],
+)
+def test_numbers_of_boxes_that_somebody_changed_are_named(whole, change, said):
+    described, details = copy.deepcopy(parts(whole))
+    regions = {"sets": {"relevant": SET, "adversarial": SET}, "mean": {"relevant": ESTIMATE, "adversarial": ESTIMATE}, "both": 9}
+    details["analysis"]["regions"] = copy.deepcopy({**regions, "best": ESTIMATE, "even": ESTIMATE, "average": ESTIMATE})
+    change(details["analysis"]["regions"])
+    assert said in wrong(described, details)
+    assert bool(said) == bool(wrong(described, details))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: None, ""),
+        (put("numbers", "acc_exact", 0.5), "magic.numbers"),
+        (put("numbers", {}), "magic.numbers has no 'acc_exact'"),
+        (put("by_type", {"query": {"acc_exact": {}}}), "magic.by_type.query"),
+        (put("warnings", "x"), "magic.warnings"),
+        (put("judge", 5), "magic.judge"),
+    ],
+)
+def test_numbers_of_magic_that_somebody_changed_are_named(whole, change, said):
+    described, _ = copy.deepcopy(parts(whole))
+    magic = {"variant": "none", "metric": "acc_exact", "numbers": {"acc_exact": dict(ESTIMATE)}, "counts": {}, "warnings": [], "judge": None}
+    change(magic)
+    found = wrong(described, {"records": 9, "magic": magic})
+    assert said in found
+    assert bool(said) == bool(found)

@@ -51,8 +51,19 @@ def command(
     if json_file:
         write(json_file, found.to_json())
     print(text(found, cells))
+    for folder in folders:
+        if left := _magic(folder):
+            print(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {folder}'")
     if json_file:
         print(f"written: {json_file}")
+
+
+def _magic(folder: Path) -> list[str]:
+    """The MAGIC tasks of a run."""
+    from lmms_patch.recompute import one_run
+    from lmms_patch.records import read_results
+
+    return [result.task for result in read_results(one_run(folder)) if result.described["kind"] == "magic"]
 
 
 def _floor(text: str | None) -> float | str | None:

@@ -54,5 +54,6 @@ def command(
         typer.echo(line, err=True)
     models = {one.model for one in made.entries}
     counted = f"{len(made.entries)} results of {len(models)} model{'s' * (len(models) != 1)}, " if made.entries else ""
-    print(f"{counted}{len(made.figures)} figures, {sum(len(sheets) for sheets in made.sheets.values())} tables, {len(made.examples) + len(made.regions)} examples")
+    tables, shown = sum(len(sheets) for sheets in made.sheets.values()), len(made.examples) + len(made.regions)
+    print(f"{counted}{len(made.figures)} figures, {tables} tables, {shown} examples")
     print(f"written: {output / 'index.html'}")

@@ -21,9 +21,11 @@ from lmms_patch.harness.calls import Aggregation, aside, call_native, copied, on
 from lmms_patch.harness.judge import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.statistics import Details, Native, details
+from lmms_patch.outcome import DIFFERENCES, none_used
 from lmms_patch.planning import Plan
+from lmms_patch.records import in_set
 from lmms_patch.scoring import scalar
-from lmms_patch.spec import KINDS, WrapSpec
+from lmms_patch.spec import KINDS, Key, WrapSpec, end
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.tst.results import ROWS
 
@@ -55,9 +57,9 @@ class _Run:
 
     items: list[PatchItem] = field(default_factory=list)
     native: dict[str, Any] = field(default_factory=dict)
-    cells: dict[tuple[str, int], tuple[float | None, float | None]] = field(default_factory=dict)
-    over_cells: dict[tuple[str, int], float | None] = field(default_factory=dict)
-    reasons: dict[tuple[str, int], str] = field(default_factory=dict)
+    cells: dict[tuple[str, Key], tuple[float | None, float | None]] = field(default_factory=dict)
+    over_cells: dict[tuple[str, Key], float | None] = field(default_factory=dict)
+    reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
     details: Details = field(default_factory=Details)
 
 
@@ -91,15 +93,18 @@ class Aggregations:
     def functions(self) -> dict[str, Aggregation]:
         """Metric name -> aggregation."""
         out: dict[str, Aggregation] = {"patch": self._collect}
-        for n in self.cell_grids:
+        for key in self.spec.sets:
             for m in self.native:
-                out[self.over_cells(m, n)] = self._of_records(self._mpp if self._kind.index else self._drop, m, n)
-            if self._kind.index:
-                out |= {name: self._of_records(self._detail, name) for name in (f"{self._kind.index}{n}", f"{self._kind.index}{n}_adj", f"gap{n}")}
+                out[self.over_cells(m, key)] = self._of_records(self._mpp if self._kind.keeps_best else self._drop, m, key)
+            if self._kind.keeps_best:
+                stem = f"{self._kind.prefix}{end(key)}"
+                out |= {name: self._of_records(self._detail, name) for name in (stem, f"{stem}_adj", f"gap{end(key)}")}
+        if self._kind.regions:
+            out |= {name: self._of_records(self._detail, name) for name in (*(f"mean_{key}" for key in self.spec.sets), *DIFFERENCES)}
         if self._kind.folds:
             out |= {name: self._of_records(self._detail, name) for name in ROWS}
         out["chance"] = self._of_records(self._detail, "chance")
-        if self._kind.index:
+        if self._kind.keeps_best:
             out["gate"] = self._of_records(self._detail, "gate")
         return out | {m: self._native_function(m) for m in self.native}
 
@@ -107,14 +112,9 @@ class Aggregations:
     def _kind(self) -> Any:
         return KINDS[self.spec.kind]
 
-    @property
-    def cell_grids(self) -> tuple[int, ...]:
-        """The grids with one view per cell."""
-        return self.spec.grids if self._kind.per_cell else ()
-
-    def over_cells(self, metric: str, n: int) -> str:
-        """The name of the metric over each doc's chosen cell: ``m_mpp3``, or ``m_drop3`` where cells are hidden."""
-        return f"{metric}_{'mpp' if self._kind.index else 'drop'}{n}"
+    def over_cells(self, metric: str, key: Key) -> str:
+        """The name of the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""
+        return f"{metric}_{'mpp' if self._kind.keeps_best else 'drop'}{end(key)}"
 
     def derived(self) -> list[str]:
         """The metrics that are ours: every doc returns each of them, None where it has no item for it."""
@@ -125,7 +125,7 @@ class Aggregations:
         out: dict[str, bool | None] = dict.fromkeys(self.functions())
         for m in self.native:
             out[m] = self.higher.get(m)
-            out |= {self.over_cells(m, n): self.higher.get(m) for n in self.cell_grids if self._kind.index}
+            out |= {self.over_cells(m, key): self.higher.get(m) for key in self.spec.sets if self._kind.keeps_best}
         return out
 
     @staticmethod
@@ -161,7 +161,7 @@ class Aggregations:
             network=client_of(function) is not None,
         )
 
-    def _over_cells(self, n: int) -> tuple[float | None, float | None, str]:
+    def _over_cells(self, n: Key) -> tuple[float | None, float | None, str]:
         """FIP and MPP_n of the primary metric over the same docs, and why they are missing."""
         full, best = self._full_and_cells(self.primary, n)
         reason = self._why_none(self.primary, n)
@@ -185,11 +185,12 @@ class Aggregations:
             )
 
     def _report_excluded(self) -> None:
-        what = "left out of MPP and the index" if self._kind.index else "shown whole, and counted all the same"
-        for n in self.spec.grids:
+        what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
+        for n in self.spec.sets or self.spec.grids:
             reasons = [item["excluded"][str(n)] for item in self._run.items if str(n) in item["excluded"]]
+            where = f"at grid {n}" if isinstance(n, int) else f"of {n} boxes"
             if reasons:
-                logger.warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} at grid {n} (first: {reasons[0]})")
+                logger.warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})")
 
     # --- native metrics -------------------------------------------------------------------------
 
@@ -245,8 +246,8 @@ class Aggregations:
 
     # --- over cells -----------------------------------------------------------------------------
 
-    def _full_and_cells(self, metric: str, n: int) -> tuple[float | None, float | None]:
-        """M over full images and M over chosen cells, both over the docs that have a chosen cell at grid n."""
+    def _full_and_cells(self, metric: str, n: Key) -> tuple[float | None, float | None]:
+        """M over full images and M over chosen cells, both over the docs that have a chosen cell of the set n."""
         run, name = self._run, self.over_cells(metric, n)
         if (metric, n) not in run.cells:
             used = self._used(metric, name)
@@ -258,7 +259,7 @@ class Aggregations:
                 run.cells[metric, n] = full, self._best(metric, n)
         return run.cells[metric, n]
 
-    def _best(self, metric: str, n: int) -> float | None:
+    def _best(self, metric: str, n: Key) -> float | None:
         """M over chosen cells, called once: some aggregations cost money."""
         run, name = self._run, self.over_cells(metric, n)
         if (metric, n) not in run.over_cells:
@@ -274,19 +275,19 @@ class Aggregations:
         halved = {repr(item.get("fields", {}).get("cluster")) for item in items if name not in item.chosen}
         return [item for item in used if repr(item.get("fields", {}).get("cluster")) not in halved]
 
-    def _why_none(self, metric: str, n: int) -> str:
+    def _why_none(self, metric: str, n: Key) -> str:
         """Why there is no number over cells; empty where there is one."""
         items, name = self._run.items, self.over_cells(metric, n)
         if any("error" in view for item in items for view in item["views"]):
             return "some docs could not be scored"
         if not any(name in item.chosen for item in items):
             excluded = sum(str(n) in item["excluded"] for item in items)
-            return "no doc can be used at this grid" if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"
+            return none_used(n) if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"
         if (metric, n) not in self._run.reasons:
             self._run.reasons[metric, n] = self._why_not_by_item(metric, n)
         return self._run.reasons[metric, n]
 
-    def _why_not_by_item(self, metric: str, n: int) -> str:
+    def _why_not_by_item(self, metric: str, n: Key) -> str:
         """Whether best cells were chosen by M on single items although M is not made up of single items (F1, CIDEr)."""
         items = [item for item in self._run.items if metric in item.full]
         full = [score for item in items if (score := item["views"][0]["scores"].get(metric)) is not None]
@@ -303,18 +304,18 @@ class Aggregations:
             return ""
         return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
 
-    def _chosen_score(self, item: PatchItem, metric: str, n: int) -> float | None:
+    def _chosen_score(self, item: PatchItem, metric: str, n: Key) -> float | None:
         """The scalar of the cell that a doc keeps."""
-        cells = [view["scores"].get(metric) for view in item["views"] if view.get("n") == n and "cell" in view]
+        cells = [view["scores"].get(metric) for view in item["views"] if in_set(view, n)]
         known = [score for score in cells if score is not None]
-        highest = self.higher.get(metric, True) == bool(self._kind.index)
+        highest = self.higher.get(metric, True) == self._kind.keeps_best
         return (max if highest else min)(known) if known else None
 
-    def _mpp(self, metric: str, n: int) -> float | None:
-        """MPP_n = M over best-cell items."""
+    def _mpp(self, metric: str, n: Key) -> float | None:
+        """MPP = M over best-cell items."""
         return self._full_and_cells(metric, n)[1]
 
-    def _drop(self, metric: str, n: int) -> float | None:
+    def _drop(self, metric: str, n: Key) -> float | None:
         """FIP − M over the items of the cell that hurts most when it is hidden."""
         full, hidden = self._full_and_cells(metric, n)
         return None if full is None or hidden is None else full - hidden

@@ -13,7 +13,7 @@ from loguru import logger
 from lmms_patch import resources
 from lmms_patch.errors import PatchError, UnknownNameError, nearest
 from lmms_patch.harness import compat, configs
-from lmms_patch.spec import WrapSpec, parse
+from lmms_patch.spec import KINDS, WrapSpec, parse
 from lmms_patch.views import views_of
 
 
@@ -55,6 +55,8 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     row = manager.task_index[name]
     found = list(configs.leaves(manager, name))
     verdict, reason = _verdict(found, spec.of(name))
+    if KINDS[spec.kind].regions and verdict == "wraps":
+        verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
     known = [facts.docs for facts in found if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(found) else None
     return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]))
@@ -118,13 +120,13 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     """
     spec = parse(f"x_{kind}")
     if spec is None:
-        raise UnknownNameError(f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, shuffle3, occlude3")
+        raise UnknownNameError(f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, shuffle3, occlude3, regions")
     return spec
 
 
-def requests_per_doc(spec: WrapSpec) -> int:
-    """How often each doc is asked (once more per choice for log-likelihood tasks)."""
-    return len(views_of(spec))
+def requests_per_doc(spec: WrapSpec) -> int | None:
+    """How often each doc is asked (once more per choice for log-likelihood tasks); None where the doc's own boxes decide."""
+    return None if KINDS[spec.kind].regions else len(views_of(spec))
 
 
 _TITLES = {

@@ -20,8 +20,8 @@ from lmms_eval.utils import load_yaml_config
 from lmms_patch import profiles, resources
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import sizes
-from lmms_patch.harness.judge import judge_in, parse
-from lmms_patch.spec import KINDS, Options, WrapSpec, from_file
+from lmms_patch.harness.judge import judge_in, magic_judge, parse
+from lmms_patch.spec import KINDS, SUFFIXES, Options, WrapSpec, from_file
 from lmms_patch.views import views_of
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
@@ -68,7 +68,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         output_type=config.get("output_type") or "generate_until",
         shows=config.get("doc_to_visual") is not None or config.get("doc_to_messages") is not None,
         video=bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False,
-        judge=judge,
+        judge=judge or magic_judge(config.get("metadata")),
         hint=_hint(config.get("doc_to_visual")),
         docs=sizes.docs_of(config),
         metadata=config.get("metadata"),
@@ -137,7 +137,7 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
     if facts.video and KINDS[spec.kind].needs_image:
         return "it is a video task; only still images have cells"
-    if KINDS[spec.kind].view in ("cell", "shuffle") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):
+    if KINDS[spec.kind].view in ("cell", "shuffle", "region") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):
         return "its answer is a box or a point in the image, and a cell has other coordinates"
     return None
 
@@ -163,8 +163,9 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
     """The line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
+    times = f"{len(views_of(spec))} times per doc" if not KINDS[spec.kind].regions else "once per doc and box"
     return (
-        f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {len(views_of(spec))} times per doc when wrapped; "
+        f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
         f"to allow it, put this in a YAML file of an --include_path folder: "
         f"{{task: my_{spec.suffix}, class: !function lmms_patch.Wrap, base: {spec.base}, kind: {spec.kind}, "
         f"grids: {list(spec.grids)}, allow_judge: true}}"
@@ -230,9 +231,13 @@ def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
     Raises:
         PatchError: it is one, and it is wrong.
     """
+    return from_file(config) if marker_of(config) == MARKER else None
+
+
+def marker_of(config: Mapping[str, Any]) -> str:
+    """The dotted name of a config's class, read in simple or full mode; empty where it has none."""
     marker = config.get("class")
-    written = marker.value if isinstance(marker, yaml.ScalarNode) else f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}"
-    return from_file(config) if written == MARKER else None
+    return str(marker.value) if isinstance(marker, yaml.ScalarNode) else f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}"
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
@@ -246,7 +251,8 @@ def check(manager: Any, spec: WrapSpec) -> None:
         reason = why_not(facts, spec)
         if reason:
             where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            ways = ", ".join(k for k in KINDS if why_not(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))) is None)
+            every = (k for k in SUFFIXES if not KINDS[k].regions)  # whether docs carry boxes, no config says
+            ways = ", ".join(k for k in every if why_not(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))) is None)
             more = f"; possible for it: {ways}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
         if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:

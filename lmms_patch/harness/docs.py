@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,7 +18,10 @@ from PIL import Image
 
 from lmms_patch.errors import PatchError
 from lmms_patch.harness import media
-from lmms_patch.views import Size, View, cut, is_usable
+from lmms_patch.harness.regions import BoxTable
+from lmms_patch.regions import misfit
+from lmms_patch.spec import Key
+from lmms_patch.views import Region, Size, View, cut, is_usable
 
 CACHED_DOCS = 8
 """Docs whose images are kept decoded: the views of a doc arrive together, so a batch touches few docs."""
@@ -33,7 +36,7 @@ class Base(Protocol):
 
 
 class ViewId(int):
-    """``doc · V + view``, an int that knows its table in this process.
+    """``doc · V + view``, an int that knows its table in this process. V is the number of views of the doc that has most.
 
     Pickled or deep-copied it is a plain int (it would drag the whole dataset along otherwise),
     which the table of the same task still reads rightly.
@@ -124,12 +127,14 @@ class Cutting:
         min_side: see ``Options.min_side`` (pixels per cell).
         min_cell: see ``Options.min_cell`` (pixels).
         seed: of the permutations of ``shuffle``.
+        boxes_on_last: a doc's own boxes are of the last image that it shows, not of the first.
     """
 
     first_only: bool = False
     min_side: int = 1
     min_cell: int = 0
     seed: int = 0
+    boxes_on_last: bool = False
 
 
 class _Entry:
@@ -144,45 +149,69 @@ class _Entry:
 class VariantDocs:
     """The table of all views of all docs of one task: index ``doc · V + view``, length ``docs · V``.
 
+    Where docs have boxes of their own, most have fewer than V views; the indices between are of no view.
+
     Rows are fetched, and images decoded, once for all views of a doc, and kept for the last
     ``CACHED_DOCS`` docs only. Safe for threads.
     """
 
-    def __init__(self, rows: Any, base: Base, views: Sequence[View], cutting: Cutting, prompt: Callable[[Any], str] | None = None) -> None:
+    def __init__(
+        self,
+        rows: Any,
+        base: Base,
+        views: Sequence[View],
+        cutting: Cutting,
+        prompt: Callable[[Any], str] | None = None,
+        boxes: BoxTable | None = None,
+    ) -> None:
         """
         Args:
             rows: the base task's eval split, media included; indexed by doc id.
             base: the base task.
-            views: the views of each doc, in request order.
+            views: the views that each doc has, in request order.
             cutting: the options that change pixels.
             prompt: the text that the base puts after its visuals, where its messages are no more than that.
+            boxes: the docs' own boxes, one more view each.
         """
-        self._prompt = prompt
+        self._prompt, self._boxes = prompt, boxes
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
+        self._own_sizes: dict[int, frozenset[Size]] = {}
         self._problems: dict[int, str] = {}
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
+    def views_of(self, doc_id: int) -> tuple[View, ...]:
+        """The views of one doc, in request order."""
+        return self.views if self._boxes is None else (*self.views, *self._boxes.boxes(doc_id))
+
+    @property
+    def most(self) -> int:
+        """V: how many views the doc has that has most."""
+        return len(self.views) + (0 if self._boxes is None else self._boxes.most)
+
     def id(self, doc_id: int, view: int) -> ViewId:
         """The id of one view of one doc."""
-        return ViewId(doc_id * len(self.views) + view, self)
+        return ViewId(doc_id * self.most + view, self)
 
     def __len__(self) -> int:
-        return len(self.rows) * len(self.views)
+        return len(self.rows) * self.most
 
     def __getitem__(self, key: int) -> TaggedDoc:
         """The doc of an id: of *its* table, whichever task's table an adapter asks."""
         if not isinstance(key, int) and not hasattr(key, "__index__"):
             raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
         table = getattr(key, "table", self)
-        doc_id, view = divmod(range(len(table))[int(key)], len(table.views))
+        doc_id, view = divmod(range(len(table))[int(key)], table.most)
+        if view >= len(table.views_of(doc_id)):
+            raise IndexError(f"doc {doc_id} has {len(table.views_of(doc_id))} views; there is no view {view}")
         return TaggedDoc(table.row(doc_id), doc_id, view, table)
 
     def __iter__(self) -> Iterator[TaggedDoc]:
-        for index in range(len(self)):
-            yield self[index]
+        for doc_id in range(len(self.rows)):
+            for view in range(len(self.views_of(doc_id))):
+                yield self[self.id(doc_id, view)]
 
     def __deepcopy__(self, _: Any) -> VariantDocs:
         return self
@@ -209,9 +238,8 @@ class VariantDocs:
     def visuals(self, doc: TaggedDoc) -> list[Any]:
         """What a simple adapter is to show for this doc and view; for a blind view the base is not asked at all."""
         assert doc.view is not None
-        if self.views[doc.view].kind == "blind":
-            return []
-        return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_visual, media.replace_in_visuals)
+        view = self.views_of(doc.doc_id)[doc.view]
+        return [] if view.kind == "blind" else self._render(doc.doc_id, view, self.base.doc_to_visual, media.replace_in_visuals)
 
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
         """What a chat adapter is to send for this doc and view.
@@ -219,10 +247,11 @@ class VariantDocs:
         Where the base only puts its visuals before its prompt, a blind view is that prompt: its video need not be there.
         """
         assert doc.view is not None
-        if self.views[doc.view].kind == "blind" and self._prompt is not None:
+        view = self.views_of(doc.doc_id)[doc.view]
+        if view.kind == "blind" and self._prompt is not None:
             text = media.without_placeholders(self._prompt(dict(self.row(doc.doc_id))))
             return [{"role": "user", "content": [{"type": "text", "text": text}]}]
-        return self._render(doc.doc_id, self.views[doc.view], self.base.doc_to_messages, media.replace_in_messages)
+        return self._render(doc.doc_id, view, self.base.doc_to_messages, media.replace_in_messages)
 
     def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
         if view.kind == "blind":
@@ -230,10 +259,11 @@ class VariantDocs:
         payload, images = self._shown(doc_id, show, walk)
         if doc_id in self._problems:  # as the base would show it; the doc is left out, and the run goes on
             return copy.copy(payload)
-        usable = self.why_unusable(doc_id, view.n) is None if view.n else True
+        usable = self.why_unusable(doc_id, view.n) is None if view.n else not isinstance(view, Region) or not self._misfit(doc_id)
+        only = self._boxed(images) if isinstance(view, Region) else 0 if self.cutting.first_only and view.n > 0 else None
 
         def replace(medium: Any, index: int) -> Any:
-            whole = view.kind == "full" or not usable or (self.cutting.first_only and index > 0 and view.n > 0)
+            whole = view.kind == "full" or not usable or (only is not None and index != only)
             if whole:
                 return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self.cutting.seed}/{doc_id}"
@@ -245,7 +275,10 @@ class VariantDocs:
         entry = self._entry(doc_id)
         with entry.lock:
             if show not in entry.shown:
-                payload = show(dict(self._row(entry, doc_id)))
+                row = self._row(entry, doc_id)
+                if self._boxes is not None and doc_id not in self._own_sizes:
+                    self._own_sizes[doc_id] = _sizes_in(row)
+                payload = show(dict(row))
                 entry.shown[show] = payload, self._decode(doc_id, payload, walk)
             return entry.shown[show]
 
@@ -282,8 +315,10 @@ class VariantDocs:
             return self.base.doc_to_messages, media.replace_in_messages
         return self.base.doc_to_visual, media.replace_in_visuals
 
-    def why_unusable(self, doc_id: int, n: int) -> str | None:
-        """Why a doc cannot be used on an n×n grid; None where it can."""
+    def why_unusable(self, doc_id: int, n: Key) -> str | None:
+        """Why a doc cannot be used on an n×n grid, or for a set of boxes; None where it can."""
+        if isinstance(n, str):
+            return self._why_no_box(doc_id, n)
         sizes = self.sizes(doc_id)
         if not sizes or doc_id in self._problems:
             return self._problems.get(doc_id, "no image")
@@ -291,3 +326,35 @@ class VariantDocs:
             if not is_usable((width, height), n, self.cutting.min_side):
                 return f"image of {width}x{height} pixels is too small"
         return None
+
+    def _why_no_box(self, doc_id: int, name: str) -> str | None:
+        assert self._boxes is not None
+        if fault := self._boxes.fault(doc_id):
+            return fault
+        boxes = self._boxes.boxes(doc_id)
+        if not any(box.set == name for box in boxes):
+            return f"no {name} box" if boxes else "no box"
+        return self._misfit(doc_id) or None
+
+    def _misfit(self, doc_id: int) -> str:
+        """Why the boxes of a doc cannot be cut from the image that the base shows first; empty where they can."""
+        assert self._boxes is not None
+        sizes, own = self.sizes(doc_id), self._own_sizes.get(doc_id, frozenset())
+        if not sizes or doc_id in self._problems:
+            return self._problems.get(doc_id, "no image")
+        size = sizes[self._boxed(sizes)]
+        if own and size not in own:
+            shown, stored = f"{size[0]}x{size[1]}", ", ".join(f"{width}x{height}" for width, height in sorted(own))
+            return f"an image that is shown in another size than the doc has it, so that its boxes are elsewhere: {shown} pixels, not {stored}"
+        return misfit(self._boxes.boxes(doc_id), size, self.cutting.min_side)
+
+    def _boxed(self, images: Sequence[Any]) -> int:
+        """The place of the image that the boxes are of."""
+        return len(images) - 1 if self.cutting.boxes_on_last else 0
+
+
+def _sizes_in(row: Any) -> frozenset[Size]:
+    """The sizes of the images that lie in a row, or in its lists."""
+    values = row.values() if isinstance(row, Mapping) else ()
+    found = (one for value in values for one in (value if isinstance(value, (list, tuple)) else (value,)))
+    return frozenset(one.size for one in found if isinstance(one, Image.Image))

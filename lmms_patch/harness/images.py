@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from PIL import Image
 
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness import catalog, media, names
+from lmms_patch.harness import catalog, magic_docs, magic_tasks, media, names
 from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.text_only import MODELS
 from lmms_patch.spec import WrapSpec
 
 
-def first_images(base: str, doc_ids: Iterable[int], include_path: str | None = None) -> dict[int, Image.Image]:
+def first_images(base: str, doc_ids: Iterable[Any], include_path: str | None = None) -> dict[Any, Image.Image]:
     """The first image of each doc of a base task; docs that show none, or one that cannot be read, are left out.
+
+    Of a MAGIC task it is the doc's own image with its boxes drawn, and its docs are asked for by the digest of what they show (``asked.doc``
+    of a record): data or a seed that are not those of the run then give no image, rather than a wrong one.
 
     Args:
         base: a task of the harness (not a group).
-        doc_ids: rows of its eval split.
+        doc_ids: rows of its eval split; of a MAGIC task digests.
         include_path: a folder with more task files.
 
     Raises:
@@ -32,12 +35,29 @@ def first_images(base: str, doc_ids: Iterable[int], include_path: str | None = N
         task = manager.load_task_or_group([base])[base]
         rows = task.eval_docs
         count = len(rows)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a MAGIC task without its data refuses to load
         raise CannotWrapError(f"{base}: its dataset cannot be loaded here: {one_line(error)}") from None
+    if magic_tasks.is_magic(task):
+        return _drawn(base, rows, set(doc_ids))
     out = {}
     for doc_id in doc_ids:
         if 0 <= doc_id < count and (image := _first(task, rows[doc_id])) is not None:
             out[doc_id] = image
+    return out
+
+
+def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> dict[Any, Image.Image]:
+    """By digest, the images of docs with their boxes."""
+    out = {}
+    for row in rows:
+        digest = magic_docs.asked(row)["doc"]
+        if digest in wanted and digest not in out:
+            try:
+                out[digest] = media.decode(magic_docs.visuals(row)[-1])  # after those of in-context examples
+            except Exception:  # a broken file: the doc is shown without it
+                continue
+    if wanted and not out:
+        raise CannotWrapError(f"{base}: the docs here are not those of the run; set MAGIC_DATA, MAGIC_SPLIT and MAGIC_SEED as they were in the run")
     return out
 
 

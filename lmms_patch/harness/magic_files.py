@@ -85,7 +85,7 @@ def load(manager: Any, native: Callable[..., Mapping[Any, Any]], name_or_config:
     return dict(magic_tasks.bind_all({file.task: task}))
 
 
-PROFILE = {"metric": "acc_synonym", "cluster": "group", "category": "type", "gold": "answer"}
+PROFILE = {"metric": "acc_synonym", "cluster": "group", "category": "type", "gold": "answer", "box_image": "last"}
 """What tasks/magic/*.yaml say of the docs, for names that wrap them."""
 
 

@@ -24,9 +24,10 @@ from lmms_patch.errors import OptionError
 from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.scorer import Unanswered
 from lmms_patch.planning import Doc, Loan, Plan, plan, questions
-from lmms_patch.records import Baseline, Lent, ScoredView
+from lmms_patch.records import Baseline, Lent, ScoredView, cells_of
+from lmms_patch.regions import within as within
 from lmms_patch.scoring import Scalar, best, plain
-from lmms_patch.spec import KINDS, Options, WrapSpec
+from lmms_patch.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.stats.forms import is_whole
 
 _MANY = 5_000
@@ -101,7 +102,7 @@ class References:
             docs,
             declared=options.format,
             clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
-            lend=KINDS[self._spec.kind].index is not None and not self._silent,
+            lend=KINDS[self._spec.kind].keeps_best and not self._silent,
             seed=options.seed,
         )
 
@@ -123,14 +124,14 @@ class References:
 
     # --- what goes into a doc's record ------------------------------------------------------------
 
-    def of(self, doc_id: int, views: Sequence[Any], answers: Sequence[Sequence[Any]], used: Sequence[int]) -> dict[str, Any]:
+    def of(self, doc_id: int, views: Sequence[Any], answers: Sequence[Sequence[Any]], used: Sequence[Key]) -> dict[str, Any]:
         """The reference fields of a ``SampleRecord``.
 
         Args:
             doc_id: the doc.
             views: its views.
             answers: the filtered answers of each view.
-            used: the grids that it is used for.
+            used: the grids, or sets of boxes, that it is used for.
         """
         made = self.plan
         if made is None or doc_id not in made.answers:
@@ -142,7 +143,7 @@ class References:
             return out
         with self._lock:
             out["baselines"] = tuple(self._baseline(doc_id, text, roles, len(answer.options)) for text, roles in made.baselines[doc_id].items())
-            cells = {n: [i for i, view in enumerate(views) if view.n == n and view.cell is not None] for n in used}
+            cells = {key: cells_of(views, key) for key in used}
             out["lent"] = tuple(self._lent(doc_id, loan, answers, cells) for loan in made.loans.get(doc_id, ()))
         return out
 
@@ -156,7 +157,7 @@ class References:
             return [text]
         return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
 
-    def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], cells: Mapping[int, Sequence[int]]) -> Lent:
+    def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], cells: Mapping[Key, Sequence[int]]) -> Lent:
         def scalar(view: int) -> Scalar:
             if any(isinstance(answer, Unanswered) for answer in answers[view]):
                 return None
@@ -232,15 +233,6 @@ def field(row: Any, names: str | list[str] | None) -> Any:
         return None
     simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in known]
     return simple[0] if len(simple) == 1 else " / ".join(map(str, simple))
-
-
-def within(row: Any, name: str) -> Any:
-    """A doc's field, or a field of a field (``meta.video``); None where there is none."""
-    if name in row:
-        return row[name]
-    for part in name.split("."):
-        row = row.get(part) if isinstance(row, Mapping) else None
-    return row
 
 
 def texts_of(choices: Any) -> tuple[str, ...] | None:

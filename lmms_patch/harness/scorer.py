@@ -17,7 +17,7 @@ from lmms_patch.harness.aggregate import Aggregations
 from lmms_patch.harness.calls import one_line, single_item
 from lmms_patch.records import SampleRecord, ScoredView, best_cell
 from lmms_patch.scoring import Scalar, scalar
-from lmms_patch.spec import KINDS, WrapSpec
+from lmms_patch.spec import KINDS, Key, WrapSpec
 from lmms_patch.views import View
 
 
@@ -33,7 +33,7 @@ class Scorer:
             args: gives the harness's command-line arguments when called.
         """
         self._spec, self._base, self._aggregations, self._args = spec, base, aggregations, args
-        self._index = KINDS[spec.kind].index
+        self._keeps_best = KINDS[spec.kind].keeps_best
         self.caption_score: Callable[[Any], Scalar] | None = None
         named = spec.options.score
         self._keys = [key for key in (*([named] if isinstance(named, str) else named or ()), base.config.score_key, "score") if key]
@@ -104,7 +104,7 @@ class Scorer:
         primary = self.primary_among(items)
         if self.caption_score is not None and primary == self._aggregations.primary:
             return {**out, primary: self.caption_score(items[primary])}, None
-        if primary is None or out[primary] is not None or not self._aggregations.cell_grids or self.says_unscored(items[primary]):
+        if primary is None or out[primary] is not None or not self._spec.sets or self.says_unscored(items[primary]):
             return out, None
         out[primary] = scalar(items[primary], self._keys, single_item(self._aggregations.native[primary], self._args))
         return out, primary
@@ -120,31 +120,31 @@ class Scorer:
         primary = self._aggregations.primary
         return primary if primary in items else next((m for m in self._aggregations.native if m in items), None)
 
-    def best(self, scored: Sequence[ScoredView], n: int, metric: str | None) -> int | None:
-        """Index of the best cell for a metric; of the cell that hurts most when hidden, for ``occlude``."""
+    def best(self, scored: Sequence[ScoredView], key: Key, metric: str | None) -> int | None:
+        """Index of the best cell or box for a metric; of the cell that hurts most when hidden, for ``occlude``."""
         if metric is None:
             return None
         higher = self._aggregations.higher.get(metric, True)
-        return best_cell(scored, n, metric, higher if self._index else not higher)
+        return best_cell(scored, key, metric, higher if self._keeps_best else not higher)
 
-    def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[int, str]) -> dict[int, int]:
-        """For each grid that the doc is used for: index of its best cell by the primary metric."""
+    def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
+        """For each set that the doc is used for: index of its best cell or box by the primary metric."""
         metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
-        best = {n: self.best(scored, n, metric) for n in self._aggregations.cell_grids if n not in excluded}
-        return {n: place for n, place in best.items() if place is not None}
+        best = {key: self.best(scored, key, metric) for key in self._spec.sets if key not in excluded}
+        return {key: place for key, place in best.items() if place is not None}
 
     def chosen(self, record: SampleRecord) -> dict[str, Any]:
-        """The native item that the doc keeps for each metric and grid, by the name of the metric over them.
+        """The native item that the doc keeps for each metric and set, by the name of the metric over them.
 
         Each metric chooses by its own scalar; one that has none follows the primary metric's choice.
         """
         out: dict[str, Any] = {}
-        for n in self._aggregations.cell_grids:
-            for m in self._aggregations.native if n not in record.excluded else ():
-                place = self.best(record.views, n, m)
-                place = record.best.get(n) if place is None else place
+        for key in self._spec.sets:
+            for m in self._aggregations.native if key not in record.excluded else ():
+                place = self.best(record.views, key, m)
+                place = record.best.get(key) if place is None else place
                 if place is not None and m in record.views[place].items:
-                    out[self._aggregations.over_cells(m, n)] = record.views[place].items[m]
+                    out[self._aggregations.over_cells(m, key)] = record.views[place].items[m]
         return out
 
 

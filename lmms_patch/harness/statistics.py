@@ -13,7 +13,7 @@ from lmms_patch.draws import Settings
 from lmms_patch.harness import compat
 from lmms_patch.outcome import metrics, sentences, to_json
 from lmms_patch.planning import Plan
-from lmms_patch.spec import KINDS, Options, WrapSpec
+from lmms_patch.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.tables import Table
 from lmms_patch.tst.results import Stress, stress
@@ -41,7 +41,7 @@ class Native:
 
     Args:
         whole: M on full images.
-        over_cells: FIP and MPP of a grid, and why they are missing.
+        over_cells: FIP and MPP of a set of views, and why they are missing.
         aggregate: M of other items, without a trace.
         no_calls: why it may not be called again and again.
         network: it may not be called at all.
@@ -52,7 +52,7 @@ class Native:
     def __init__(
         self,
         whole: Callable[[], float | None],
-        over_cells: Callable[[int], tuple[float | None, float | None, str]],
+        over_cells: Callable[[Key], tuple[float | None, float | None, str]],
         aggregate: Callable[[list[Any]], float | None],
         no_calls: str,
         network: bool,
@@ -96,8 +96,8 @@ def details(
     """The numbers of a finished run, and how they are written into its results file (docs/records.md)."""
     settings = settings_of(spec.options, metric)
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
-    name = KINDS[spec.kind].index
-    found = analyse(table, native, settings, spec.grids if name else ())
+    name = KINDS[spec.kind].prefix
+    found = analyse(table, native, settings, spec.sets if name else ())
     flat = metrics(found, name)
     planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
     about = {

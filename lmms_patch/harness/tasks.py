@@ -22,6 +22,7 @@ from lmms_patch.harness.judge import calls_judge
 from lmms_patch.harness.media import without_placeholders
 from lmms_patch.harness.references import CaptionScore, References, check_fields, fields
 from lmms_patch.harness.refuse import refuse
+from lmms_patch.harness.regions import BoxTable
 from lmms_patch.harness.scorer import Scorer
 from lmms_patch.harness.text_only import TextOnly, vision_refusal
 from lmms_patch.records import SCHEMA, SampleRecord, ScoredView
@@ -54,16 +55,16 @@ class WrappedTask(Delegate):
         self.spec = dataclasses.replace(spec, options=options_over(base.config.metadata, spec, base.config.task))
         self._check_base()
         self._rename()
-        self._views = views_of(self.spec)
         self._instances: list[Instance] | None = None
         self._predict_only = False
         self.args: Any = None
         split = base.config.test_split if base.has_test_docs() else base.config.validation_split
         options = self.spec.options
-        cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed)
+        cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last")
         own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
         prompt = None if own_messages else base.doc_to_text
-        self._table = VariantDocs(base.eval_docs, base, self._views, cutting, prompt)
+        self._boxes = BoxTable(self.spec, lambda: getattr(base, "eval_docs_no_media", base.eval_docs)) if KINDS[spec.kind].regions else None
+        self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
         self._aggregations: Aggregations | None = None
         self.text_only: TextOnly | None = None
@@ -113,7 +114,8 @@ class WrappedTask(Delegate):
         """The base's config, and under ``lmms_patch`` everything that changes a view or the index."""
         described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
-        return {**self._base.dump_config(), "lmms_patch": {**described, **run}}
+        boxes = {} if self._boxes is None else {"boxes": self._boxes.digest}
+        return {**self._base.dump_config(), "lmms_patch": {**described, **run, **boxes}}
 
     def override_metric(self, metric_name: str) -> None:
         """``--predict_only``: only answers are kept, nothing is scored."""
@@ -159,19 +161,20 @@ class WrappedTask(Delegate):
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = _by_doc(self._base._instances or [])
         self._base._instances = None
-        self._references.evaluate(
-            [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, kwargs.get("limit"), kwargs.get("offset"))]
-        )
+        everyone = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, kwargs.get("limit"), kwargs.get("offset"))]
+        self._references.evaluate(everyone)
         try:
             self._look_at_first_docs(list(native))
+            self._look_at_boxes(everyone)
             if self.text_only is not None:
                 _ = self.text_only.folds  # what cannot be cross-validated is refused now
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
         except PatchError as error:
             refuse(error)
         if self.spec.options.allow_judge and calls_judge(self._base):
-            docs = len(native)
-            logger.warning(f"{self.spec.name}: the judge is called for {docs} docs x {len(self._views)} views = {docs * len(self._views)} answers")
+            docs, answers = len(native), sum(len(self._table.views_of(doc_id)) for doc_id in native)
+            views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
+            logger.warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
 
     def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:
         """Refuse what only the data shows: the first doc that shows anything decides."""
@@ -190,9 +193,20 @@ class WrappedTask(Delegate):
             if sizes:
                 return
 
+    def _look_at_boxes(self, doc_ids: list[int]) -> None:
+        """Refuse docs without boxes; say how many there are, since they decide what the run costs.
+
+        Args:
+            doc_ids: the docs of all ranks: one that goes on alone would wait for the others for ever.
+        """
+        if self._boxes is not None and doc_ids:
+            self._boxes.check(doc_ids)
+            logger.info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}; each is asked once, beside the full images")
+
     def _clones(self, native: Sequence[Instance]) -> list[Instance]:
         """The requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
-        return [self._clone(inst, view, choice, len(native)) for view in range(len(self._views)) for choice, inst in enumerate(native)]
+        views = self._table.views_of(native[0].doc_id)
+        return [self._clone(inst, view, choice, len(native)) for view in range(len(views)) for choice, inst in enumerate(native)]
 
     def _clone(self, native: Instance, view: int, choice: int, choices: int) -> Instance:
         doc_id = native.doc_id
@@ -203,7 +217,7 @@ class WrappedTask(Delegate):
             raise CannotWrapError(f"{self.spec.name}: {self.spec.base} builds its requests in a form that lmms-patch does not know")
         arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
         arguments = [copy.deepcopy(a) if isinstance(a, dict) else a for a in arguments]
-        if self._views[view].kind == "blind" and isinstance(arguments[0], str):
+        if self._table.views_of(doc_id)[view].kind == "blind" and isinstance(arguments[0], str):
             arguments[0] = without_placeholders(arguments[0])
         metadata = {**native.metadata, "doc_id": doc_id, "task": self.spec.name, "repeats": 1, "view": view, "choice": choice}
         return Instance(request_type=native.request_type, arguments=tuple(arguments), idx=view * choices + choice, metadata=metadata)
@@ -248,19 +262,20 @@ class WrappedTask(Delegate):
         """
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
-        if len(results) % len(self._views):
-            raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(self._views)} views of doc {doc.doc_id}")
-        size = len(results) // len(self._views)
-        answers = [results[i * size : (i + 1) * size] for i in range(len(self._views))]
-        unscored = [ScoredView(view) for view in self._views]
-        scored = unscored if self._predict_only else self._scorer.score(doc, self._views, answers, **kwargs)
+        views = self._table.views_of(doc.doc_id)
+        if len(results) % len(views):
+            raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(views)} views of doc {doc.doc_id}")
+        size = len(results) // len(views)
+        answers = [results[i * size : (i + 1) * size] for i in range(len(views))]
+        unscored = [ScoredView(view) for view in views]
+        scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, **kwargs)
         return self._metrics_of(self._record(doc, scored, answers))
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
-        excluded = {n: why for n in self.spec.grids if (why := self._table.why_unusable(doc.doc_id, n))}
+        excluded = {key: why for key in self.spec.sets or self.spec.grids if (why := self._table.why_unusable(doc.doc_id, key))}
         sizes = () if not KINDS[self.spec.kind].needs_image else self._table.sizes(doc.doc_id)
         best = self._scorer.best_cells(scored, excluded)
-        beside = {} if self._predict_only else self._references.of(doc.doc_id, self._views, answers, list(best))
+        beside = {} if self._predict_only else self._references.of(doc.doc_id, self._table.views_of(doc.doc_id), answers, list(best))
         tst = {} if self.text_only is None else self.text_only.record_of(doc.doc_id)
         return SampleRecord(
             self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, fields(doc, self.spec.options), **beside, tst=tst
@@ -274,7 +289,7 @@ class WrappedTask(Delegate):
         if self._predict_only:
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived())
-        if KINDS[self.spec.kind].index:
+        if KINDS[self.spec.kind].keeps_best:
             # the host's --baseline takes the first number of a log line whose key speaks of a score: that must be the full image's
             ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item) and "score" not in name.lower()}
         return {"patch": patch, **ours, **(dict.fromkeys(self.aggregations.native) if record.views[0].error else full)}
@@ -329,7 +344,7 @@ class WrappedTask(Delegate):
             if wanted in native:
                 return wanted
             logger.warning(f"{self.spec.name}: its profile's metric {wanted!r} is not there")
-        if len(native) > 1 and KINDS[self.spec.kind].per_cell:
+        if len(native) > 1 and self.spec.sets:
             logger.warning(
                 f"{self.spec.name}: {len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
             )
@@ -347,7 +362,7 @@ class WrappedTask(Delegate):
         return self
 
     def __repr__(self) -> str:
-        return f"WrappedTask({self.spec.name}: {len(self._views)} views of {self._base!r})"
+        return f"WrappedTask({self.spec.name}: {len(self._table.views)} views{' and the boxes' if self._boxes else ''} of {self._base!r})"
 
 
 def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:

@@ -107,11 +107,15 @@ def parse(response: str) -> Response:
                 answer, rest = found
                 return Response(sentences("\n".join([before, rest])), answer, True, marker)
     if thought.strip() and said.strip():
-        after = sentences(said)
+        after = sentences(said) or tuple(said.split())
         answer = _clean(" ".join(after))
         if 0 < len(after) <= 2 and re.search(r"\w", answer):
             return Response(sentences(thought), answer, True, "after thinking")
     steps = sentences(whole)
+    last = next((line for line in reversed(whole.splitlines()) if line.strip()), "")
+    alone = _LABEL_ONLY.fullmatch(last.strip()) and not sentences(last)
+    if alone and not (steps and last.rstrip().endswith((".", ")", ":"))):  # "7" is no step, but an answer; "3." after steps a list that was cut
+        return Response(steps, _clean(last), False)
     return Response(steps, _clean(steps[-1]) if steps else "", False)
 
 

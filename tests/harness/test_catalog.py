@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from lmms_patch import api
 from lmms_patch.cli import main
 from lmms_patch.harness import catalog, configs, sizes
 from lmms_patch.harness.judge import judge_in
@@ -15,8 +16,13 @@ def manager():
     return catalog.task_manager()
 
 
-def test_coverage_of_the_installed_host(manager):
-    found = {e.name: e for e in catalog.coverage(manager)}
+@pytest.fixture(scope="module")
+def covered(manager):
+    return catalog.coverage(manager)
+
+
+def test_coverage_of_the_installed_host(covered):
+    found = {e.name: e for e in covered}
     counts = catalog.counts(found.values())
     assert sum(counts.values()) == len(found) >= 1711
     assert not any("cannot be read" in e.reason for e in found.values())
@@ -35,10 +41,18 @@ def test_coverage_of_the_installed_host(manager):
     assert all(any(r in e.reason for r in reasons) for e in refused)
 
 
-def test_coverage_page_lists_every_task_once(manager):
-    found = catalog.coverage(manager)
-    page = catalog.coverage_page(found)
-    assert all(page.count(f"`{e.name}`") == 1 for e in found)
+def test_coverage_page_lists_every_task_once(covered):
+    page = catalog.coverage_page(covered)
+    assert all(page.count(f"`{e.name}`") == 1 for e in covered)
+
+
+def test_from_python_tasks_and_coverage_are_data(covered, capsys):
+    found = api.tasks("mosaic_rci")
+    assert (found.kind, found.asked) == ("rci", 14)
+    assert [(e.name, e.verdict, e.docs) for e in found.entries] == [("mosaic", "wraps", 840)]
+    assert api.tasks("mosaic_sum", "blind").asked == 1
+    assert [(e.name, e.verdict, e.reason) for e in api.coverage()] == [(e.name, e.verdict, e.reason) for e in covered]
+    assert capsys.readouterr().out == ""
 
 
 def test_prices(manager, capsys):

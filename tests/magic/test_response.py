@@ -143,3 +143,20 @@ def test_a_model_that_repeats_itself_takes_no_longer(unit):
     text = unit * (20000 // len(unit))
     parse(text)
     regions(text, 60)
+
+
+@pytest.mark.parametrize(
+    ("response", "steps", "answer"),
+    [
+        ("7", (), "7"),
+        (" 7.\n", (), "7"),
+        ("R2 shows a digit.\n7", ("R2 shows a digit.",), "7"),
+        ("<think>R2 shows a digit.</think>\n7", ("R2 shows a digit.",), "7"),
+        ("R2 shows a digit.\n\n---\n", ("R2 shows a digit.",), "R2 shows a digit"),
+        ("1. R1 shows a cup.\n2.", ("R1 shows a cup.",), "R1 shows a cup"),
+        ("***", (), ""),
+    ],
+)
+def test_a_number_alone_is_an_answer(response, steps, answer):
+    found = parse(response)
+    assert (found.steps, found.answer.rstrip(".")) == (steps, answer)

@@ -1,0 +1,42 @@
+"""Is a doc's record as we write it? Readers refuse what is not, before a number is taken from it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lmms_patch.spec import REGIONS
+
+
+def whole(record: Mapping[str, Any]) -> int:
+    """The doc id of a record whose parts are of the types that readers count on.
+
+    Raises:
+        TypeError, KeyError: one is not.
+    """
+    doc_id = record["doc_id"]
+    if not isinstance(doc_id, int) or isinstance(doc_id, bool):
+        raise TypeError("'doc_id' as a whole number")
+    for name in ("best", "excluded"):
+        if not isinstance(record[name], dict):
+            raise TypeError(f"{name!r} as an object")
+    for view in record["views"]:
+        if not isinstance(view["items"], dict) or not isinstance(view["kind"], str):
+            raise TypeError("views with items and kind")
+        if "cell" in view and not all(isinstance(view[key], int) for key in ("n", "cell", "row", "col")):
+            raise TypeError("cells with n, row and col")
+        if "region" in view and not (isinstance(view["region"], int) and isinstance(view["relevant"], bool)):
+            raise TypeError("boxes that say whether they are relevant")
+    sizes = record.get("image_sizes", [])
+    if not isinstance(sizes, list) or not all(
+        isinstance(size, list) and len(size) == 2 and all(isinstance(x, int) and x > 0 for x in size) for size in sizes
+    ):
+        raise TypeError("'image_sizes' as pairs of pixels")
+    if not all(isinstance(reason, str) for reason in record["excluded"].values()) or not all(
+        str(n).isdigit() or n in REGIONS for n in record["excluded"]
+    ):
+        raise TypeError("'excluded' as reasons by grid")
+    for name, kind in (("baselines", list), ("fields", dict), ("answer", dict), ("lent", dict), ("tst", dict)):
+        if not isinstance(record.get(name, kind()), kind):
+            raise TypeError(f"{name!r} as {'a list' if kind is list else 'an object'}")
+    return doc_id
