@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import __version__, paired
+from lmms_patch.compared import Compared, plain_name
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.joining import check_result
 from lmms_patch.outcome import to_json
-from lmms_patch.paired import Compared
 from lmms_patch.planning import digest
 from lmms_patch.records import TaskResult
 from lmms_patch.runs import Run, find, labels, newest, task_label
@@ -83,7 +83,7 @@ class Task:
 
     Attributes:
         first, second: the names of the task in the two runs.
-        compared: docs, settings and warnings (``paired.Compared``).
+        compared: docs, settings and warnings (``compared.Compared``).
         numbers: in the order of ``measures``.
     """
 
@@ -264,8 +264,8 @@ def _corrected(pairs: Sequence[Pair], found: Sequence[Compared], level: float) -
     numbers = [{name: one for name, one in task.differences.items() if not (name == "score" and "fip" in task.differences)} for task in found]
     corrected: dict[tuple[int, str], float] = {}
     tests: dict[str, int] = {}
-    for name in {paired.plain_name(name) for own in numbers for name in own}:
-        own = [(k, key, one.p) for k, task in enumerate(numbers) for key, one in task.items() if paired.plain_name(key) == name and one.p is not None]
+    for name in {plain_name(name) for own in numbers for name in own}:
+        own = [(k, key, one.p) for k, task in enumerate(numbers) for key, one in task.items() if plain_name(key) == name and one.p is not None]
         tests[name] = len(own)
         corrected |= {(k, key): float(p) for (k, key, _), p in zip(own, holm([p for *_, p in own]), strict=True)}
     return tuple(
@@ -273,7 +273,7 @@ def _corrected(pairs: Sequence[Pair], found: Sequence[Compared], level: float) -
             task_label(*pair[0]),
             task_label(*pair[1]),
             found[k],
-            tuple(_number(name, one, corrected.get((k, name)), tests[paired.plain_name(name)], level) for name, one in numbers[k].items()),
+            tuple(_number(name, one, corrected.get((k, name)), tests[plain_name(name)], level) for name, one in numbers[k].items()),
         )
         for k, pair in enumerate(pairs)
     )
@@ -291,6 +291,7 @@ def _number(name: str, difference: Difference, p_holm: float | None, tests: int,
 
 def _task_json(task: Task) -> dict[str, Any]:
     told = {f.name: to_json(getattr(task.compared, f.name)) for f in dataclasses.fields(Compared) if f.name not in ("task", "differences")}
+    told = {name: value for name, value in told.items() if value or name not in ("tests", "lower")}  # of MAGIC tasks alone
     return {"first": task.first, "second": task.second, **told, "numbers": [_number_json(number) for number in task.numbers]}
 
 

@@ -8,6 +8,7 @@
 | ``chance``, ``ceiling`` | | the floor of the gate, and what the gold answers score |
 | ``mpp<n>``, ``gap<n>`` | rci, pcri | the native metric on best cells; FIP − MPP |
 | ``rci<n>`` / ``pcri<n>``, ``..._adj``, ``..._adj_blind`` | rci, pcri | the index, with luck removed, and with blind answers removed too |
+| ``mpp_relevant``, ``rci_relevant``, ``mean_relevant``, ..., ``regions_best``, ``regions_even``, ``regions_mean`` | regions | docs/regions.md |
 | ``drop<n>`` | occlude | the native metric with the worst cell hidden |
 | ``tst``, ``tst_majority``, ``tst_above``, ``tst_over_chance`` | tst | the text-only cross-validation (docs/tst.md) |
 | ``tst_leakage``, ``tst_zero_shot``, ``tst_delta``, ``tst_s`` | tst | where the diagnostic has them |
@@ -24,12 +25,15 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from lmms_patch.errors import RecordError
+from lmms_patch.outcome import region_estimates
 from lmms_patch.records import TaskResult
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import Estimate
 
 _INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
 _OURS = re.compile(r"^(records|patch|chance|ceiling|gate|n_docs|n_excluded\d+|(rci|pcri)\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$")
+_OF_BOXES = re.compile(r"^(\w+_mpp|rci|gap|mean|n_excluded)_(relevant|adversarial)|^regions_(best|even|mean)(_low|_high)?$|^n_both$")
 NO_INTERVAL = "the harness's own number: no interval"
 
 
@@ -38,6 +42,9 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
 
     Returns:
         An estimate for each number that this kind of task has; its value is None, with the reason, where it is not defined.
+
+    Raises:
+        RecordError: a MAGIC task without its numbers.
     """
     kind, metric, numbers = KINDS[result.described["kind"]], result.described["metric"], result.metrics
     analysis = result.details.get("analysis")
@@ -46,7 +53,11 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
         out["score"] = _bare(numbers.get(metric), result.docs, "nothing was scored" if not result.docs else "")
     if kind.full:
         out["fip"] = out["score"]
+    if analysis and kind.regions:
+        out |= {name: _estimate(one) for name, one in region_estimates(analysis).items()}
     for name, value in numbers.items():
+        if kind.regions and _OF_BOXES.match(name):
+            continue
         if name == metric:
             out[name] = out["score"]
         elif name.startswith(f"{metric}_drop"):
@@ -54,6 +65,8 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
         elif not _OURS.match(name):
             out[name] = _bare(value, result.docs)
     magic = result.details.get("magic")
+    if kind.name == "magic" and not magic and any(value is not None for value in numbers.values()):  # bare numbers would pass for the task's own
+        raise RecordError(f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program")
     if magic:
         out |= {name: _estimate(one) for name, one in magic["numbers"].items()}
         out["score"] = out[metric]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch import magic_pairs
 from lmms_patch.analysis import analyse
+from lmms_patch.compared import Compared, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.joining import (
     Sums,
@@ -55,48 +56,6 @@ Bools = NDArray[np.bool_]
 Sides = tuple[Chosen, Chosen]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Two results of one task.
-
-    Attributes:
-        task: the second's name, with its filter where it has several.
-        metric: the primary metric.
-        docs: docs that both have scored, and that are compared.
-        only_first, only_second: ids of docs that only one of them asked.
-        unscored: docs that both asked and that one of them could not score.
-        differences: by name (``measures``), second less first.
-        mcnemar: of 0/1 scores; None for others. "Right" is the better score.
-        settings: in what else the two differ, in words.
-        warnings: what to mind.
-        base: the benchmark.
-        kind: of the second (``spec.KINDS``).
-        index: ``rci``, ``pcri`` or None, of the second.
-        higher: whether higher is better.
-        clusters: number of clusters of the docs; None where docs are independent.
-        draws: of the bootstrap.
-        identical: whether the two score the same on every doc and view.
-    """
-
-    task: str
-    metric: str
-    docs: int
-    only_first: tuple[int, ...]
-    only_second: tuple[int, ...]
-    unscored: int
-    differences: Mapping[str, Difference]
-    mcnemar: McNemar | None
-    settings: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    base: str = ""
-    kind: str = ""
-    index: str | None = None
-    higher: bool = True
-    clusters: int | None = None
-    draws: int = 0
-    identical: bool = False
-
-
 def matches(one: TaskResult, other: TaskResult) -> bool:
     """Whether two results are of one benchmark, asked in one way (rci and pcri are one way)."""
     kinds = [KINDS[result.described["kind"]] for result in (one, other)]
@@ -118,6 +77,8 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
     """
     for side in (first, second):
         check_result(*side)
+    if second[1].described["kind"] == "magic":
+        return magic_pairs.compare(first, second, level=level, draws=draws, seed=seed)
     prints = [fingerprint(*side) for side in (first, second)]
     apart = differences({key: prints[0][key] for key in SAME}, prints[1])
     if apart:
@@ -388,11 +349,6 @@ def _without(found: Difference, keep: Sequence[bool], reason: str) -> Difference
     """No difference, for a reason; only the sides that may be read."""
     nothing = dataclasses.replace(found.estimate, value=None, se=None, low=None, high=None, draws=0, reason=reason)
     return Difference(found.first if keep[0] else None, found.second if keep[1] else None, nothing, None, found.differing)
-
-
-def plain_name(name: str) -> str:
-    """A number's name with pcri called rci: they are one."""
-    return name.removeprefix("p") if name.startswith("pcri") else name
 
 
 def _listed(grids: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lmms_patch.compare import Comparison, Number, Side, Task
-from lmms_patch.paired import plain_name
+from lmms_patch.compared import plain_name
 from lmms_patch.sheets import Cell, Column, Sheet, shown
 
 NAMED = 10
@@ -21,6 +21,12 @@ _SHOWN = (
     Column("p_holm", "Holm"),
 )
 _SIGNED = Column("", "", signed=True)
+_MAGIC = (
+    (("magiscore_f1_macro",), "looks more at the boxes that the question needs, and at those only", "in region focus"),
+    (("acc_short", "acc_synonym"), "answers better", "in the final answers"),
+    (("self_heal", "self_heal_words"), "corrects more of the injected errors", "in self-correction"),
+)
+"""Of MAGIC tasks: numbers that get a sentence (the first of each that is there), and how it says so."""
 
 
 # --- for a terminal -------------------------------------------------------------------------------
@@ -106,8 +112,13 @@ def p_text(p: float | None) -> str:
 
 
 def _right(task: Task) -> str:
-    found = task.compared.mcnemar
-    return "" if found is None else f"right in A only: {found.only_first} docs, in B only: {found.only_second}; McNemar's exact p {p_text(found.p)}"
+    found = {"": task.compared.mcnemar, **task.compared.tests}
+    return "\n".join(
+        f"{f'{name}: ' if name else ''}{'better' if name in task.compared.lower else 'right'} in A only: {one.only_first} docs, "
+        f"in B only: {one.only_second}; McNemar's exact p {p_text(one.p)}"
+        for name, one in found.items()
+        if one is not None and (not name or one.only_first or one.only_second)
+    )
 
 
 def docs(task: Task) -> list[str]:
@@ -127,7 +138,7 @@ def minds(task: Task) -> list[str]:
     found = task.compared
     lines = [f"A and B differ in {', '.join(found.settings)}: that may be where a difference comes from"] if found.settings else []
     lines += [_letters(line) for line in found.warnings]
-    if found.mcnemar is not None and found.clusters is not None and found.clusters < found.docs and not found.identical:
+    if (found.mcnemar is not None or found.tests) and found.clusters is not None and found.clusters < found.docs and not found.identical:
         lines.append(
             f"McNemar's test takes docs as independent, but they hang together in {found.clusters} clusters: go by the p-values of the table"
         )
@@ -140,6 +151,8 @@ def sentences(found: Comparison, task: Task) -> list[str]:
         return ["A and B score the same on each of these docs."]
     index = re.compile(r"p?rci\d+$")
     out = []
+    if task.compared.kind == "magic":
+        return _magic_sentences(found, task)
     for number in task.numbers:
         if number.name in ("fip", "score", "tst"):
             place = _PLACES.get(task.compared.kind, "on the full image")
@@ -147,6 +160,12 @@ def sentences(found: Comparison, task: Task) -> list[str]:
         elif index.match(number.name):
             out.append(_sentence(found, task, number, "needs more of the image", "in how much of the image is needed"))
     return out
+
+
+def _magic_sentences(found: Comparison, task: Task) -> list[str]:
+    numbers = {number.name: number for number in task.numbers}
+    told = [(next((name for name in names if name in numbers), ""), more, where) for names, more, where in _MAGIC]
+    return [_sentence(found, task, numbers[name], more, where) for name, more, where in told if name]
 
 
 def _sentence(found: Comparison, task: Task, number: Number, more: str, where: str) -> str:
@@ -212,7 +231,7 @@ def _title(found: Comparison) -> str:
 
 def _cells(task: Task, number: Number) -> dict[str, Cell]:
     compared, one = task.compared, number.difference
-    tested = compared.mcnemar if number.name in ("fip", "score", "tst") else None
+    tested = compared.mcnemar if number.name in ("fip", "score", "tst") else compared.tests.get(number.name)
     return {
         "task": task.second,
         "metric": compared.metric,

@@ -6,6 +6,7 @@ import numpy as np
 
 from lmms_patch.answers import Asked
 from lmms_patch.harness.statistics import Native, details
+from lmms_patch.magic import results as magic
 from lmms_patch.planning import Doc, plan
 from lmms_patch.records import Baseline, Lent, SampleRecord, ScoredView
 from lmms_patch.spec import Options, WrapSpec
@@ -65,4 +66,70 @@ def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-
         (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
     path = folder / f"{date}_results.json"
     path.write_text(json.dumps({"results": results, "configs": configs, "group_subtasks": groups or {}}))
+    return path
+
+
+# --- MAGIC tasks ----------------------------------------------------------------------------------
+
+DRAWS = 200
+MAGIC_TASKS = {"all": "toy_magic", "relevant": "toy_magic_relevant", "none": "toy_magic_nobox", "selfheal": "toy_magic_selfheal"}
+
+
+def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(), group="", kind="query", found=True, text="", doc="", **verdicts):
+    """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed, healed_words."""
+    return {
+        "schema": 1, "id": name, "item": name.partition("/")[0], "group": group or f"image of {name}", "type": kind,
+        "asked": {"doc": doc or f"d {name}", "prompt": "p"}, "boxes": boxes, "relevant": sorted(map(int, relevant)), "used": sorted(map(int, used)), "invented": sorted(invented),
+        "steps": 2, "answer": "dog" if right else "cat", "answer_found": found, "exact": bool(right), "synonym": bool(right), "text": text or f"I look. Answer: {name}",
+        **verdicts,
+    }  # fmt: skip
+
+
+def write_magic(
+    folder, variants, *, model="m", judge=None, seed=0, date="20260101_000000", docs="d", log=True, change=None, tasks=MAGIC_TASKS, **config
+):
+    """A run of MAGIC tasks, ``{variant: records}``; ``change`` may alter the results file's content before it is written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = {"results": {}, "configs": {}, "model_name": model, "date": date, "versions": {}, "n-shot": {}}
+    data["config"] = {"model": "hf", "model_args": "", "limit": None, **config}
+    for variant, given in variants.items():
+        name, judged = tasks[variant], judge is not None
+        texts = [one.get("text", "") for one in given]
+        records = [{key: value for key, value in one.items() if key != "text"} | {"variant": variant} for one in given]
+        records = [{**one, "judge": {"model": judge}} if judged else one for one in records]
+        numbers, counts = magic.numbers(records, variant, judged, DRAWS), magic.counts(records, variant, judged)
+        about = {
+            "schema": 1, "variant": variant, "dataset": "toy", "metric": magic.primary(variant, judged), "seed": seed, "examples": [], "pixels": 1, "prompts": 1, "judge": judge,
+            "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(records, variant, judged, DRAWS),
+            "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged),
+        }  # fmt: skip
+        flat = {key: one.value for key, one in numbers.items()}
+        details_of = {
+            "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs, "prompts": "p"},
+            "settings": {"draws": DRAWS, "level": 0.95, "seed": 0}, "higher_is_better": {key: magic.higher_is_better(key, variant) for key in numbers}, "magic": about,
+        }  # fmt: skip
+        data["results"][name] = {f"{key},none": value for key, value in {"magic": details_of, **flat}.items()}
+        described = {
+            "schema": 1,
+            "base": name,
+            "kind": "magic",
+            "variant": variant,
+            "grids": [],
+            "options": {},
+            "pixels": 1,
+            "prompts": 1,
+            "seed": seed,
+        }
+        data["configs"][name] = {"metadata": {"magic": {**described, "metric": magic.primary(variant, False)}}}
+        data["versions"][name], data["n-shot"][name] = 1.0, 0
+        if log:
+            lines = [
+                {"doc_id": n, "target": "dog", "filtered_resps": [text], "input": f"Asked of {one['id']}", "magic": one}
+                for n, (one, text) in enumerate(zip(records, texts, strict=True))
+            ]
+            (folder / f"{date}_samples_{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if change:
+        change(data)
+    path = folder / f"{date}_results.json"
+    path.write_text(json.dumps(data))
     return path

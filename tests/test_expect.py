@@ -97,7 +97,7 @@ SET = {"fip": 0.6, "mpp": ESTIMATE, "index": ESTIMATE, "gap": ESTIMATE, "exclude
 def test_numbers_of_boxes_that_somebody_changed_are_named(whole, change, said):
     described, details = copy.deepcopy(parts(whole))
     regions = {"sets": {"relevant": SET, "adversarial": SET}, "mean": {"relevant": ESTIMATE, "adversarial": ESTIMATE}, "both": 9}
-    details["analysis"]["regions"] = copy.deepcopy({**regions, "best": ESTIMATE, "even": ESTIMATE, "average": ESTIMATE})
+    details["analysis"]["regions"] = json.loads(json.dumps({**regions, "best": ESTIMATE, "even": ESTIMATE, "average": ESTIMATE}))
     change(details["analysis"]["regions"])
     assert said in wrong(described, details)
     assert bool(said) == bool(wrong(described, details))

@@ -29,7 +29,7 @@ def check(rule: Rule, one: Result, metric: str, source: str) -> None:
         OptionError: it is of a metric that is better when lower, and only its improvement is limited.
     """
     primary = one.result.described["metric"]
-    native = metric if metric in one.result.details.get("higher_is_better", {}) else primary
+    native = metric if metric in one.result.details.get("higher_is_better", {}) or (one.kind == "magic" and metric != "score") else primary
     text_only = bool(_TEXT_ONLY.match(metric))
     if one.better(native) or not (text_only or _OF_MODEL.match(metric) or metric in (native, primary)):
         return

@@ -7,11 +7,12 @@ import math
 import re
 from dataclasses import dataclass
 
+from lmms_patch.compared import Compared, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
 from lmms_patch.gate.sides import Baseline, Result
+from lmms_patch.magic_pairs import BY_JUDGE
 from lmms_patch.measures import matching
-from lmms_patch.paired import Compared, plain_name
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
 
@@ -72,12 +73,16 @@ def _boxed(one: Result, grid: str, flat: Estimate, level: float, index: bool) ->
 
 
 def _form(one: Result) -> str | None:
+    if one.kind == "magic":
+        return "mean"  # its other numbers are not ``_plain``
     form = (one.result.details.get("analysis") or {}).get("form")
     return form if isinstance(form, str) else None
 
 
 def _top(one: Result) -> float | None:
     """Full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known."""
+    if one.kind == "magic":
+        return 1.0
     ceiling = one.measures.get("ceiling")
     scale = one.result.described["options"].get("scale")
     top = scale if isinstance(scale, (int, float)) else None if ceiling is None else ceiling.value
@@ -86,6 +91,8 @@ def _top(one: Result) -> float | None:
 
 def _plain(one: Result, name: str) -> bool:
     """Whether a number is a mean of the docs' scores."""
+    if one.kind == "magic":
+        return not name.endswith("_micro")
     return name in ("score", "fip", one.result.described["metric"]) or bool(_MPP.match(name)) or (name == "tst" and _form(one) == "mean")
 
 
@@ -120,6 +127,7 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
     theirs = next((match for match in matching(other.measures, name) if plain_name(match) == plain_name(name)), None)
     if theirs is None:
         raise RecordError(f"{other.run.path}: the baseline of {one.task} has no {name}; it has {', '.join(other.measures)}")
+    _check_judge(one, other, name)
     first, second = _leveled(other, theirs, level), _leveled(one, name, level)
     compared = before.compared(one)
     paired = None if compared is None else _paired(one, other, name, compared)
@@ -135,6 +143,17 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
         change = limits.magnitude_difference(first, second, change)
         first, ours = limits.magnitude(first), limits.magnitude(ours)
     return Judged(change, ours, first.value, basis)
+
+
+def _check_judge(one: Result, other: Result, name: str) -> None:
+    """Whether a judged number has one judge, also where the rules ignore the judge (for the sake of other numbers).
+
+    Raises:
+        RecordError: it has two.
+    """
+    judges = [side.fingerprint.get("judge") for side in (other, one)]
+    if name in BY_JUDGE and one.kind == "magic" and judges[0] != judges[1]:
+        raise RecordError(f"{other.run.path}: {name} of {one.task} was judged by {judges[0]} in the baseline and by {judges[1]} in this run")
 
 
 def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Difference) -> tuple[Estimate, Estimate]:
@@ -173,7 +192,9 @@ def _paired(one: Result, other: Result, name: str, compared: Compared) -> Differ
         same = math.isclose(_shift(one), _shift(other), abs_tol=1e-9)  # else the difference is also one of chance
         found = compared.differences.get("tst") if same else None
     else:
-        found = compared.differences.get("score" if name == one.result.described["metric"] else name)
+        primary = one.result.described["metric"]
+        found = compared.differences.get(primary if name == "score" else name) if one.kind == "magic" else None
+        found = found or compared.differences.get("score" if name == primary else name)
     if found is None or (found.differing is None and found.estimate.reason.startswith("unpaired")):
         return None
     return found
@@ -198,11 +219,12 @@ def _of_paired(
     if _INDEX.match(name) and top is not None and (few or alike):
         # (nearly) every doc alike in both runs: the index moves by what the few that might not be could do
         reach = _index_reach(sides, stored, top, level, found.differing or 0)
-    views = name in ("score", "fip", one.result.described["metric"])
-    unit = _FULL_MARKS.get(form or "") if views else None
-    if unit is not None and not compared.higher:
+    primary = one.result.described["metric"]
+    views, test = name in ("score", "fip", primary), compared.tests.get(primary if name == "score" else name)
+    unit = _FULL_MARKS.get(form or "") if views or test else None
+    if unit is not None and (name in compared.lower if compared.tests else not compared.higher):
         unit = -unit
-    mcnemar = compared.mcnemar if views else None
+    mcnemar = test or (compared.mcnemar if views else None)
     return limits.of_paired(found.estimate, level, reach=reach, differing=found.differing, unit=unit, mcnemar=mcnemar, drawn=drawn)
 
 

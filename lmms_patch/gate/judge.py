@@ -13,6 +13,7 @@ from lmms_patch.gate.intervals import Judged, difference_of, number_of
 from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Result
+from lmms_patch.magic_pairs import BY_JUDGE
 from lmms_patch.measures import matching
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import Estimate
@@ -138,7 +139,7 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         RecordError: files that are not whole, an empty run, or a baseline of other settings.
     """
     results, older, _ = sides.read(out, "the run")
-    sides.check_ignored(rules.ignore, results[0].fingerprint, rules.source)
+    sides.check_ignored(rules.ignore, dict.fromkeys(key for one in results for key in one.fingerprint), rules.source)
     needed = [rule for rule in rules.rules if rule.of_difference]
     if needed and baseline is None:
         raise OptionError(f"{rules.source}: rule {needed[0].name!r} compares with a baseline; give one: --baseline DIR")
@@ -187,6 +188,8 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_I
             known = list(dict.fromkeys(name for one in selected for name in one.measures))
             close = nearest(rule.metric.strip("*"), known)
             hint = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(known)}"
+            if rule.metric in BY_JUDGE and any(one.kind == "magic" for one in selected):
+                hint = "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)"
             raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
         checks = [check for check, asked in (("value", rule.of_value), ("difference", rule.of_difference)) if asked]
         items += [_Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
@@ -316,7 +319,7 @@ def _words(rule: Rule, check: str) -> str:
 def _counted(rule: Rule, item: _Item) -> Verdict:
     """The verdict on what has no interval: the gate, the docs left out, the number of docs."""
     numbers, analysis = item.one.result.metrics, item.one.result.details.get("analysis") or {}
-    docs = numbers.get("n_docs")
+    docs = item.one.result.docs if item.one.kind == "magic" else numbers.get("n_docs")
     if item.check == "gate":
         value, limit, kept = numbers.get("gate"), "valid", numbers.get("gate") == 1
         stored = analysis.get("gate") if isinstance(analysis, dict) else None

@@ -11,13 +11,14 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from lmms_patch import paired, runs
+from lmms_patch import magic_pairs, paired, runs
+from lmms_patch.compared import Compared
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.limits import checked
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.joining import in_words
+from lmms_patch.magic.results import higher_is_better
 from lmms_patch.measures import matching, measures
-from lmms_patch.paired import SAME, Compared
 from lmms_patch.records import TaskResult, read_samples
 from lmms_patch.runs import Run
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -67,7 +68,9 @@ class Result:
         return self.better(self.result.described["metric"])
 
     def better(self, metric: str) -> bool:
-        """Whether one of its native metrics is better when higher."""
+        """Whether one of its native metrics is better when higher; of MAGIC tasks that is known by name."""
+        if self.kind == "magic":
+            return higher_is_better(metric, str((self.result.details.get("magic") or {}).get("variant")))
         return bool(self.result.details.get("higher_is_better", {}).get(metric, True))
 
     @property
@@ -286,12 +289,12 @@ def check_ignored(ignore: Sequence[str], known: Mapping[str, object], source: st
     Raises:
         OptionError: there is no such setting, or without it two results are not of one benchmark.
     """
-    allowed = [key for key in known if key not in SAME]
+    allowed = [key for key in known if key not in paired.SAME]
     for key in ignore:
         if key not in allowed:
             close = nearest(key, allowed, 1)
-            why = "two results of other " + key + " cannot be compared" if key in SAME else "there is no such setting"
-            hint = f"did you mean {close[0]}? " if close and key not in SAME else ""
+            why = "two results of other " + key + " cannot be compared" if key in paired.SAME else "there is no such setting"
+            hint = f"did you mean {close[0]}? " if close and key not in paired.SAME else ""
             raise OptionError(f"{source}: defaults: ignore {key!r}: {why}; {hint}allowed: {', '.join(allowed)}")
 
 
@@ -311,6 +314,9 @@ def check_log(one: Result) -> None:
     if log is None:
         return
     with guarded(log):
+        if one.kind == "magic":
+            magic_pairs.read(one.run, one.result)
+            return
         pipelines = sum(other.task == one.result.task for other in one.run.tasks)
         base, lines = one.result.described["base"], Counter[int]()
         for record in read_samples(log):  # every line, whatever the filter

@@ -11,7 +11,7 @@ from typing import Any
 
 from lmms_patch import runs
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.leaderboard.ranks import By, Place, badness, places
+from lmms_patch.leaderboard.ranks import PRIMARY, By, Place, badness, places
 from lmms_patch.leaderboard.store import GridNotes, Result, Store, Stored, date_order
 from lmms_patch.leaderboard.text import clean, unique
 from lmms_patch.planning import digest
@@ -144,6 +144,10 @@ class Board:
         """The groups of a kind."""
         return tuple(group for group in self.groups if group.kind == kind)
 
+    def crowded(self) -> set[tuple[str, str, int]]:
+        """The kinds, benchmarks and grids that have several groups."""
+        return {(group.kind, group.base, group.grid) for group in self.groups if group.number > 1}
+
 
 def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
     """The board of all runs that are stored.
@@ -160,9 +164,10 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
     first = next((result for run in store.runs for result in run.results), None)
     if first is None:
         raise RecordError("no wrapped task in these runs; ask lmms-eval for one, such as --tasks gqa_pcri")
-    runs.check_keys(ignore, first.fingerprint)
+    settings = dict.fromkeys(key for run in store.runs for result in run.results for key in result.fingerprint)
+    runs.check_keys(ignore, settings)
     if wrong := [key for key in ignore if key in NEEDED]:
-        allowed = ", ".join(key for key in first.fingerprint if key not in NEEDED)
+        allowed = ", ".join(key for key in settings if key not in NEEDED)
         raise OptionError(f"{wrong[0]!r} cannot be ignored: it says what the number is; allowed: {allowed}")
     names = _names(store.runs)
     found: dict[tuple[str, str, int], dict[str, list[Entry]]] = {}
@@ -219,7 +224,8 @@ def _groups(place: tuple[str, str, int], found: Mapping[str, list[Entry]], by: B
     out = []
     for number, (identifier, entries) in enumerate(ordered, 1):
         given = entries[0].result.fingerprint
-        ranked, unranked = _ranked(entries, by) if place[0] == "index" else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
+        how = {"index": by, "magic": PRIMARY}.get(place[0])
+        ranked, unranked = _ranked(entries, how) if how else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
         fingerprint = {key: value for key, value in given.items() if key not in ignore}
         unknown = tuple(key for key in TOLD if key in fingerprint and fingerprint[key] is None)
         differs = () if number == 1 else (*runs.differences(reference, given, ignore), *_unsaid(reference, given, ignore))
@@ -240,7 +246,7 @@ def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Coll
     """Settings that one of two says and the other does not."""
     out = []
     for key in reference:
-        if key not in ignore and (reference[key] is None) != (given[key] is None):
+        if key not in ignore and (reference[key] is None) != (given.get(key) is None):
             nothing = "unknown" if key in TOLD else "none"
             out.append(f"{key} ({nothing} {'there' if reference[key] is None else 'here'})")
     return out

@@ -11,6 +11,7 @@ from lmms_patch import __version__
 from lmms_patch.leaderboard.board import Board, Entry
 from lmms_patch.leaderboard.text import clean, file_names, heading
 from lmms_patch.planning import digest
+from lmms_patch.report import magic_words
 
 FOLDER = "model-index"
 SOURCE = "lmms-patch"
@@ -19,7 +20,7 @@ TASK = "image-text-to-text"
 """The Hub's name for what such models do."""
 FORM = 2
 """Of a card: raised where a card of the same numbers comes out otherwise, so that a board writes its cards again."""
-_SETTINGS = ("limit", "few-shot", "filter", "benchmark version", "lmms-eval version")
+_SETTINGS = ("limit", "few-shot", "filter", "judge", "benchmark version", "lmms-eval version")
 _HOW = "Measured with lmms-patch. Copy `model-index` into the front matter of the model's card."
 
 
@@ -119,6 +120,8 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
         ]
     if result.kind == "tst":
         return [("tst", "tst", "Text-only cross-validation"), ("tst_over_chance", "tst_over_chance", "The same, over chance")]
+    if result.kind == "magic":
+        return [(name, name, magic_words.WORDS[name][0]) for name in magic_words.order(result.numbers)]
     shown = f"{result.kind}{n or ''}"
     own = ("score", f"{metric}_{shown}", f"{metric}, {shown} view")
     return [own] if result.kind != "occlude" else [("fip", metric, f"{metric}, full image"), (f"drop{n}", f"drop{n}", "Drop")]

@@ -27,7 +27,7 @@ def page(title: str, board: Board, overalls: Sequence[Overall], changes: Sequenc
         overalls: ``overall.overall``.
         changes: ``overall.changes``.
     """
-    several = tables.crowded(board)
+    several = board.crowded()
     short = sum(len(group.entries) for group in board.groups) > SHORT
     loader = jinja2.ChoiceLoader([jinja2.PackageLoader("lmms_patch.leaderboard"), jinja2.PackageLoader("lmms_patch.report")])
     shown = [_shown(group, (group.kind, group.base, group.grid) in several, f"g{i}", short) for i, group in enumerate(board.groups)]

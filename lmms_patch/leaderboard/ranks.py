@@ -61,6 +61,9 @@ BY = {
     )
 }
 
+PRIMARY = By("score", "score", False, False, "the primary metric")
+"""What boards of MAGIC tasks are ranked by, always: they have no index."""
+
 
 def by_of(name: str) -> By:
     """What a board is ranked by, by name; ``rci`` and ``index`` are other words for ``pcri``.

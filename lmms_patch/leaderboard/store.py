@@ -64,7 +64,7 @@ class Result:
         numbers: ``measures.measures``: every number with its interval, on the metric's own scale.
         notes: by grid.
         dataset: ``path``, ``name``, ``split`` of the data, as the task's config names them; None where it does not, or names local files.
-        details: of ``tst``: ``diagnostic`` and ``grouping``.
+        details: of ``tst``: ``diagnostic`` and ``grouping``; of ``magic``: ``dataset``.
     """
 
     task: str
@@ -177,6 +177,7 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
     valid = gate.get("valid") if kind.index else None
     found = details.get("tst_details") or {}
     about = {"diagnostic": str(found.get("diagnostic") or ""), "grouping": str(found.get("headline") or "")} if found else {}
+    magic = details.get("magic") or {}
     return Result(
         task=result.task,
         filter=result.filter,
@@ -193,7 +194,7 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
         numbers=numbers,
         notes={int(n): _notes(grid) for n, grid in (analysis.get("grids") or {}).items()} if kind.index else {},
         dataset=_dataset(run.configs.get(result.task, {})),
-        details=about,
+        details={"dataset": str(magic.get("dataset") or "")} if magic else about,
     )
 
 

@@ -11,6 +11,7 @@ from lmms_patch.leaderboard.board import Board, Entry, Group
 from lmms_patch.leaderboard.overall import Basis, Changes, Line, Overall
 from lmms_patch.leaderboard.ranks import Place
 from lmms_patch.leaderboard.text import clean, heading, markdown
+from lmms_patch.report import magic_words
 from lmms_patch.sheets import Cell, Column, Sheet
 
 SCHEMA = 1
@@ -23,6 +24,8 @@ KINDS = {
     "blank": "A grey image",
     "shuffle": "Cells permuted",
     "occlude": "One cell greyed",
+    "regions": "The docs' own boxes",
+    "magic": "Region focus, answers and self-correction (MAGIC)",
 }
 OVERLAP = (
     "A rank is a range: 1 and the number of results that are surely better, to the number of results less those that are surely worse. Surely: the"
@@ -55,8 +58,9 @@ def settings(group: Group) -> str:
     """What its runs share, in words: the settings that people know; those with long digests are told by ``Group.id``."""
     found = group.fingerprint
     docs = {entry.result.docs for entry in group.entries}
-    parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs"]
-    for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}")):
+    data = {clean(name) for entry in group.entries if (name := entry.result.details.get("dataset"))}
+    parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"]
+    for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}"), ("judge", "judge {}")):
         if found.get(key) is not None:
             parts.append(words.format(clean(found[key])))
     if found.get("folds"):
@@ -69,9 +73,7 @@ def settings(group: Group) -> str:
 
 def remarks(group: Group) -> list[str]:
     """What to know of a group before it is read, a sentence each."""
-    out = []
-    if group.differs:
-        out.append(f"Not comparable with group 1; it differs in: {clean('; '.join(group.differs))}.")
+    out = [f"Not comparable with group 1; it differs in: {clean('; '.join(group.differs))}."] if group.differs else []
     if group.unknown:
         out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
     if group.merged:
@@ -81,11 +83,19 @@ def remarks(group: Group) -> list[str]:
 
 def group_sheet(group: Group, several: bool) -> Sheet:
     """The table of a group."""
-    columns = _index_columns(group) if group.kind == "index" else _other_columns(group.kind)
+    columns = _index_columns(group) if group.kind == "index" else _magic_columns(group) if group.kind == "magic" else _other_columns(group.kind)
     ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
     unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
     note = " ".join([settings(group) + ".", *remarks(group)])
     return Sheet(f"{group.kind}-{group.id}-{group.grid}", title(group, several), columns, (*ranked, *unranked), note)
+
+
+_LAST = (
+    Column("docs", "Docs"),
+    Column("runs", "Runs", help="How many runs there are; the newest counts."),
+    Column("date", "Date"),
+    Column("reason", "Why no rank"),
+)
 
 
 def _index_columns(group: Group) -> tuple[Column, ...]:
@@ -109,9 +119,16 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         Column("docs", "Docs"),
         *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
         Column("excluded", "Left out", help="Docs that the index leaves out."),
-        Column("runs", "Runs", help="How many runs there are; the newest counts."),
-        Column("date", "Date"),
-        Column("reason", "Why no rank"),
+        *_LAST[1:],
+    )
+
+
+def _magic_columns(group: Group) -> tuple[Column, ...]:
+    return (
+        Column("model", "Model"),  # first: it stays in sight on narrow screens
+        Column("rank", "Rank", help=f"By {clean(group.entries[0].result.metric)}; the range of places that noise leaves open."),
+        *magic_words.columns(name for entry in group.entries for name in entry.result.numbers),
+        *_LAST,
     )
 
 
@@ -166,6 +183,8 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         row["drop"] = result.numbers.get(f"drop{entry.grid}")
     else:
         row["score"] = entry.number("score")
+    if group.kind == "magic":
+        row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
     return row
 
 
@@ -184,6 +203,7 @@ def flat_sheet(board: Board) -> Sheet:
             rows.append(_row(entry, place, "", group))
         for entry, reason in group.unranked:
             rows.append(_row(entry, None, reason, group))
+    words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))  # only where there are MAGIC boards
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
     return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in words.split()), named)
 
@@ -294,6 +314,7 @@ def head(board: Board) -> list[str]:
     """What to know of the whole board, a sentence each."""
     out = [
         f"Runs: {board.runs:,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
+        *(["MAGIC tasks are ranked by their primary metric, higher first; other judges stand in other tables."] if board.of("magic") else []),
         "Results stand in one table only where all but the model is the same: docs, prompts, limit, versions, settings.",
     ]
     if board.ignored:
@@ -301,14 +322,9 @@ def head(board: Board) -> list[str]:
     return out
 
 
-def crowded(board: Board) -> set[tuple[str, str, int]]:
-    """The kinds, benchmarks and grids that have several groups."""
-    return {(group.kind, group.base, group.grid) for group in board.groups if group.number > 1}
-
-
 def group_sheets(board: Board) -> list[Sheet]:
     """The table of each group, in their order."""
-    several = crowded(board)
+    several = board.crowded()
     return [group_sheet(group, (group.kind, group.base, group.grid) in several) for group in board.groups]
 
 

@@ -126,10 +126,17 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
     for name in metrics(variant, judged):
         if name in MAGISCORE:
             found = found or magiscore([item_score(record) for record in records], clusters(records), draws, level, seed)
-            out[name] = getattr(found, name.removeprefix("magiscore_"))
+            out[name] = _fraction(getattr(found, name.removeprefix("magiscore_")))
         else:
-            out[name] = mean(records, name, draws, level, seed)
+            out[name] = _fraction(mean(records, name, draws, level, seed))
     return out
+
+
+def _fraction(one: Estimate) -> Estimate:
+    """An interval that was widened for few images ends where fractions end."""
+    if one.low is None or one.high is None:
+        return one
+    return dataclasses.replace(one, low=max(0.0, one.low), high=min(1.0, one.high))
 
 
 def by_type(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Any]:

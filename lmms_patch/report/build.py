@@ -18,8 +18,8 @@ from typing import Any
 
 from lmms_patch import __version__, runs
 from lmms_patch.errors import OptionError, PatchError, RecordError
-from lmms_patch.report import across, examples, figures, gather, page, published
-from lmms_patch.report.data import Entry, Example, Report
+from lmms_patch.report import across, examples, figures, gather, magic, magic_examples, page, published
+from lmms_patch.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.report.gather import Source, Tell
 from lmms_patch.sheets import FORMS, Column, Sheet
 
@@ -28,8 +28,8 @@ PICTURE, QUALITY = 480, 80
 MARK = "report.json"
 """The file by which a folder is known to be a report, and may be replaced."""
 
-Images = Callable[[str, Sequence[int]], Mapping[int, Any]]
-"""From a base task and doc ids to PIL images; raises PatchError where the dataset cannot be reached."""
+Images = Callable[[str, Sequence[Any]], Mapping[Any, Any]]
+"""From a base task and doc ids (of a MAGIC task: digests of what docs show) to PIL images; raises PatchError where they cannot be had."""
 
 
 def build(
@@ -65,14 +65,19 @@ def build(
     if not entries and not points:
         raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
     shown, more = _examples(entries, sources, images, tell)
+    regions, unseen = _regions(entries, sources, images, tell)
+    contrasts, untold = magic.contrasts(found, runs.labels(source.run for source in sources))
     with _folder(output) as folder:
         (folder / "figures").mkdir()
         drawn = figures.figures(entries, points, folder / "figures", tell)
         sheets = dict(across.sheets(entries, points))
+        if of_magic := magic.sheets(entries, contrasts):
+            sheets["magic"] = tuple(of_magic)
         if prunings := pruned_sheet(paths):
             sheets["tst"] = (*sheets.get("tst", ()), prunings)
         title = title or _title(entries, points)
-        report = Report(title, _made(), tuple(entries), sheets, tuple(drawn), tuple(shown), (*warnings, *more))
+        told = (*warnings, *more, *unseen, *untold)
+        report = Report(title, _made(), tuple(entries), sheets, tuple(drawn), tuple(shown), tuple(regions), told)
         tell("writing tables and page")
         _tables(folder, report)
         (folder / "index.html").write_text(page.page(report), encoding="utf-8", errors="replace")
@@ -106,7 +111,8 @@ def _made() -> dict[str, str]:
 def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
     """The picked docs, with their images where those can be had; and warnings."""
     wanted: dict[str, set[int]] = defaultdict(set)
-    for source in sources:
+    pairs = [(entry, source) for entry, source in zip(entries, sources, strict=True) if not entry.magic]
+    for _, source in pairs:
         wanted[source.result.described["base"]] |= {int(line["patch"]["doc_id"]) for lines in source.picked.values() for line in lines}
     pictures: dict[str, Mapping[int, Any]] = {}
     warnings = []
@@ -117,13 +123,39 @@ def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Image
         except PatchError as error:
             warnings.append(f"examples of {base} have no images: {error}")
     out = []
-    for entry, source in zip(entries, sources, strict=True):
+    for entry, source in pairs:
         for rule, lines in source.picked.items():
             for line in lines:
                 made = examples.example(entry.id, rule, line, entry.metric)
                 image = pictures.get(entry.base, {}).get(made.doc_id)
                 fits = image is not None and tuple(image.size) == made.size  # of another size: not the image of this run
                 out.append(examples.example(entry.id, rule, line, entry.metric, picture(image)) if fits else made)
+    return out, warnings
+
+
+def _regions(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[RegionExample], list[str]]:
+    """The picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
+    picked = [
+        (entry, rule, line)
+        for entry, source in zip(entries, sources, strict=True)
+        for rule, lines in source.picked.items()
+        for line in (lines if entry.magic else ())
+    ]
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for entry, _, line in picked:
+        wanted[entry.base] |= {digest} if (digest := magic_examples.asked(line)) else set()
+    found: dict[str, Mapping[Any, Any]] = {}
+    warnings = []
+    for base, digests in wanted.items() if images is not None else ():
+        tell(f"taking {len(digests)} images of {base}")
+        try:
+            found[base] = images(base, sorted(digests)) if digests and images is not None else {}
+        except PatchError as error:
+            warnings.append(f"examples of {base} have no images: {error}")
+    out = []
+    for entry, rule, line in picked:
+        seen = found.get(entry.base, {}).get(magic_examples.asked(line))
+        out.append(magic_examples.example(entry.id, rule, line, None if seen is None else picture(seen)))
     return out, warnings
 
 
@@ -165,7 +197,10 @@ def to_json(report: Report) -> dict[str, Any]:
         "results": [_entry_json(entry, column) for entry in report.entries],
         "tables": {section: [sheet.to_json() for sheet in sheets] for section, sheets in report.sheets.items()},
         "figures": [{"name": f.name, "title": f.title, "caption": f.caption, "section": f.section} for f in report.figures],
-        "examples": [{"result": one.entry, "rule": one.rule, "doc_id": one.doc_id} for one in report.examples],
+        "examples": [
+            *({"result": one.entry, "rule": one.rule, "doc_id": one.doc_id} for one in report.examples),
+            *({"result": region.entry, "rule": region.rule, "doc_id": region.doc} for region in report.regions),
+        ],
     }
 
 

@@ -52,6 +52,7 @@ class Entry:
         path: its results file, as it was given.
         warnings: one line each.
         tst_details: docs/records.md; empty for other kinds.
+        magic: the ``magic`` object of a MAGIC task's results (docs/records.md); empty for other kinds.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Entry:
     path: str = ""
     warnings: tuple[str, ...] = ()
     tst_details: Mapping[str, Any] = field(default_factory=dict)
+    magic: Mapping[str, Any] = field(default_factory=dict)
 
     def shares(self, n: int) -> Mapping[str, Any] | None:
         """``score``, ``win``, ``p_cells`` (n² numbers, row by row), ``centre``, ``p``, ``docs`` of a grid; None where no cell scores."""
@@ -132,6 +134,49 @@ class Example:
 
 
 @dataclass(frozen=True)
+class BoxUse:
+    """One box of a doc of a MAGIC task, by its number on the image: is it relevant, did the reasoning use it?"""
+
+    number: int
+    relevant: bool
+    used: bool
+
+
+@dataclass(frozen=True)
+class RegionExample:
+    """One doc of a MAGIC task, picked by a rule.
+
+    Attributes:
+        entry: id of its result.
+        rule: ``focused``, ``distracted``, ... (``magic_examples.RULES``).
+        doc: its name.
+        question, gold, answer, response: texts, cut to a readable length; the response is all that the model wrote.
+        right: whether the answer is right, by the judge where there is a verdict, else by synonyms.
+        by: who says so, in words.
+        healed: of Self-Heal, whether the continuation corrects the injected error; None: not known, or another task.
+        boxes: as drawn, by number.
+        invented: numbers that were named and that no box has.
+        image: what the model saw, boxes drawn, as a ``data:`` URI; None where it was not taken.
+        alt: what the picture shows, in words.
+    """
+
+    entry: str
+    rule: str
+    doc: str
+    question: str
+    gold: str
+    answer: str
+    response: str
+    right: bool | None
+    by: str
+    healed: bool | None
+    boxes: tuple[BoxUse, ...]
+    invented: tuple[int, ...]
+    image: str | None
+    alt: str
+
+
+@dataclass(frozen=True)
 class Figure:
     """One drawing.
 
@@ -140,7 +185,7 @@ class Figure:
         title, caption: for people; the caption says what is drawn, its scale and units, n, and what the intervals are.
         alt: what it shows, in words, for who cannot see it.
         svg: for the page: no script, no outer link, colours of text and axes as ``currentColor``.
-        section: ``runs``, ``benchmarks``, ``models``, ``tst``.
+        section: ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
         entries: ids of the results that it shows.
     """
 
@@ -161,9 +206,10 @@ class Report:
         title: of the page.
         made: what made it: versions, and when.
         entries: the results.
-        sheets: the tables by section: ``runs``, ``benchmarks``, ``models``, ``tst``.
+        sheets: the tables by section: ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
         figures: the drawings.
         examples: picked docs.
+        regions: picked docs of MAGIC tasks.
         warnings: of the report as a whole, one line each.
     """
 
@@ -173,4 +219,5 @@ class Report:
     sheets: Mapping[str, tuple[Sheet, ...]] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     examples: tuple[Example, ...] = ()
+    regions: tuple[RegionExample, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmms_patch.report.data import CellAnswer, Example
+from lmms_patch.report.data import CellAnswer, Example, RegionExample
 from lmms_patch.report.safe import picture
 
 WIDTH = 320.0
@@ -70,7 +70,7 @@ def frames(example: Example) -> list[Frame]:
     return [_frame(example, n, example.grids[n]) for n in sorted(example.grids)]
 
 
-def image(example: Example) -> str | None:
+def image(example: Example | RegionExample) -> str | None:
     """Its image, where it has one that may be shown."""
     return picture(example.image)
 

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch import outcome, runs
+from lmms_patch import magic_pairs, outcome, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.measures import measures, of_analysis
 from lmms_patch.recompute import TaskRun, by_category, recompute
 from lmms_patch.records import TaskResult, lean_record, read_lines
+from lmms_patch.report import magic, magic_examples
 from lmms_patch.report.data import Entry, Part
 from lmms_patch.report.examples import Picker
 from lmms_patch.runs import Run
@@ -150,10 +151,13 @@ class _Read:
             path=str(self.run.path),
             warnings=tuple(dict.fromkeys([*told, *self.warnings])),
             tst_details=self.result.details.get("tst_details") or {},
+            magic=self.result.details.get("magic") or {},
         )
 
 
 def _read(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]], examples: int, categories: bool) -> _Read:
+    if result.described["kind"] == "magic":
+        return _read_magic(run, result, examples, categories)
     stored = result.details.get("analysis") or {}
     out = _Read(run, result, Part(result.docs, measures(result), _gate(result.metrics.get("gate")), stored))
     log = run.log(result)
@@ -172,13 +176,30 @@ def _read(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]
     return out
 
 
+def _read_magic(run: Run, result: TaskResult, examples: int, categories: bool) -> _Read:
+    """A MAGIC task: its numbers are the run's own, and its log is checked against them."""
+    about = magic_pairs.stored(run, result)
+    try:
+        out = _Read(run, result, Part(result.docs, measures(result), None), warnings=[str(line) for line in about["warnings"]])
+        out.categories = magic.parts(result.details) if categories else {}
+    except TypeError as error:
+        raise RecordError(
+            f"{run.path}: {result.task} has a number that is not whole ({error}); the file was changed or written by another program"
+        ) from None
+    if run.log(result) is None:
+        out.warnings.append("no sample log (run with --log_samples): no examples, no contrasts")
+        return out
+    out.picked = magic_examples.pick(magic_pairs.read(run, result).values(), examples)
+    return out
+
+
 def _records(lines: Iterator[dict[str, Any]], out: _Read, picker: Picker) -> Iterator[dict[str, Any]]:
     """The lean record of each line; counts and picks as they pass."""
     shared: dict[str, Any] = {}
     for line in lines:
         record = line["patch"]
         picker.see(line)
-        for n, reason in record.get("excluded", {}).items():
+        for n, reason in record.get("excluded", {}).items() if not KINDS[out.result.described["kind"]].regions else ():
             out.excluded.setdefault(int(n), Counter())[str(reason)] += 1
         views, answers = record["views"], line.get("filtered_resps")
         out.failures["views"] += len(views)

@@ -9,15 +9,17 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import jinja2
 from markupsafe import Markup
 
 from lmms_patch.report import gallery, safe, shapes, wording
-from lmms_patch.report.data import Entry, Example, Report
+from lmms_patch.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.report.examples import RULES
+from lmms_patch.report.magic_examples import RULES as REGION_RULES
 from lmms_patch.stats.resample import Estimate
 
 ANSWER, NAME = 600, 160
@@ -111,7 +113,7 @@ def _estimate(found: Any) -> Any:
     )
 
 
-def _image(example: Example) -> Markup | None:
+def _image(example: Example | RegionExample) -> Markup | None:
     uri = gallery.image(example)
     return None if uri is None else Markup(uri)  # base64 and nothing else: safe.picture has looked
 
@@ -146,17 +148,21 @@ def page(report: Report) -> str:
             own_figures=places.own,
             section_figures=places.sections,
             other_figures=places.named,
-            examples=_examples(report),
-            rules=RULES,
+            examples=_examples(report, report.examples, RULES),
+            regions=_examples(report, report.regions, REGION_RULES),
+            rules={**RULES, **REGION_RULES},
             model_key={model: f"m{i}" for i, model in enumerate(found.models)},
             base_key={base: f"b{i}" for i, base in enumerate(found.benchmarks)},
         )
     )
 
 
-def _examples(report: Report) -> list[tuple[Example, Entry]]:
+_One = TypeVar("_One", Example, RegionExample)
+
+
+def _examples(report: Report, given: Sequence[_One], rules: Iterable[str]) -> list[tuple[_One, Entry]]:
     """Examples with their results, rule by rule; those of a result that is not in the report are left out."""
     entries = {entry.id: entry for entry in report.entries}
-    order = {rule: i for i, rule in enumerate(RULES)}
-    known = [(one, entries[one.entry]) for one in report.examples if one.entry in entries]
+    order = {rule: i for i, rule in enumerate(rules)}
+    known = [(one, entries[one.entry]) for one in given if one.entry in entries]
     return sorted(known, key=lambda pair: order.get(pair[0].rule, len(order)))

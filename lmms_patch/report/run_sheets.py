@@ -28,7 +28,8 @@ def band_text(estimate: Estimate | None) -> str | None:
 
 
 def runs(entries: Sequence[Entry]) -> list[Sheet]:
-    """Each result and grid; the categories; the excluded docs."""
+    """Each result and grid; the categories; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
+    entries = [entry for entry in entries if not entry.magic]
     out = [_runs(entries)] if entries else []
     if any(entry.categories for entry in entries):
         out.append(_categories(entries))

@@ -10,6 +10,7 @@ from typing import Any
 
 from lmms_patch.measures import NO_INTERVAL
 from lmms_patch.report.data import Entry, Part, Report
+from lmms_patch.report.magic_words import WORDS
 from lmms_patch.report.wording import band_class, ends, number, raw
 from lmms_patch.sheets import Cell, Column, Sheet
 from lmms_patch.stats.resample import Estimate
@@ -78,8 +79,8 @@ class Row:
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
-    """A line for each result and grid."""
-    return [_row(entry, n) for entry in entries for n in (entry.grids or (None,))]
+    """A line for each result and grid. MAGIC tasks have tables of their own."""
+    return [_row(entry, n) for entry in entries if not entry.magic for n in (entry.grids or (None,))]
 
 
 def _row(entry: Entry, n: int | None) -> Row:
@@ -131,7 +132,7 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
     """Every number of some docs of a result, once."""
     out = []
     for name, estimate in part.measures.items():
-        if name in ("fip", entry.metric) and "score" in part.measures:
+        if name == "score" if entry.magic else name in ("fip", entry.metric) and "score" in part.measures:
             continue  # the same number under another name
         note = "" if estimate.reason == NO_INTERVAL else estimate.reason
         signed = name.startswith(("gap", "tst_above", "tst_over", "tst_delta", "tst_leakage")) or bool(_INDEX.match(name))
@@ -146,6 +147,8 @@ def label(name: str, entry: Entry) -> str:
         return f"{found['index'].upper()} {found['n']}×{found['n']}{rest}"
     if found := _GRID.match(name):
         return f"{_WHAT[found['what']]}, {found['n']}×{found['n']}"
+    if entry.magic and (own := entry.metric if name == "score" else name) in WORDS:
+        return WORDS[own][0]
     if name == "score":
         what = SHOWN_AS.get(entry.kind, "")
         return f"Score, {what}{' (FIP)' if what == 'full image' else ''}"

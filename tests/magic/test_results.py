@@ -138,3 +138,9 @@ def test_using_all_boxes_is_bad_only_where_some_are_adversarial():
     assert not results.higher_is_better("regions_exhaustive", "all")
     assert results.higher_is_better("regions_exhaustive", "relevant")
     assert results.higher_is_better("magiscore_f1_macro", "all")
+
+
+def test_intervals_of_few_images_stay_within_fractions():
+    docs = [record(str(i), used=(1,) if i % 2 else (2,), group=f"sheet {i % 3}", exact=i > 2) for i in range(6)]
+    for one in results.numbers(docs, "all", judged=False, draws=200).values():
+        assert one.low is None or 0.0 <= one.low <= one.value <= one.high <= 1.0

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from lmms_patch.report.data import Entry, Figure
-from lmms_patch.report.figures import canvas, heatmaps, indices, models, scores
+from lmms_patch.report.figures import canvas, heatmaps, indices, models, regions, scores
 from lmms_patch.report.figures.heatmaps import Made
 from lmms_patch.report.points import Point, distinct
 
@@ -45,3 +45,4 @@ def _all(entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[str]
     yield from chain(indices.forests(points), indices.maps(points), indices.matrices(points), heatmaps.overview(entries), heatmaps.boxes(entries))
     yield from models.drawings(points)
     yield from scores.without_image(entries)
+    yield from regions.drawings(entries)

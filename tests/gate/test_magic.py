@@ -1,0 +1,144 @@
+"""The gate on MAGIC tasks: numbers by hand, directions, judges, seeds, damaged files."""
+
+import json
+
+import pytest
+
+from lmms_patch.gate import rules
+from tests.gate.running import copied, gate, refused
+from tests.runs import magic_doc, write_magic
+
+F1 = {"metric": "magiscore_f1_macro"}
+
+
+def docs(good, n=60, used_else=(2,), **more):
+    """So many docs that use exactly their one relevant box and are right; the others use box 2 of 3 and are wrong. F1 is good / n."""
+    return [magic_doc(f"doc {i:03}", (1,) if i < good else used_else, right=i < good, **more) for i in range(n)]
+
+
+@pytest.fixture
+def run(tmp_path):
+    return write_magic(tmp_path / "run", {"all": docs(45), "none": docs(30)}).parent
+
+
+def test_a_number_against_limits(asked, run):
+    """F1 is 45/60 = 0.75 in one task; the task without boxes has none."""
+    found = asked(run, {**F1, "min": 0.5}, {**F1, "min": 0.9})
+    assert found.calls == ["pass", "fail"]
+    assert found.json["verdicts"][0]["value"]["value"] == pytest.approx(0.75)
+    assert "leaves out toy_magic_nobox" in found.out
+
+
+def test_all_right_is_not_certain(asked, tmp_path):
+    """60 of 60: the low end of Clopper & Pearson at 95 % is 0.025^(1/60) = 0.9404."""
+    out = write_magic(tmp_path / "run", {"all": docs(60)}).parent
+    found = asked(
+        out, {"metric": "acc_exact", "min": 0.93}, {"metric": "acc_exact", "min": 0.95}, {"metric": "magiscore_precision_micro", "min": 0.9}
+    )
+    assert found.calls == ["pass", "inconclusive", "inconclusive"]  # a ratio of sums without spread has no interval
+    assert found.json["verdicts"][0]["value"]["low"] == pytest.approx(0.025 ** (1 / 60), abs=1e-6)
+
+
+def test_a_drop_is_paired_by_doc(asked, tmp_path):
+    """45 right before, 33 of them now: the drop is 12/60, in 12 docs of one sign; micro F1: TP 45 of 60, FP 15 -> 2·45/(2·45+15+15)."""
+    before, after = (write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 33)))
+    found = asked(
+        after, {**F1, "max_drop": 0}, {"metric": "magiscore_f1_micro", "max_drop": 0.3}, {"metric": "regions_unused", "max_rise": 0}, baseline=before
+    )
+    drop, micro, unused = found.json["verdicts"]
+    assert (drop["verdict"], drop["basis"], drop["difference"]["value"]) == ("fail", "paired", pytest.approx(-0.2))
+    assert (micro["basis"], micro["value"]["value"], micro["baseline"]) == ("paired", pytest.approx(33 / 60), pytest.approx(45 / 60))
+    assert micro["verdict"] == "pass"
+    assert (unused["verdict"], unused["difference"]["value"]) == ("inconclusive", 0)  # no doc differs: up to a few percent may
+
+
+def test_mcnemar_widens_where_few_docs_differ(asked, tmp_path):
+    """3 docs of 60 turn wrong: as a share of these 3 the exact interval of 0/3 is [0, 0.7076], so the difference ends at 3/60·(2·0.7076 − 1)."""
+    before, after = (write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 42)))
+    found = asked(after, {"metric": "acc_exact", "max_drop": 0}, {"metric": "regions_exhaustive", "max_rise": 0, "margin": 0.2}, baseline=before)
+    assert found.json["verdicts"][0]["difference"]["high"] == pytest.approx(3 / 60 * (2 * (1 - 0.025 ** (1 / 3)) - 1), abs=1e-4)
+    assert found.calls[0] == "inconclusive"
+
+
+def test_where_lower_is_better_a_drop_alone_is_no_limit(asked, run, tmp_path):
+    refused(
+        asked(run, {"metric": "regions_exhaustive", "max_drop": 0}, baseline=copied(run)),
+        "regions_exhaustive of toy_magic is better when lower",
+        "max_rise",
+    )
+    refused(asked(run, {"metric": "regions_unused", "min": 0.1}), "better when lower")
+    out = write_magic(tmp_path / "relevant", {"relevant": docs(30)}).parent  # where only relevant boxes are drawn, all of them are asked for
+    assert asked(out, {"metric": "regions_exhaustive", "min": 0.0}).status == 0
+
+
+def test_the_direction_is_known_by_name_where_the_file_lost_it(asked, tmp_path):
+    out = write_magic(
+        tmp_path / "cut", {"all": docs(30)}, change=lambda data: data["results"]["toy_magic"]["magic,none"].pop("higher_is_better")
+    ).parent
+    refused(asked(out, {"metric": "regions_invented", "max_drop": 0}, baseline=copied(out)), "better when lower")
+
+
+def test_names_that_are_nearly_right_and_judged_ones_without_a_judge(asked, run):
+    refused(asked(run, {"metric": "magiscore_f1_makro", "min": 0.5}), "did you mean magiscore_f1_macro")
+    refused(asked(run, {"metric": "acc_short", "min": 0.5}), "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)")
+    refused(asked(run, {"require": "valid gate"}), "has no chance gate")
+
+
+def test_other_seeds_and_judges_are_not_set_against_each_other(asked, tmp_path):
+    judged = docs(30, short=True, full=True)
+    runs = {
+        name: write_magic(tmp_path / name, {"all": judged}, **more).parent
+        for name, more in (("a", {"judge": "x"}), ("b", {"judge": "y"}), ("c", {"judge": "x", "seed": 1}))
+    }
+    rule = {"metric": "acc_short", "max_drop": 0, "margin": 0.2}
+    refused(asked(runs["b"], rule, baseline=runs["a"]), "was made otherwise: judge (x ")
+    refused(asked(runs["c"], rule, baseline=runs["a"]), "was made otherwise: boxes shown differ")
+    refused(asked(runs["b"], rule, baseline=runs["a"], ignore=["judge"]), "acc_short of toy_magic was judged by x ", "in the baseline and by y ")
+    assert asked(runs["b"], {**rule, "metric": "acc_exact"}, baseline=runs["a"], ignore=["judge"]).status == 0
+
+
+def test_damaged_files_are_refused(asked, tmp_path):
+    def broken(name, damage, **more):
+        damage(write_magic(tmp_path / name, {"all": docs(30)}, **more))
+        return refused(asked(tmp_path / name, {**F1, "min": 0.1}))
+
+    def no_magic(path):
+        data = json.loads(path.read_text())
+        data["results"]["toy_magic"]["magic,none"].pop("magic")
+        path.write_text(json.dumps(data))
+
+    def log(change):
+        def damage(path):
+            file = path.with_name("20260101_000000_samples_toy_magic.jsonl")
+            file.write_text(change(file.read_text()))
+
+        return damage
+
+    assert "has no 'magic' object with its numbers" in broken("cut", no_magic).err
+    assert "line 60: cut or not JSON" in broken("log", log(lambda text: text[:-20])).err
+    assert "59 docs, but the run scored 60" in broken("short", log(lambda text: text[: text.rindex('{"doc_id"')])).err
+    assert (
+        "the sample log gives magiscore_precision_micro 0.5082, but the run reported 0.5"
+        in broken("other", log(lambda text: text.replace('"used": [2]', '"used": [1, 2]', 1))).err
+    )
+    assert "records of the variant none" in broken("variant", log(lambda text: text.replace('"variant": "all"', '"variant": "none"'))).err
+    out = write_magic(tmp_path / "lost", {"all": docs(30)}, log=False).parent
+    assert asked(out, {**F1, "min": 0.1}).status == 0  # a number needs no log
+
+
+def test_the_shipped_rules(capsys, tmp_path):
+    tasks = {"all": "magic", "selfheal": "magic_selfheal"}
+
+    def write(name, good):
+        heal = [magic_doc(f"doc {i:03}/3-3", right=i < good, healed_words=i < good) for i in range(60)]
+        return write_magic(tmp_path / name, {"all": docs(good), "selfheal": heal}, tasks=tasks).parent
+
+    before, same, worse = write("before", 50), write("same", 50), write("worse", 30)
+    assert gate(capsys, tmp_path, same, "magic", before).status == 0
+    found = gate(capsys, tmp_path, worse, "magic", before)
+    failed = {one["rule"] for one in found.json["verdicts"] if one["verdict"] == "fail"}
+    assert found.status == 1
+    assert failed == {"it still looks at the right boxes", "the answers do not get worse", "it still corrects itself"}
+    assert [rule.name for rule in rules.read("magic").rules if rule.of_difference] == [
+        "it still looks at the right boxes", "it does not begin to use every box", "the answers do not get worse", "it still corrects itself"
+    ]  # fmt: skip
