@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lmms_patch.magic.log import response_of
+from lmms_patch.magic.logs import response_of
 from lmms_patch.magic.results import Record
 from lmms_patch.report.data import BoxUse, RegionExample
 from lmms_patch.report.examples import ANSWER, QUESTION, cut

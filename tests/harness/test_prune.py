@@ -3,7 +3,6 @@
 # ruff: noqa: F401, F811 - fixtures are imported
 import csv
 import json
-import subprocess
 from collections import Counter
 
 import pytest
@@ -12,9 +11,9 @@ import yaml
 from lmms_patch.cli import main
 from lmms_patch.resources import folder
 from lmms_patch.tst.keys import keys_of
-from tests.harness import toys
+from tests.harness import toys, warm
 from tests.harness.pruning import DOCS, FAST, KINDS, command, ids, kind_of, knows, pruned, refused, see, tasks
-from tests.harness.test_cli import BIN, environment, lmms_eval, samples
+from tests.harness.test_cli import environment, lmms_eval, samples
 
 # --- one real pruning ---------------------------------------------------------------------------
 
@@ -345,9 +344,9 @@ def write_mosaic(out):
 
 
 def lmms_patch(*arguments):
-    done = subprocess.run([str(BIN / "lmms-patch"), *map(str, arguments)], env=environment(), capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
+    status, printed, said = warm.run(["lmms-patch", *map(str, arguments)], environment())
+    assert status == 0, said[-4000:]
+    return printed
 
 
 @pytest.mark.cli
@@ -361,9 +360,10 @@ def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
     assert len(kept) == 480 - len(removed)
     assert {key.rpartition("_")[0] for key in removed} == {"mosaic_text"}
 
-    common = ("--model", "mosaic_vlm", "--batch_size", 32, "--log_samples", "--output_path", run)
-    lmms_eval(*common, "--tasks", "mosaic_all,mosaic_all_blind", "--include_path", tasks)
-    lmms_eval(*common, "--tasks", "mosaic_all_pruned", "--include_path", out / "task")
+    common = {"model": "mosaic_vlm", "batch_size": 32, "log_samples": True, "output_path": str(run)}
+    asked = (("mosaic_all,mosaic_all_blind", tasks), ("mosaic_all_pruned", out / "task"))
+    (tmp_path / "runs.yaml").write_text(yaml.safe_dump([{**common, "tasks": names, "include_path": str(place)} for names, place in asked]))
+    lmms_eval("--config", tmp_path / "runs.yaml")
     full, blind, left = (samples(run, task) for task in ("mosaic_all", "mosaic_all_blind", "mosaic_all_pruned"))
     places = [one["doc_id"] for one in pruned(out)["kept"]]
     assert [(line["target"], line["filtered_resps"], line["acc"]) for line in left.values()] == [

@@ -298,14 +298,18 @@ sys.meta_path.insert(0, Block())
 original = importlib.metadata.entry_points
 importlib.metadata.entry_points = lambda **k: [e for e in original(**k) if not e.value.startswith("lmms_patch")] if k else original()
 from lmms_eval.tasks import TaskManager
-manager = TaskManager(verbosity="ERROR", include_path=sys.argv[1], include_defaults=False)
-task = manager.load_task_or_group([sys.argv[2]])[sys.argv[2]]
+def load(folder):
+    manager = TaskManager(verbosity="ERROR", include_path=folder, include_defaults=False)
+    return manager.load_task_or_group([sys.argv[1]])[sys.argv[1]]
+task = load(sys.argv[2])
 docs = task.eval_docs
 doc = docs[0]
 import json
 out = {"n": len(docs), "questions": list(docs["question"]), "score": task.process_results(doc, [doc["answer"]]), "prompt": task.doc_to_text(doc),
        "shown": len(task.doc_to_visual(doc)), "ours": sorted(m for m in sys.modules if m.startswith("lmms_patch"))}
-print("OUT" + json.dumps(out))
+print("OUT" + json.dumps(out), flush=True)
+load(sys.argv[3])
+print("not refused")
 """
 
 
@@ -314,17 +318,17 @@ def test_a_task_of_the_plugin_runs_where_the_plugin_is_not_installed(tmp_path):
     kept = [keys[i] for i in (3, 11, 40)]
     pruned_task.write("mosaic_text", kept, tmp_path / "made")
     folder = shutil.move(tmp_path / "made", tmp_path / "moved")
+    damaged = shutil.copytree(folder, tmp_path / "damaged")
+    (damaged / "kept_ids.txt").write_text("\n".join(kept[:2]) + "\n")
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", WITHOUT, str(folder), "mosaic_text_pruned"]
+    command = [sys.executable, "-c", WITHOUT, "mosaic_text_pruned", str(folder), str(damaged)]  # one start for both
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert "OUT" in done.stdout, done.stderr
     found = json.loads(done.stdout.split("OUT")[-1])
     base = datasets.Dataset.from_parquet(str(resources.folder("tasks") / "mosaic" / "data" / "mosaic_text.parquet"))
     questions = list(base["question"])
     assert found["questions"] == [questions[i] for i in (3, 11, 40)]
     assert (found["n"], found["score"], found["prompt"], found["shown"], found["ours"]) == (3, {"acc": 1.0}, questions[3], 1, [])
-    (folder / "kept_ids.txt").write_text("\n".join(kept[:2]) + "\n")
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 1
     last = done.stderr.rstrip("\n").splitlines()[-1]
     assert last.endswith("(2 ids, then 3; or others); take the whole folder from where it came")

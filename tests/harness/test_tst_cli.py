@@ -1,4 +1,4 @@
-"""``_tst<k>`` tasks on the real ``lmms-eval`` command line: two ranks, and a real benchmark."""
+"""A ``_tst<k>`` task of a real benchmark on the real ``lmms-eval`` command line. Two ranks: ``test_cli.py``."""
 
 from __future__ import annotations
 
@@ -10,42 +10,11 @@ import numpy as np
 import pytest
 import yaml
 
-from lmms_patch.records import read_results, results_files
-from tests.harness.test_cli import BIN, lmms_eval, samples
-from tests.harness.tst_toys import ODD, choices, write
+from tests.harness.test_cli import details, lmms_eval, samples
 
 VSI = Path(__file__).parents[3] / "shared" / "data" / "vsi_bench.jsonl"
 
 pytestmark = pytest.mark.cli
-
-
-def details(folder, task):
-    return next(result.details for result in read_results(results_files(folder)[-1]) if result.task == task)
-
-
-def tst_lines(folder, task):
-    """The object ``tst`` of each doc, as it is written."""
-    return {doc_id: json.dumps(line["patch"]["tst"]) for doc_id, line in samples(folder, task).items()}
-
-
-def numbers(found):
-    return {name: value for name, value in found.items() if name.startswith("tst") and isinstance(value, float)}
-
-
-def test_two_ranks_equal_one(tmp_path):
-    """49 docs: ranks of 25 and 24."""
-    write(tmp_path, rows=choices(49, purity=0.7, options=("bed", "rug", "lamp")), **ODD)
-    ranks = [str(BIN / "torchrun"), "--nproc_per_node", "2", "--master_port", "29541", "-m", "lmms_eval"]
-    common = ("--model", "tst_rf", "--model_args", "trees=5", "--tasks", "toy_tst5", "--include_path", tmp_path, "--log_samples")
-    for name, command in (("one", None), ("two", ranks)):
-        lmms_eval(*common, "--output_path", tmp_path / name, command=command, ACCELERATE_USE_CPU="true", OMP_NUM_THREADS="1")
-    assert len(tst_lines(tmp_path / "one", "toy_tst5")) == 49
-    assert tst_lines(tmp_path / "two", "toy_tst5") == tst_lines(tmp_path / "one", "toy_tst5")
-    one, two = (details(tmp_path / name, "toy_tst5") for name in ("one", "two"))
-    assert numbers(two) == pytest.approx(numbers(one), abs=1e-12)  # sums in another order
-    assert all(two["tst_details"][key] == one["tst_details"][key] for key in ("importance", "causes", "texts", "settings", "unusable"))
-    answers = {doc_id: line["filtered_resps"] for doc_id, line in samples(tmp_path / "two", "toy_tst5").items()}
-    assert answers == {doc_id: line["filtered_resps"] for doc_id, line in samples(tmp_path / "one", "toy_tst5").items()}
 
 
 VSI_UTILS = '''

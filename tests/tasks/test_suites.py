@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import yaml
 from lmms_patch import profiles, resources
 from lmms_patch.harness import catalog, configs, names
 from lmms_patch.spec import parse
+from tests.harness import warm
 
 # RCI paper, Table 2 (13 rows); PCRI paper, Tables 5 to 8 (6 + 4 + 4 + 1)
 RCI = {
@@ -134,8 +133,8 @@ def test_a_run_file_through_the_command_line(tmp_path):
     """Its keys are taken, and flags win over it."""
     run_file = resources.folder("configs") / "runs" / "rci_suite_lite.yaml"
     flags = ["--model", "mosaic_vlm", "--tasks", "mosaic_local", "--limit", "2", "--output_path", str(tmp_path)]
-    command = [str(Path(sys.executable).parent / "lmms-eval"), "--config", str(run_file), *flags]
-    subprocess.run(command, env={**os.environ, "HF_HUB_OFFLINE": "1"}, check=True, capture_output=True, timeout=600)
+    status, printed, said = warm.run(["lmms-eval", "--config", str(run_file), *flags], os.environ)
+    assert status == 0, (printed + said)[-3000:]
     results = json.loads(next(tmp_path.rglob("*_results.json")).read_text())
     assert set(results["results"]) == {"mosaic_local"}
     assert len(next(tmp_path.rglob("*_samples_mosaic_local.jsonl")).read_text().splitlines()) == 2

@@ -29,6 +29,7 @@ from lmms_patch.tst import lora_cache, lora_load, lora_model
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.lora import PRESETS, LoraDiagnostic, LoraSettings, TrainingError, choice, run_folds
 from lmms_patch.tst.lora_text import Encoder, Row
+from tests.tst.ranks import JOBS, WHOLE, Stub, places
 
 TEMPLATE = (
     "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou help.<|im_end|>\n{% endif %}"
@@ -149,10 +150,6 @@ def small(folder: str, **changes) -> LoraSettings:
 
 def prepared(items, folder, **changes):
     return LoraDiagnostic(small(folder, **changes)).prepare(items)
-
-
-def places(*numbers) -> np.ndarray:
-    return np.arange(*numbers)
 
 
 def told(predictions) -> list[tuple]:
@@ -517,25 +514,6 @@ def test_the_fingerprint_sees_what_matters(chat, tmp_path):
     assert len({same, *others}) == len(others) + 1
 
 
-class Stub:
-    """Stands for a prepared diagnostic: says which rank did what."""
-
-    def __init__(self, rank: int, fails: bool = False) -> None:
-        self.rank, self.fails = rank, fails
-
-    def predict(self, train, test, *, seed):
-        if self.fails:
-            raise OptionError("no memory")
-        return [("trained", self.rank, int(at), seed) for at in test]
-
-    def zero_shot(self, test):
-        return [("zero", self.rank, int(at)) for at in test]
-
-
-JOBS = [(None, places(2), 0), (places(1), places(1, 2), 4), (places(1), places(2, 4), 5)]
-WHOLE = [[("zero", 0, 0), ("zero", 0, 1)], [("trained", 1, 1, 4)], [("trained", 0, 2, 5), ("trained", 0, 3, 5)]]
-
-
 def test_ranks_share_the_folds():
     heard: list = [None, None]
 
@@ -562,7 +540,7 @@ def test_a_rank_that_fails_stops_the_others():
 WORKER = """
 import sys
 from torch import distributed
-from tests.tst.test_lora import JOBS, WHOLE, Stub
+from tests.tst.ranks import JOBS, WHOLE, Stub
 from lmms_patch.tst.lora import TrainingError, run_folds
 rank = int(sys.argv[1])
 distributed.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=2)

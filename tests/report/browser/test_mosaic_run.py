@@ -3,15 +3,13 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from lmms_patch import api
 from lmms_patch.resources import folder as resource
+from tests.harness import warm
 
 FAMILIES = ("local", "count", "text")
 HOSTILE = "<script>alert(1)</script>"
@@ -41,9 +39,8 @@ def run(*wanted):
     shared = {"model": "mosaic_vlm", "tasks": tasks, "limit": 40, "batch_size": "16", "log_samples": True, "verbosity": "WARNING"}
     config = wanted[0][0].parent / "runs.yaml"
     config.write_text(yaml.safe_dump([{**shared, "output_path": str(out), "model_args": args} for out, args in wanted]))
-    command = [str(Path(sys.executable).parent / "lmms-eval"), "--config", str(config)]
-    done = subprocess.run(command, env={**os.environ, "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    status, printed, said = warm.run(["lmms-eval", "--config", str(config)], os.environ)
+    assert status == 0, (printed + said)[-3000:]
 
 
 @pytest.fixture(scope="module")
