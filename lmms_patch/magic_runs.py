@@ -21,6 +21,8 @@ from lmms_patch.stats.resample import LEVEL, Estimate
 _STEM = re.compile(r"_(?:relevant|nobox|selfheal)$")
 _SAME = ("limit", "few-shot", "system instruction", "generation", "benchmark version", "lmms-eval version", "judge")
 """Parts of a fingerprint that two variants of one run share."""
+_ASKED = {"seed": "the numbering of boxes", "examples": "in-context examples", "pixels": "how boxes are drawn", "prompts": "the prompt's wording"}
+"""What else two variants of one run share, of what the run wrote of a task."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,12 @@ def _contrasts(tasks: Sequence[MagicTask], draws: int, level: float, seed: int) 
     read: dict[Path, list[dict[str, Any]]] = {}
     for name, variants in CONTRASTS.items():
         for first in tasks:
-            for second in _partners(first, tasks, variants):
+            partners = _partners(first, tasks, variants)
+            if not partners and first.variant == variants[0]:
+                others = [one for one in tasks if one.variant == variants[1] and one.model == first.model]
+                data = first.about.get("dataset")
+                notes += [f"{one.task} (of {one.about.get('dataset')}) is not compared with {first.task} (of {data}): other data" for one in others]
+            for second in partners:
                 try:
                     lines = [_log(one, read) for one in (first, second)]
                     out.append(_contrast(name, first, second, lines, draws, level, seed))
@@ -219,6 +226,7 @@ def _contrast(
         raise RecordError(f"item {other[0]} has the gold {golds[0][other[0]]!r} in one and {golds[1][other[0]]!r} in the other: other data")
     prints = [runs.fingerprint(one.run, one.result) for one in (first, second)]
     apart = runs.differences({key: prints[0].get(key) for key in _SAME}, prints[1])
+    apart += [said for key, said in _ASKED.items() if first.about.get(key) != second.about.get(key)]
     minds = [f"{first.task} and {second.task} differ in {', '.join(apart)}: that may be where a difference comes from"] if apart else []
     records = [[line["magic"] for line in side] for side in lines]
     skip = tuple(results.JUDGED) if prints[0].get("judge") != prints[1].get("judge") else ()

@@ -113,3 +113,45 @@ def test_which_task_has_the_steps(tmp_path):
     write_magic_run(tmp_path / "c", {"relevant": variants()["relevant"], "none": variants()["none"]})
     with pytest.raises(OptionError, match=r"several tasks .*toy_nobox.*toy_relevant.*--task"):
         lines_of(tmp_path / "c")
+
+
+def changed(path, task, **about):
+    """The results file with other facts about a task."""
+    data = json.loads(path.read_text())
+    data["results"][task]["magic,none"]["magic"] |= about
+    path.write_text(json.dumps(data))
+
+
+def test_other_questions_or_boxes_under_the_same_ids_are_not_compared(tmp_path):
+    write_magic_run(tmp_path, variants())
+    log = next(tmp_path.glob("*_samples_toy_relevant.jsonl"))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    lines[3]["magic"]["asked"]["data"] = "another question"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = gather([tmp_path], draws=200)
+    assert [one.found.name for one in found.contrasts] == ["boxes"]
+    assert "toy_relevant is not compared with toy: item q3 has another question, answer, image or boxes" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"seed": 7}, "the numbering of boxes"),
+        ({"examples": ["k"]}, "in-context examples"),
+        ({"prompts": 2}, "the prompt's wording"),
+        ({"pixels": 2}, "how boxes are drawn"),
+    ],
+)
+def test_what_else_differs_is_said(tmp_path, about, said):
+    path = write_magic_run(tmp_path, variants())
+    changed(path, "toy_relevant", **about)
+    distraction = gather([tmp_path], draws=200).contrasts[0]
+    assert any(f"differ in {said}" in line for line in distraction.minds)
+
+
+def test_data_of_other_names_are_named_and_not_compared(tmp_path):
+    path = write_magic_run(tmp_path, variants())
+    changed(path, "toy_relevant", dataset="kitchen")
+    found = gather([tmp_path], draws=200)
+    assert [one.found.name for one in found.contrasts] == ["boxes"]
+    assert "toy_relevant (of kitchen) is not compared with toy (of toy): other data" in found.notes

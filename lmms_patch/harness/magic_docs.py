@@ -182,7 +182,13 @@ def _injected(item: MagicItem, run: Subsequence, drawn: ShownBoxes) -> dict[str,
 
 @dataclass(frozen=True)
 class Shot:
-    """An in-context example with its image."""
+    """An in-context example.
+
+    Attributes:
+        text: what is shown of it.
+        image: its image, boxes drawn.
+        key: digest of it, the same in every variant.
+    """
 
     text: prompts.Example
     image: Image.Image
@@ -228,7 +234,7 @@ def _shot(found: Dataset, item: MagicItem, which: str, seed: int) -> Shot | None
     boxes = [item.boxes[place] for place in drawn.places]
     image = draw(found.image(item), [(box.left, box.top, box.right, box.bottom) for box in boxes], list(range(1, len(boxes) + 1)))
     text = prompts.Example(item.question, len(boxes), chain, item.full_answer or item.answer)
-    return Shot(text, image, digest([item.id, *chain]))
+    return Shot(text, image, digest([item.id, *texts]))
 
 
 # --- what a doc shows and asks --------------------------------------------------------------------
@@ -267,7 +273,13 @@ def messages(doc: Mapping[str, Any], prefill: str) -> list[dict[str, Any]]:
 
 
 def asked(doc: Mapping[str, Any]) -> dict[str, str]:
-    """Digests of what a doc is and asks, 16 hex digits each: two runs with the same were asked the same."""
-    facts = [doc[key] for key in ("id", "question", "answer", "full_answer", "image_digest", "boxes", "relevant", "drawn", "corrections")]
+    """Digests of what a doc is and asks, 16 hex digits each: two runs with the same were asked the same.
+
+    Returns:
+        ``data``: its item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with the examples.
+    """
+    boxes = sorted((list(map(int, box)), bool(relevant)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True))
+    item = [doc[key] for key in ("item", "question", "answer", "full_answer", "image_digest")]
+    shown = [doc[key] for key in ("id", "variant", "boxes", "relevant", "drawn", "corrections")]
     keys = [shot.key for shot in examples(doc["variant"])]
-    return {"doc": digest([[list(one) if isinstance(one, tuple) else one for one in facts]]), "prompt": digest([prompt(doc), keys])}
+    return {"data": digest([item, boxes]), "doc": digest([item, shown]), "prompt": digest([prompt(doc), keys])}

@@ -96,6 +96,8 @@ def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:
 
 def _check_same(first: Record, second: Record) -> None:
     """Whether two records are of the same data, as far as they say."""
+    if first.get("asked", {}).get("data") != second.get("asked", {}).get("data"):
+        raise RecordError(f"item {first['item']} has another question, answer, image or boxes in one variant than in the other: other data")
     if first["group"] != second["group"]:
         raise RecordError(f"item {first['item']} is on image {first['group']!r} in one variant and on {second['group']!r} in the other: other data")
     if "none" not in (first["variant"], second["variant"]) and len(first["relevant"]) != len(second["relevant"]):

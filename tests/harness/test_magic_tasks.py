@@ -424,3 +424,25 @@ def test_a_wrong_task_file_is_one_line(tmp_path, keys, said):
         get_task_dict(["mine"], manager)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_an_item_is_does_not_depend_on_what_is_shown_of_it(data, monkeypatch):
+    from lmms_patch.harness.magic_docs import asked
+
+    def digests(name, rows=None):
+        data(rows or [row(0)])
+        return asked(load(name).eval_docs[0])
+
+    first = digests("magic")
+    assert {digests(name)["data"] for name in ("magic_relevant", "magic_nobox", "magic_selfheal")} == {first["data"]}
+    monkeypatch.setenv("MAGIC_SEED", "3")
+    other = digests("magic")
+    assert other["data"] == first["data"]
+    assert other["doc"] != first["doc"]
+    monkeypatch.delenv("MAGIC_SEED")
+    moved = [dict(box) for box in row(0)["boxes"]]
+    moved[0]["box"] = [11, 10, 50, 50]
+    marked = [dict(box) for box in row(0)["boxes"]]
+    marked[1]["relevant"] = True
+    for change in ({"question": "Which?"}, {"answer": "blue"}, {"boxes": moved}, {"boxes": marked}):
+        assert digests("magic", [row(0, **change)])["data"] != first["data"]
