@@ -19,10 +19,11 @@ from lmms_patch.harness.refuse import Refusal
 from lmms_patch.magic import prompts
 from lmms_patch.magic.dataset import Dataset, read
 from lmms_patch.magic.draw import draw
-from lmms_patch.magic.extract import renumber
+from lmms_patch.magic.extract import regions_of_steps, renumber
 from lmms_patch.magic.items import MagicItem, ShownBoxes, shown
 from lmms_patch.magic.selfheal import Subsequence, wrong_runs
 from lmms_patch.magic.settings import MagicSettings
+from lmms_patch.magic.sources import SUFFIXES
 from lmms_patch.planning import digest
 from lmms_patch.resources import folder
 
@@ -113,11 +114,18 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
             "docs/magic.md; without data of your own, try --tasks magic_mosaic"
         )
     path = str(folder("tasks") / "magic" / MOSAIC) if data == MOSAIC else str(Path(data or told.data).expanduser())
-    return _read(path, told.split, data == MOSAIC)
+    return _read(path, told.split, data == MOSAIC, _stamp(path))
+
+
+def _stamp(path: str) -> tuple[Any, ...]:
+    """When the files of a local dataset were last written: a process that goes on must not go on with what they held before."""
+    place = Path(path)
+    files = [file for file in place.iterdir() if file.suffix in SUFFIXES] if place.is_dir() else [place] if place.is_file() else []
+    return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
 
 
 @functools.lru_cache(maxsize=8)
-def _read(path: str, split: str, embedded: bool) -> tuple[Dataset, LeftOut]:
+def _read(path: str, split: str, embedded: bool, stamp: tuple[Any, ...]) -> tuple[Dataset, LeftOut]:
     """A dataset, read once for all variants of a run."""
     found = read(path, split=split)
     if found.note:
@@ -138,7 +146,7 @@ def _rows(found: Dataset, item: MagicItem, variant: str, seed: int) -> list[dict
         "id": item.id,
         "item": item.id,
         "image": {"bytes": picture, "path": None} if isinstance(picture, bytes) else {"bytes": None, "path": str(picture)},
-        "image_digest": hashlib.sha256(picture if isinstance(picture, bytes) else picture.read_bytes()).hexdigest()[:16],
+        "image_digest": _digest_of(picture),
         "question": item.question,
         "type": item.type,
         "answer": item.answer,
@@ -158,6 +166,10 @@ def _rows(found: Dataset, item: MagicItem, variant: str, seed: int) -> list[dict
     if variant != "selfheal":
         return [row]
     return [{**row, **_injected(item, run, drawn)} for run in wrong_runs(item.steps).tested]
+
+
+def _digest_of(picture: Path | bytes) -> str:
+    return hashlib.sha256(picture if isinstance(picture, bytes) else picture.read_bytes()).hexdigest()[:16]
 
 
 def _injected(item: MagicItem, run: Subsequence, drawn: ShownBoxes) -> dict[str, Any]:
@@ -201,11 +213,12 @@ def examples(variant: str) -> tuple[Shot, ...]:
 
 
 def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
-    return _shots(str(Path(told.examples).expanduser()), told.split, told.seed, told.shots, which) if told.examples else ()
+    path = str(Path(told.examples).expanduser())
+    return _shots(path, told.split, told.seed, told.shots, which, _stamp(path)) if told.examples else ()
 
 
 @functools.lru_cache(maxsize=8)
-def _shots(path: str, split: str, seed: int, most: int, which: str) -> tuple[Shot, ...]:
+def _shots(path: str, split: str, seed: int, most: int, which: str, stamp: tuple[Any, ...]) -> tuple[Shot, ...]:
     """Chains with every wrong step replaced by its correction; items without a chain, or with a wrong step that nobody corrected, cannot show one.
 
     Without boxes, only chains that speak of none can be shown; where there is none, nothing is.
@@ -227,14 +240,13 @@ def _shots(path: str, split: str, seed: int, most: int, which: str) -> tuple[Sho
 def _shot(found: Dataset, item: MagicItem, which: str, seed: int) -> Shot | None:
     texts = [step.text if step.correct else step.correction for step in item.steps]
     drawn = shown(item.boxes, item.id, which, seed)
+    if not texts or not all(text.strip() for text in texts) or regions_of_steps(texts, len(item.boxes)).used - set(drawn.numbers):
+        return None  # a chain that speaks of boxes that are not drawn
     chain = tuple(renumber(text, drawn.numbers, len(item.boxes)) for text in texts)
-    unseen = any("another region" in new and "another region" not in old for new, old in zip(chain, texts, strict=True))
-    if not texts or unseen or not all(text.strip() for text in texts):
-        return None
     boxes = [item.boxes[place] for place in drawn.places]
     image = draw(found.image(item), [(box.left, box.top, box.right, box.bottom) for box in boxes], list(range(1, len(boxes) + 1)))
     text = prompts.Example(item.question, len(boxes), chain, item.full_answer or item.answer)
-    return Shot(text, image, digest([item.id, *texts]))
+    return Shot(text, image, digest([item.id, *texts, _digest_of(found.picture(item)), [repr(box) for box in item.boxes]]))
 
 
 # --- what a doc shows and asks --------------------------------------------------------------------

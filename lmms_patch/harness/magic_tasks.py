@@ -79,7 +79,7 @@ def bind(task: Any) -> None:
         "pixels": draw.PIXELS,
         "prompts": prompts.VERSION,
         "seed": told.seed,
-        "docs": digest(sorted(magic_docs.asked(row)["doc"] for row in rows)),
+        "docs": digest(magic_docs.asked(row)["doc"] for row in rows),  # in their order: the response cache goes by a doc's place
         "examples": [shot.key for shot in magic_docs.examples(variant)],
         **({"prefill": prefill} if variant == "selfheal" else {}),
     }
@@ -130,8 +130,9 @@ def item(record: Mapping[str, Any], metric: str) -> Any:
 def record_of(doc: Mapping[str, Any], response: str) -> dict[str, Any]:
     """The ``magic`` object of a response, without a judge's verdicts (docs/magic.md)."""
     heals = doc["variant"] == "selfheal"
+    response = response.replace(magic_docs.prompt(doc), "\n")  # some adapters give the prompt back
     own = selfheal.continuation(response, doc["prefix"]) if heals else response
-    parsed = parse(own)
+    parsed = parse(own, doc["question"])
     count = sum(number > 0 for number in doc["drawn"])
     named = regions_of_steps(parsed.steps, count)
     record = {

@@ -16,23 +16,33 @@ _THOUGHT = re.compile(
     r"^[ \t>#*_]{0,20}(?:thought process|thoughts?|reasoning|reasoning steps|thinking|rationale)[*_]*[ ]?[:：][*_]*[ \t]*", re.I | re.M
 )
 _ECHO = re.compile(r"^[ \t]*(?:#+[ \t]*image\b.*|[*_]*question[*_]*[ ]?[:：].*)$", re.I | re.M)
-_NEXT_EXAMPLE = re.compile(r"^[ \t]*(?:#+[ \t]*image\b|[*_]*question[*_]*[ ]?[:：])", re.I | re.M)
+_NEXT_EXAMPLE = re.compile(r"^[ \t]*(?:#+[ \t]*(?:image|example)[ \t]+\d|[*_]*question[*_]*[ ]?[:：])", re.I | re.M)
+_QUESTION = re.compile(r"^[ \t]*[*_]*question[*_]*[ ]?[:：][*_]*(?P<text>.*)$", re.I | re.M)
+_FOREIGN = re.compile(r"^([ \t>#*_-]{0,20})(?:答案|最终答案|回答|respuesta|réponse|resposta|risposta|antwort|ответ)(?=[*_]*[ ]?[:：])", re.I | re.M)
+_NO_COLON = re.compile(r"^([ \t]*)(?:[*_]{2}((?:final )?answer)[*_]{2}[ \t]+(?=[^\s:：])|((?:final )?answer)[ \t]+[-–—][ \t]+)", re.I | re.M)
+_END_TOKENS = re.compile(r"(?<=\S)\s*(?:<\|(?:endoftext|im_end|eot_id|end|eom_id)\|>|</s>|<eos>|<end_of_turn>).*\Z", re.I | re.S)
 _LINE = re.compile(
     r"(?:(?P<start>^[ \t>#*_-]{0,20}(?:\d{1,3}[.)][ ]?)?[*_]{0,4})|(?<=[\s(])[*_]{0,4})(?P<kind>(?:(?:the|my)[ ])?(?:(?:final|short|full)[ ])?)"
     r"(?P<word>answer)[*_]*[ ]?[:：][*_]*",
     re.I | re.M,
 )
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.I | re.S)
-_JSON = re.compile(r"\"(?:final_|short_)?answer\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", re.I)
+_JSON = re.compile(
+    r"[\"'](?:final_|short_)?answer[\"']\s*:\s*(?:\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)'|(?P<bare>-?\d+(?:\.\d+)?|true|false))",
+    re.I,
+)
 _SAID = re.compile(
     r"(?<!whether )(?<!if )(?:\b(?:the|my)(?: (?:final|correct|short))? answer(?: to (?:the|this) question)?"
     r" (?:is|would be|should be|must be)(?: that)?)\s*[:：]?\s*"
     r"(?P<said>\S.*)$",
     re.I | re.S,
 )
+_QUOTED_QUESTION = re.compile(r"(?<=to the question) [\"'“‘][^\"”’\n]{1,300}?[\"'”’](?= (?:is|would|must|should)\b)", re.I)
 _HEADING = re.compile(r"^[ \t]{0,20}(?:#{1,6}[ \t]*)?[*_]{0,4}(?:the )?(?:final |short )?answer[*_]*[ \t]*$", re.I | re.M)
 _NO_STEP = re.compile(r"[\s#*_]{0,20}(?:the )?(?:final |short )?answer[*_]*\s*[:：]?[*_\s]*", re.I)
-_SECTION = re.compile(r"^[ \t#*_]{0,20}(?:explanation|reasoning|rationale|thought process|justification)[*_]*[ ]?[:：]", re.I | re.M)
+_SECTION = re.compile(
+    r"(?:^[ \t#*_]{0,20}|(?<=\s)[*_]{2})(?:explanation|reasoning|rationale|thought process|justification)[*_]*[ ]?[:：][*_]*", re.I | re.M
+)
 _LIST_MARK = re.compile(
     r"^[ \t>]*(?:#+[ \t]+|(?:[-*•–+][ \t]+)?(?:\(?\d{1,2}[.)][ \t]+|\(?(?-i:[a-z])[.)][ \t]+|step[ ]\d+[.:)][ \t]*)|[-*•–+][ \t]+)(?=\S)", re.I
 )
@@ -87,36 +97,68 @@ class Response:
         return "\n".join(self.steps)
 
 
-def parse(response: str) -> Response:
+def parse(response: str, question: str = "") -> Response:
     """Split a response into reasoning steps and final answer.
 
     What follows ``</think>`` is searched for the answer first, then the whole; the last marked answer counts ("Final answer" after
-    "Answer"): the rest of its line, or the paragraph that follows. A new example that the model goes on to make up ("## Image 2 ...") is cut off.
+    "Answer"): the rest of its line, or the paragraph that follows. A new example that the model goes on to make up ("## Image 2 ..." with a
+    question of its own) is cut off.
+
+    Boxes count in steps. What is marked as the answer is none: its first sentence ("Answer: the cup in R4"), what stands in
+    ``<answer>`` or \\boxed{}. A sentence such as "So the answer is in R4" is a step, and so are further sentences on the answer's line.
 
     Args:
         response: the text as generated.
+        question: what was asked; it tells a question that the model only says again from one that it makes up.
 
     >>> parse("R1 shows a dog. It is brown.\\n**Answer**: brown")
     Response(steps=('R1 shows a dog.', 'It is brown.'), answer='brown', found=True, marker='line')
     """
-    thought, said = _thinking(_one_example(_HEADING.sub("Final answer:", response)))
+    thought, said = _thinking(_HEADING.sub("Final answer:", _plain(response)))
+    said = _one_example(said, question)
+    thought = thought if said.strip() else _one_example(thought, question)
     whole = "\n".join(filter(None, [thought, said]))
     for text, before in [(said, thought)] if said.strip() else [(whole, "")]:
         for marker, look in (("tag", _tagged), ("line", _on_a_line), ("json", _in_json), ("boxed", _boxed), ("sentence", _in_a_sentence)):
             if (found := look(text)) is not None and re.search(r"\w", found[0]):
                 answer, rest = found
-                return Response(sentences("\n".join([before, rest])), answer, True, marker)
+                return Response(sentences("\n".join([before, rest])), _bare(answer), True, marker)
     if thought.strip() and said.strip():
         after = sentences(said) or tuple(said.split())
         answer = _clean(" ".join(after))
         if 0 < len(after) <= 2 and re.search(r"\w", answer):
             return Response(sentences(thought), answer, True, "after thinking")
     steps = sentences(whole)
-    last = next((line for line in reversed(whole.splitlines()) if line.strip()), "")
-    alone = _LABEL_ONLY.fullmatch(last.strip()) and not sentences(last)
-    if alone and not (steps and last.rstrip().endswith((".", ")", ":"))):  # "7" is no step, but an answer; "3." after steps a list that was cut
-        return Response(steps, _clean(last), False)
+    if ends := _ends_with_a_number(whole, bool(steps)):
+        return Response(steps, ends, False)
     return Response(steps, _clean(steps[-1]) if steps else "", False)
+
+
+def _plain(response: str) -> str:
+    """The response with other models' signs for thoughts and answers in one form, and without end tokens."""
+    text = re.sub("◁(/?)think▷", r"<\1think>", _END_TOKENS.sub("", response))
+    text = re.sub(r"<\|begin_of_box\|>|<conclusion>", "<answer>", text, flags=re.I)
+    text = re.sub(r"<\|end_of_box\|>|</conclusion>", "</answer>", text, flags=re.I)
+    text = _FOREIGN.sub(r"\1Answer", text)
+    return _NO_COLON.sub(lambda match: f"{match[1]}{match[2] or match[3]}: ", text)
+
+
+def _ends_with_a_number(text: str, steps: bool) -> str:
+    """The number or letter that stands alone at the end: no step, but what the response ends with. Not "3." after steps: a list that was cut."""
+    last = next((line for line in reversed(text.splitlines()) if line.strip()), "").strip()
+    if _LABEL_ONLY.fullmatch(last) and not sentences(last):
+        return "" if steps and last.endswith((".", ")", ":")) else _clean(last)
+    piece = (_pieces(last) or [""])[-1]
+    return piece if piece.isdigit() else ""
+
+
+def _bare(answer: str) -> str:
+    """An answer without the words that only introduce it ("The final answer is ...")."""
+    inner = _boxed(answer)
+    if inner is not None:
+        return inner[0]
+    introduced = _SAID.match(answer)
+    return _clean(introduced["said"]) if introduced else answer
 
 
 def sentences(text: str) -> tuple[str, ...]:
@@ -185,13 +227,24 @@ def _ends(block: str, match: re.Match[str]) -> bool:
     return True
 
 
-def _one_example(text: str) -> str:
-    """The text without further examples that the model makes up after its answer."""
-    answered = next((match for match in _LINE.finditer(text) if _is_marker(match)), None)
+def _one_example(text: str, question: str = "") -> str:
+    """The text without further examples that the model makes up after its answer.
+
+    Only an answer on a line of its own ends an example: thoughts about how to answer name the word too.
+    """
+    lines = (match for match in _LINE.finditer(text) if match["start"] is not None)
+    answered = next((match for match in lines if re.match(r"[ \t]*\w|\s*\S", text[match.end() :])), None)
     if answered is None:
         return text
-    following = _NEXT_EXAMPLE.search(text, answered.end())
-    return text[: following.start()] if following else text
+    for following in _NEXT_EXAMPLE.finditer(text, answered.end()):
+        asked = _QUESTION.search(text, following.start(), following.start() + 400)
+        if not (question and asked and _words(asked["text"]) == _words(question)):
+            return text[: following.start()]
+    return text
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def _thinking(text: str) -> tuple[str, str]:
@@ -227,13 +280,18 @@ def _on_a_line(text: str) -> _Found:
         content = rest[: section.start()] if section else rest
         paragraph = re.match(r"[ \t]*(\S[^\n]*(?<![:\s]))[ \t]*(?=\n|\Z)", content) or re.match(r"\s*(.+?)(?=\n\s*\n|\Z)", content, re.S)
         if paragraph and re.search(r"\w", paragraph[1]):
-            return _clean(paragraph[1]), text[: match.start()] + "\n" + rest[paragraph.end() :]
+            further = " ".join(_pieces(paragraph[1])[1:])
+            return _clean(paragraph[1]), "\n".join([text[: match.start()], further, rest[paragraph.end() :]])
     return None
 
 
 def _in_json(text: str) -> _Found:
-    found = [match for match in _JSON.finditer(text) if match[1].strip()]
-    return (_clean(found[-1][1]), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+    found = [match for match in _JSON.finditer(text) if _value(match).strip()]
+    return (_clean(_value(found[-1])), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+
+
+def _value(match: re.Match[str]) -> str:
+    return next((match[name] for name in ("double", "single", "bare") if match[name] is not None), "")
 
 
 def _boxed(text: str) -> _Found:
@@ -245,12 +303,12 @@ def _boxed(text: str) -> _Found:
         depth += {"{": 1, "}": -1}.get(text[place], 0)
         place += 1
     answer = _clean(text[start:place])
-    return (answer, text) if answer and not depth else None
+    return (answer, text[:start] + text[place:]) if answer and not depth else None
 
 
 def _in_a_sentence(text: str) -> _Found:
     """ "The answer is X" in one of the last two sentences."""
-    steps = sentences(text)
+    steps = sentences(_QUOTED_QUESTION.sub("", text))
     for step in reversed(steps[-2:]):
         if match := _SAID.search(step):
             return _clean(match["said"]), text
@@ -263,8 +321,8 @@ def _clean(answer: str) -> str:
     while previous != text:
         previous = text
         text = re.sub(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}", r"\1", text)
-    text = re.sub(r"(?:^\$+|\$+$)", "", text.strip())
+    text = re.sub(r"(?:^\$+|\$+(?=[.]?$))", "", text.strip())
     text = re.sub(r"\*\*|__|`", "", text).strip(" \t\n*_")
-    if len(text) > 1 and text[0] in "\"'“‘" and text[-1] in "\"'”’":
+    if len(text) > 1 and ((text[0] in "\"'“‘" and text[-1] in "\"'”’") or (text[0], text[-1]) == ("{", "}")):
         text = text[1:-1]
     return " ".join(text.split())

@@ -41,7 +41,7 @@ def chain_of(line: Mapping[str, Any]) -> Chain:
         RecordError: the line has no response.
     """
     record = line["magic"]
-    found = parse(response_of(line))
+    found = parse(response_of(line), str(record.get("question") or ""))
     steps = record.get("steps")
     return Chain(
         record["item"],

@@ -261,6 +261,13 @@ def test_boxes_that_are_not_drawn_cannot_be_used():
     assert "magiscore_f1_macro" not in none
 
 
+def test_a_prompt_that_comes_back_with_the_response_is_none_of_it():
+    from lmms_patch.harness.magic_docs import prompt
+
+    record = magic_tasks.process_results(doc_of(), [f"{prompt(doc_of())}\nR2 shows it.\n**Answer**: red"])["magic"]
+    assert (record["used"], record["answer"], record["steps"]) == ([2], "red", 1)
+
+
 @pytest.mark.parametrize("said", ["", " ", None])
 def test_an_empty_response_is_a_wrong_one(said):
     items = magic_tasks.process_results(doc_of(), [said])
@@ -337,6 +344,32 @@ def test_a_chat_model_that_continues_its_turn_gets_the_steps_as_one(data, monkey
         texts = ["".join(part.get("text", "") for part in turn["content"]) for turn in sent]
         assert all((doc["prefix"][-1] in text) == (place == turns - 1) for place, text in enumerate(texts))
         assert task.dump_config()["metadata"]["magic"]["prefill"] == ("assistant" if turns == 2 else "prompt")
+
+
+def test_a_reordered_file_is_another_config(data):
+    rows = [row(0, question="Which?"), row(1, question="Which?")]
+    data(rows)
+    first = config()
+    data(rows[::-1])
+    assert config() != first  # the response cache goes by a doc's place and its prompt
+
+
+def test_examples_are_told_apart_by_image_and_boxes_and_name_no_box_that_is_not_drawn(data, monkeypatch):
+    from lmms_patch.harness.magic_docs import examples
+
+    steps = [{"text": text, "correct": True} for text in ("I look around.", "R2 shows a dog, which is not what I need.", "R1 is red.")]
+    shots = data([row(0, steps=steps), row(1)], "shots")
+    data([row(0)])
+    monkeypatch.setenv("MAGIC_EXAMPLES", str(shots))
+    assert [len(examples(variant)) for variant in ("all", "relevant", "none")] == [2, 1, 0]
+    assert "nother region" not in load("magic_relevant").doc_to_text(load("magic_relevant").eval_docs[0])
+    first = [shot.key for shot in examples("all")]
+    moved = [dict(box) for box in row(0)["boxes"]]
+    moved[1]["box"] = [71, 10, 110, 50]
+    data([row(0, steps=steps, boxes=moved), row(1)], "shots")
+    data([row(0)])
+    assert [shot.key for shot in examples("all")] != first
+    assert examples("all")[1].key == first[1]
 
 
 def test_examples_show_corrected_chains_with_their_own_numbers(data, monkeypatch):

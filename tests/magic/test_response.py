@@ -57,7 +57,7 @@ def test_sentences_by_hand(text, steps):
         ("Answer: yes\nExplanation: R2 shows it.", "yes", "line", ["Explanation: R2 shows it."]),
         ("R1 is red. The answer is red.", "red.", "sentence", ["R1 is red.", "The answer is red."]),
         ("So the final answer is: **two dogs**.", "two dogs.", "sentence", ["So the final answer is: **two dogs**."]),
-        ("R1 is red. $\\boxed{\\text{red}}$", "red", "boxed", ["R1 is red.", "$\\boxed{\\text{red}}$"]),
+        ("R1 is red. $\\boxed{\\text{red}}$", "red", "boxed", ["R1 is red."]),
         ("R1 is red.\n<answer>red</answer>", "red", "tag", ["R1 is red."]),
         ("<think>R1 is red. R2 is not.</think>\nred", "red", "after thinking", ["R1 is red.", "R2 is not."]),
         ("R1 is red.</think>\n\n**Answer**: red", "red", "line", ["R1 is red."]),
@@ -160,3 +160,64 @@ def test_a_model_that_repeats_itself_takes_no_longer(unit):
 def test_a_number_alone_is_an_answer(response, steps, answer):
     found = parse(response)
     assert (found.steps, found.answer.rstrip(".")) == (steps, answer)
+
+
+OWN = "What is left of the plate?"
+ECHO = f"## Image 1 (4 outlined regions)\n**Question**: {OWN}\n**Thought Process**: R2 holds a plate. R4 holds a bottle.\n**Answer**: bottle"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        ECHO,
+        f"<think>I need to end with **Answer**: and the answer. Let me look.</think>\n{ECHO}",
+        f"<think>... and end with a line **Answer**: and the answer.\n\nQuestion: {OWN}\nThe answer has to be short.</think>\n\n{ECHO}",
+        f"I'll end with a line that begins with **Answer**: as asked.\n\n**Question**: {OWN}\n\nR2 holds a plate. R4 holds a bottle.\n\n**Answer**: bottle",
+        f"{ECHO}\n\n## Image 2 (3 outlined regions)\n**Question**: What is that?\n**Thought Process**: R1 holds a cat.\n**Answer**: a cat",
+        f"R2 holds a plate.\n**Answer**: perhaps a cup\n\n**Question**: {OWN}\nNo, R4 holds a bottle.\n**Answer**: bottle",
+    ],
+)
+def test_a_question_that_is_said_again_ends_nothing_and_another_one_does(response):
+    found = parse(response, OWN)
+    assert (found.answer, found.found) == ("bottle", True)
+    assert regions_of_steps(found.steps, 4).used == {2, 4}
+
+
+@pytest.mark.parametrize(
+    ("response", "answer", "used"),
+    [
+        ("**Short answer**: yes\n\n### Image analysis\n- R1: a plate.\n- R3: a cup.\n\n**Final answer**: no", "no", {1, 3}),
+        ("**Answer**: brown **Thought Process**: R1 shows a bag.", "brown", {1}),
+        ("**Answer**: a bottle. I know this since R2 holds a plate.", "a bottle. I know this since R2 holds a plate.", {2}),
+        ("R1 it is. **Answer**: R4", "R4", {1}),
+        ("R1 it is. <answer>R4</answer>", "R4", {1}),
+        ("R1 it is. \\boxed{R4}", "R4", {1}),
+        ("R1 it is. The answer is R4", "R4", {1, 4}),  # a sentence, so a step
+        ('So be it. {"answer": 3}', "3", set()),
+        ('R1 it is. {"reasoning": "so", "answer": true}', "true", {1}),
+        ("R1 it is. {'answer': 'a hat'}", "a hat", {1}),
+        ("<SUMMARY>R1 it is.</SUMMARY><CONCLUSION>hat</CONCLUSION>", "hat", {1}),
+        ("R1 it is. <|begin_of_box|>hat<|end_of_box|>", "hat", {1}),
+        ("◁think▷R1 it is.◁/think▷The hat.", "The hat.", {1}),
+        ("R1 it is.\n**Final Answer**\n\nThe final answer is $\\boxed{bottle}$.", "bottle.", {1}),
+        ("R1 it is.\n**Answer**: hat<|im_end|>", "hat", {1}),
+        ("R1 it is.\n**Answer**: hat</s>", "hat", {1}),
+        ("R1 it is.\n**Answer**: hat<|endoftext|>Human: and R9?", "hat", {1}),
+        ("R1 it is.\n**Answer** brown", "brown", {1}),
+        ("R1 it is.\nAnswer - brown", "brown", {1}),
+        ("R1 it is.\n**答案**：狗", "狗", {1}),
+        ("R1 it is.\n**Respuesta**: perro", "perro", {1}),
+        ("R1 it is.\n**Réponse** : chien", "chien", {1}),
+        ("R1 it is. The answer to the question 'What is left?' is bottle.", "bottle.", {1}),
+        ("R1 it is.\n**Answer**: {bottle}", "bottle", {1}),
+    ],
+)
+def test_answers_as_models_write_them(response, answer, used):
+    found = parse(response)
+    assert (found.answer, found.found) == (answer, True)
+    assert regions_of_steps(found.steps, 4).used == used
+
+
+def test_a_number_after_the_last_sentence_is_what_a_response_ends_with():
+    found = parse("I count the cups. R1 has it. 3")
+    assert (found.answer, found.found) == ("3", False)
