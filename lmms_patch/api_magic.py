@@ -211,7 +211,7 @@ def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, le
     bounds: dict[str, Any] = {"clusters": found.groups or None, "draws": draws, "level": level, "seed": seed}
     scores = tuple(score(labels, **bounds) for source in SOURCES if (labels := found.of(source)))
     between = across(found.of("human"), found.of("judge"), **bounds) if len(scores) > 1 else ()
-    return StepSenses(scores, between, dict(found.unlabelled), bool(found.groups))
+    return StepSenses(scores, between, dict(found.unlabelled), bool(found.groups), found.notes)
 
 
 def _check_bootstrap(draws: int, level: float, seed: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lmms_patch.magic.stepsense import Agreement, StepSense, StepSenses
 from lmms_patch.sheets import Cell, Column, Sheet
+from lmms_patch.stats.resample import Estimate
 
 
 def text(found: StepSenses) -> str:
@@ -19,6 +20,8 @@ def text(found: StepSenses) -> str:
             who = f"{', '.join(alone)} with nobody" if alone else "some pairs"
             lines.append(f"mind: {one.source}: annotators that share no step have no kappa ({who})")
     lines += [f"mind: {count} {source} lines have no verdict yet; they are no part of this" for source, count in found.unlabelled.items() if count]
+    lines += [f"mind: {note}" for note in found.notes]
+    lines += [f"mind: {line}" for line in _without_interval(shown)]
     if not found.clustered:
         lines.append("mind: the files do not say which items share an image (column 'group'); items are resampled each for itself")
     return "\n".join(lines)
@@ -45,6 +48,19 @@ def sheet(found: StepSenses) -> Sheet:
     rows += [_pair("human and judge", pair) for pair in found.across]
     note = f"Fractions with {100 * level:g} % intervals from a bootstrap over {'images' if found.clustered else 'items'}."
     return Sheet("stepsense", "StepSense", columns, tuple(rows), note)
+
+
+def _without_interval(shown: Sheet) -> list[str]:
+    """Why numbers of the table have no interval, or are not defined: a line for each reason."""
+    where: dict[str, list[str]] = {}
+    for row in shown.rows:
+        for column in shown.columns:
+            cell = row.get(column.key)
+            if isinstance(cell, Estimate) and cell.low is None and cell.reason:
+                why = cell.reason.replace("docs", "items").replace("clusters", "images").replace("1 images are too few", "1 image is too few")
+                name = f"{column.title} ({row['source']}{', ' if row['annotators'] else ''}{row['annotators'] or ''})"
+                where.setdefault(why if cell.value is None else f"no interval: {why}", []).append(name)
+    return [f"{', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}: {why}" for why, names in where.items()]
 
 
 def _score(one: StepSense) -> Mapping[str, Cell]:

@@ -104,6 +104,7 @@ def command(
 
 def text(built: Built, previews: bool = False) -> str:
     """What was made, what was dropped and why, and where to look."""
+    from lmms_patch.magic.build import UNNAMED
     from lmms_patch.show import aligned
 
     n, lines = built.counts, []
@@ -114,6 +115,9 @@ def text(built: Built, previews: bool = False) -> str:
     noted = [[name, str(count)] for name, count in n.items() if count and name not in _TOLD and not name.startswith("dropped: ")]
     if built.dropped:
         lines += ["", aligned([["dropped", "questions", "such as"], *_dropped(built)])]
+    if built.counts.get(UNNAMED):
+        what = "their images may be in this dataset too; give them 'group', or image paths"
+        lines += ["", f"mind: {n[UNNAMED]} rows of the other dataset do not name their image: {what}"]
     if noted:
         lines += ["", aligned([["noted", "how often"], *noted])]
     lines += ["", f"written: {built.folder / 'items.jsonl'}", f"settings, and everything that was dropped: {built.folder / 'build.json'}"]

@@ -12,6 +12,8 @@ from lmms_patch.commands.common import Quiet, counting, examples
 if TYPE_CHECKING:
     from lmms_patch.api_magic import Steps
 
+_NAMED = 5  # reasons that are named
+
 
 @examples(
     "# 100 items for two people, each a file of their own",
@@ -67,10 +69,18 @@ def text(found: Steps, output: Path) -> str:
         labelled = len(found.rows) - found.unjudged
         lines.append(f"labelled by {found.judge}: {labelled} steps")
         if found.unjudged:
-            lines.append(f"mind: {found.unjudged} steps have no verdict ({found.errors[0]}); the same command with --overwrite asks only for these")
+            lines.append(f"mind: {found.unjudged} steps have no verdict ({_reasons(found)}); the same command with --overwrite asks only for these")
+        if not labelled:
+            return "\n".join([*lines, f"written: {output}", "there is nothing to score yet"])
         do = "score them"
     else:
         do = (
             "write 1 (correct) or 0 into the column 'correct'" + ("" if found.rows[0].get("annotator") else ", your name into 'annotator'") + ", then"
         )
     return "\n".join([*lines, f"written: {output}", f"{do}: lmms-patch magic stepsense {output}"])
+
+
+def _reasons(found: Steps) -> str:
+    """Why there are no verdicts, each reason once."""
+    more = len(found.errors) - _NAMED
+    return "; ".join(found.errors[:_NAMED]) + (f"; and {more} more reasons" if more > 0 else "")

@@ -3,14 +3,16 @@
 The folder: ``items.jsonl``; ``images/``, undrawn; ``contact.png``, a sample of items to look at; ``build.json``, the settings and everything that
 was dropped, with the reason; ``previews/`` where asked. While a build runs, ``build.journal.jsonl`` keeps what is finished.
 
-The same inputs, settings and seed give the same bytes, whatever the order of the files' keys, and whether the build ran through or was killed and
-went on. A finished item is not made again unless its image or saliency maps have changed; what was dropped is tried again.
+The same inputs, settings and seed give the same bytes, whatever the order of the files' keys, and whether the build ran through, was killed and
+went on, or found what a run with another limit left. A finished item is not made again unless its image or saliency maps have changed; what was
+dropped is tried again. An ``items.jsonl`` that was changed by hand is not written over.
 
 Source: MAGIC paper, §3.1, §3.4, appendix E.
 """
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import json
 import os
@@ -24,16 +26,17 @@ from typing import Any
 from lmms_patch.errors import OptionError
 from lmms_patch.magic import gqa
 from lmms_patch.magic.choose import Inputs, choose, maps_of
-from lmms_patch.magic.dataset import read, write
+from lmms_patch.magic.dataset import image_names, write
 from lmms_patch.magic.gqa import BuildError, DropError
 from lmms_patch.magic.items import MagicItem
-from lmms_patch.magic.journal import JOURNAL, SCHEMA, Done, resume
+from lmms_patch.magic.journal import JOURNAL, SCHEMA, Done, clear, resume
 from lmms_patch.magic.regions import RegionSettings
-from lmms_patch.magic.rows import to_row
-from lmms_patch.magic.sheet import write_pictures
+from lmms_patch.magic.rows import is_writable, printable
+from lmms_patch.magic.sheet import CONTACT, PREVIEWS, preview_of, write_pictures
 from lmms_patch.magic.sources import ImageFaultError, upright_size, write_bytes
 
 PLACING = ("copy", "link")
+UNNAMED = "rows of the other dataset that name no image"
 QUOTA = 3
 """Adversarial boxes of an item (paper, §3.1)."""
 _SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
@@ -155,7 +158,7 @@ def build(
     for folder, what in ((images, "images"), (settings.saliency, "saliency maps")):
         if folder is not None and not Path(folder).is_dir():
             raise BuildError(f"{folder}: no such folder of {what}")
-    used = _images_of(settings.apart_from)
+    used, unnamed = _images_of(settings.apart_from)
     inputs = Inputs(asked, graphs, _files(Path(images)), Path(settings.saliency) if settings.saliency else None, _others(asked), used)
     out = Path(out)
     print_ = _fingerprint(asked, graphs, settings, used)
@@ -169,16 +172,17 @@ def build(
         what = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "the file holds no question"
         raise BuildError(f"not one item can be built of {considered} questions ({what})")
     items = tuple(one.item for one in done)
-    counts = _counts(done, dropped, len(asked), considered, settings)
+    counts = {**_counts(done, dropped, len(asked), considered, settings), **({UNNAMED: unnamed} if unnamed else {})}
     write(out / "items.jsonl", items)
     write_pictures(items, out, settings.contact, settings.seed, settings.previews)
+    _clear(inputs, Path(images), out, settings, items, finished)
     record = {
         "schema": SCHEMA,
         "fingerprint": print_,
         "settings": {**settings.made(), "limit": settings.limit, "images_left_out": len(used)},
-        "counts": counts,
+        "counts": dict(sorted(counts.items())),
         "dropped": [{"id": qid, "reason": reason, "detail": detail} for qid, reason, detail in dropped],
-        "items": {one.item.id: one.notes for one in done},
+        "items": {one.item.id: one.entry()["notes"] for one in done},
     }
     write_bytes(out / "build.json", (json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"))
     (out / JOURNAL).unlink(missing_ok=True)
@@ -201,13 +205,13 @@ def _all(
                 made, outcome = _one(qid, inputs, out, settings, finished.get(qid), sizes)
                 done[qid] = made
                 if outcome == "made":
-                    journal.write(json.dumps({"row": to_row(made.item), "notes": made.notes}, ensure_ascii=False) + "\n")
+                    journal.write(json.dumps(made.entry(), ensure_ascii=False) + "\n")
                     journal.flush()
             except DropError as drop:
-                dropped.append((qid, drop.reason, drop.detail))
+                dropped.append((printable(qid), drop.reason, printable(drop.detail)))
                 outcome = drop.reason
             if tell is not None:
-                tell(Progress(number, len(order), len(done), qid, outcome))
+                tell(Progress(number, len(order), len(done), printable(qid), outcome))
             if settings.limit is not None and len(done) == settings.limit:
                 break
     return [done[qid] for qid in sorted(done)], sorted(dropped), len(done) + len(dropped)
@@ -238,7 +242,7 @@ def _one(
     except OSError as error:
         raise DropError("file unreadable", f"{Path(error.filename or file).name}: {error.strerror}") from None
     target = out / "images" / file.name
-    if before is not None and before.notes.get("inputs") == stamp and before.item.image == f"images/{file.name}" and target.is_file():
+    if before is not None and before.notes.get("inputs") == stamp and before.item.image == f"images/{file.name}" and _is_copy(target, file):
         return before, "kept"
     boxes, sources, notes = choose(question, inputs, size, settings)
     _place(file, target, settings.placing)
@@ -289,12 +293,37 @@ def _others(questions: Mapping[str, Any]) -> dict[str, list[tuple[str, tuple[str
     return by_image
 
 
-def _images_of(data: str | Path | None) -> frozenset[str]:
-    """Ids of the images of a dataset: the groups of its items, and the names of its files."""
+def _images_of(data: str | Path | None) -> tuple[frozenset[str], int]:
+    """Ids of the images of a dataset: the groups of its rows, and the names of its files; and how many rows name none.
+
+    Raises:
+        BuildError: none does, so nothing could be kept apart.
+    """
     if data is None:
-        return frozenset()
-    items = read(data, decode=False).items
-    return frozenset(name for item in items for name in (item.group, Path(item.image).stem) if name)
+        return frozenset(), 0
+    names, unnamed, total = image_names(data)
+    if not names:
+        why = f"none of its {total} rows names its image (group, or the image's path)" if total else "it holds no row"
+        raise BuildError(f"{data}: nothing can be kept apart from it: {why}")
+    return names, unnamed
+
+
+def _is_copy(target: Path, file: Path) -> bool:
+    """Whether an image lies in the folder as it lies in the inputs."""
+    try:
+        return filecmp.cmp(file, target, shallow=False)
+    except OSError:
+        return False
+
+
+def _clear(inputs: Inputs, images: Path, out: Path, settings: BuildSettings, items: tuple[MagicItem, ...], finished: Mapping[str, Done]) -> None:
+    """Leave no image, preview or contact sheet of an earlier run that this one does not make."""
+    placed = {file.name for file in inputs.images.values()} | {Path(one.item.image).name for one in finished.values()}
+    clear(out / "images", placed, {Path(item.image).name for item in items}, images)
+    every = {preview_of(qid) for qid in inputs.questions if is_writable(qid)} | {preview_of(qid) for qid in finished}
+    clear(out / PREVIEWS, every, {preview_of(item.id) for item in items} if settings.previews else (), images)
+    if not settings.contact:
+        clear(out, {CONTACT}, (), images)
 
 
 def _place(file: Path, target: Path, placing: str) -> None:
@@ -315,7 +344,7 @@ def _place(file: Path, target: Path, placing: str) -> None:
 
 
 def _digest(text: str | bytes) -> str:
-    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogatepass") if isinstance(text, str) else text).hexdigest()
 
 
 def _stamp(files: list[Path]) -> str:

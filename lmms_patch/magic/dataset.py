@@ -11,7 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from PIL import Image
@@ -211,6 +211,34 @@ def _counts(item: MagicItem) -> dict[str, int]:
     return dict(zip(_COUNTED, (*found, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected), strict=True))
 
 
+def image_names(path: str | Path, *, split: str = "test") -> tuple[frozenset[str], int, int]:
+    """What the images of a dataset are called: the groups of its rows, and the names of their files without folder and suffix.
+
+    Also of rows that runs leave out, and of images that lie in the rows: whose images they are does not depend on their faults.
+
+    Args:
+        path, split: as in ``read``.
+
+    Returns:
+        The names; the number of rows that name none; the number of rows.
+
+    Raises:
+        DatasetError: there is no such dataset, or it is no file of such a form.
+    """
+    names: set[str] = set()
+    unnamed = total = 0
+    for _, row in open_source(path, split).rows():
+        total += 1
+        image = row.get("image") if isinstance(row, Mapping) else None
+        image = image.get("path") if isinstance(image, Mapping) else image
+        group = row.get("group") if isinstance(row, Mapping) else None
+        stem = PurePosixPath(image.replace("\\", "/")).stem if isinstance(image, str) else ""
+        found = {name for name in (group, stem) if isinstance(name, str) and name.strip()}
+        unnamed += not found
+        names |= found
+    return frozenset(names), unnamed, total
+
+
 def write(path: str | Path, items: Iterable[MagicItem]) -> None:
     """Write items as JSONL, whole or not at all.
 
@@ -234,7 +262,7 @@ def _why(faults: Sequence[Fault], name: str) -> str:
 
 def _lines(source: Source, decode: bool) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
     """Each line's number, its item where it is usable, and its faults."""
-    seen: dict[str, int] = {}
+    seen: dict[tuple[str, bool], tuple[str, int]] = {}
     sizes: dict[str, tuple[int, int] | ImageFaultError] = {}
     for line, row in source.rows():
         faults = Faults(line)
@@ -243,11 +271,23 @@ def _lines(source: Source, decode: bool) -> Iterator[tuple[int, MagicItem | None
             yield line, None, faults.found
             continue
         item = parse(row, faults)
-        first = seen.setdefault(faults.item, line) if faults.item else line
-        if first != line:
-            faults.error("id", f"{faults.item!r} is also the id of line {first}; ids must be unique", "id twice")
+        _check_id(row, seen, faults)
         _check_image(source, row, item, line, faults, sizes, decode)
         yield line, None if faults.fatal else item, faults.found
+
+
+def _check_id(row: Any, seen: dict[tuple[str, bool], tuple[str, int]], faults: Faults) -> None:
+    """Note an id that an earlier line has, or has but for white space (``seen``: id, as it is or with single spaces -> id and line)."""
+    identity = row.get("id") if isinstance(row, Mapping) else None
+    if not isinstance(identity, str) or not identity.strip():
+        return
+    exact = seen.setdefault((identity, True), (identity, faults.line))
+    if exact[1] != faults.line:
+        faults.error("id", f"{faults.item!r} is also the id of line {exact[1]}; ids must be unique", "id twice")
+        return
+    alike, line = seen.setdefault((" ".join(identity.split()), False), (identity, faults.line))
+    if alike != identity:
+        faults.warn("id", f"differs from the id of line {line} by white space alone; files of labels do not keep that apart", "ids alike")
 
 
 def _check_image(
@@ -267,19 +307,8 @@ def _check_image(
             sizes[name] = size
     if isinstance(size, ImageFaultError):
         faults.error("image", str(size), "image missing" if size.missing else "image unreadable")
-    elif item is not None:
-        check_size(item, size, faults)
     else:
-        _check_row_boxes(row, size, faults)
-
-
-def _check_row_boxes(row: Mapping[str, Any], size: tuple[int, int], faults: Faults) -> None:
-    """``check_size`` for a row that is no item for other reasons: only boxes that have no fault yet."""
-    quiet = Faults(faults.line)
-    rest = {"id": "x", "image": "x", "question": "x", "answer": "x", "boxes": row.get("boxes")}
-    item = parse(rest, quiet)
-    if item is not None:
-        check_size(item, size, faults)
+        check_size(row.get("boxes"), size, faults)
 
 
 def _image_name(row: Mapping[str, Any]) -> str:

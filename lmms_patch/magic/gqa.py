@@ -18,8 +18,9 @@ from typing import Any
 from lmms_patch.errors import PatchError
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.regions import Rect, area, clip
-from lmms_patch.magic.rows import is_writable
+from lmms_patch.magic.rows import is_id, is_writable, printable, unique_keys
 
+_LARGEST = 1e9  # pixels of a side, and of a place on it
 _SHAPE = 0.01  # by how much the aspect ratios of a scene and its image may differ
 
 
@@ -80,20 +81,32 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
     """A JSON file that holds one object.
 
     Raises:
-        BuildError: it is missing, truncated, or holds something else.
+        BuildError: it is missing, truncated, holds something else, or holds a key twice in one object (which one counts, nobody can say).
     """
+    twice: list[str] = []
+
+    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        try:
+            return unique_keys(pairs)
+        except ValueError as error:
+            twice.append(printable(str(error)))
+            return dict(pairs)
+
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        data = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=noted)
     except json.JSONDecodeError as error:
         raise BuildError(
             f"{path}: the {what} are not JSON ({error.msg} at line {error.lineno}, character {error.colno}); is the file whole?"
         ) from None
     except UnicodeDecodeError as error:
         raise BuildError(f"{path}: the {what} are not UTF-8 text (byte {error.start + 1})") from None
-    except (OSError, RecursionError) as error:
-        raise BuildError(f"{path}: the {what} cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}") from None
+    except (OSError, RecursionError, ValueError) as error:
+        raise BuildError(f"{path}: the {what} cannot be read: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}") from None
     if not isinstance(data, dict):
         raise BuildError(f"{path}: the {what} must be one JSON object {{id: ...}}, not a {type(data).__name__}")
+    if twice:
+        more = f"; in {len(twice)} objects in all" if len(twice) > 1 else ""
+        raise BuildError(f"{path}: the {what} are not clear: {twice[0]}{more}; give each entry a key of its own")
     return data
 
 
@@ -135,6 +148,8 @@ def question(qid: str, data: Any) -> Question:
         raise DropError("question damaged", "it is no object")
     if not qid.strip():
         raise DropError("question damaged", "its id is empty")
+    if not is_id(qid):
+        raise DropError("question damaged", "its id holds a control character or half a character")
     image = image_id(data)
     if image is None:
         raise DropError("question damaged", f"imageId is {data.get('imageId')!r:.60}, which names no image file")
@@ -145,8 +160,11 @@ def question(qid: str, data: Any) -> Question:
             raise DropError("question damaged", f"{key} is missing or empty" if value is None or isinstance(value, str) else f"{key} is no text")
         texts[key] = value
     full = data.get("fullAnswer")
-    if not all(is_writable(text) for text in (qid, image, *texts.values(), full) if isinstance(text, str)):
+    if not all(is_writable(text) for text in (image, *texts.values(), full) if isinstance(text, str)):
         raise DropError("question damaged", "its text holds half a character (a lone surrogate)")
+    objects = object_ids(data.get("annotations"))
+    if not all(map(is_writable, objects)):
+        raise DropError("question damaged", "its annotations name an object by half a character (a lone surrogate)")
     types = data.get("types")
     kind = types.get("structural") if isinstance(types, Mapping) else None
     return Question(
@@ -156,7 +174,7 @@ def question(qid: str, data: Any) -> Question:
         answer=texts["answer"],
         full_answer=full if isinstance(full, str) else "",
         type=kind if kind in TYPES else "",
-        objects=object_ids(data.get("annotations")),
+        objects=objects,
     )
 
 
@@ -177,7 +195,7 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
         raise DropError("scene damaged", "it has no objects")
     scale = _scale(data, size)
     boxes, names, faults = {}, {}, {}
-    for key in sorted(objects):
+    for key in sorted(filter(is_writable, objects)):  # no question can name another one
         one = objects[key]
         extent = _extent(one)
         if extent is None:
@@ -198,7 +216,7 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
 def _extent(one: Any) -> tuple[float, float, float, float] | None:
     """Left, top, width and height of an object; None where it has none."""
     numbers = [one.get(name) for name in ("x", "y", "w", "h")] if isinstance(one, Mapping) else []
-    good = [float(n) for n in numbers if isinstance(n, (int, float)) and not isinstance(n, bool) and abs(n) < 1e9]
+    good = [float(n) for n in numbers if isinstance(n, (int, float)) and not isinstance(n, bool) and abs(n) < _LARGEST]
     return (good[0], good[1], good[2], good[3]) if len(good) == 4 and good[2] > 0 and good[3] > 0 else None
 
 
@@ -210,7 +228,7 @@ def _floor(value: float) -> int:
 def _scale(data: Mapping[str, Any], size: tuple[int, int]) -> tuple[float, float]:
     """Image pixels per scene pixel, across and down."""
     wide, high = data.get("width"), data.get("height")
-    if not all(isinstance(n, (int, float)) and not isinstance(n, bool) and n > 0 for n in (wide, high)) or wide is None or high is None:
+    if not all(isinstance(n, (int, float)) and not isinstance(n, bool) and 1 <= n < _LARGEST for n in (wide, high)) or wide is None or high is None:
         raise DropError("scene damaged", f"width {wide!r:.20} and height {high!r:.20} are no size")
     scale = (size[0] / wide, size[1] / high)
     if abs(scale[0] / scale[1] - 1) > _SHAPE and (abs(scale[0] * high - size[1]) > 1.5 and abs(scale[1] * wide - size[0]) > 1.5):

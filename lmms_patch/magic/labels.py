@@ -10,14 +10,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lmms_patch.errors import PatchError
+from lmms_patch.magic.rows import is_writable, printable, unique_keys
 
 SOURCES = ("human", "judge")
 KEYS = ("item", "step", "annotator", "correct")
@@ -27,6 +28,7 @@ FORMS = (".csv", ".jsonl")
 
 _RISKY = ("=", "+", "-", "@", "\t")
 """Beginnings that a spreadsheet would run: they are written behind a ``'``."""
+_SELECTORS = ("\ufe0e", "\ufe0f")  # whether a symbol is drawn as text or in colour; some programs drop them
 
 
 class LabelError(PatchError):
@@ -60,11 +62,13 @@ class Labels:
         labels: in the order of the files.
         groups: item -> its image, where the files say.
         unlabelled: number of lines without a verdict, by source.
+        notes: names that are nearly the same, one line each: perhaps one name spelt in two ways.
     """
 
     labels: tuple[StepLabel, ...]
     groups: Mapping[str, str] = field(default_factory=dict)
     unlabelled: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def of(self, source: str) -> list[StepLabel]:
         """The labels of one source."""
@@ -83,11 +87,13 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
     """
     labels: list[StepLabel] = []
     unlabelled: Counter[str] = Counter()
+    items: set[str] = set()
     known: dict[tuple[Any, ...], tuple[str, str]] = {}  # what must be the same wherever it is said -> (what is said, where)
     for path in map(Path, paths):
         for number, row in _rows(path):
             where = f"{path}, line {number}"
             item, step, source = _place(row, where)
+            items.add(item)
             for what, key, value in (("text", (item, step), _letters(row.get("text"))), ("group", (item,), _text(row.get("group")))):
                 before = known.setdefault((what, *key), (value, where)) if value else (value, where)
                 if before[0] != value:
@@ -106,7 +112,19 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
     if not labels:
         raise LabelError(_nothing([str(path) for path in paths], sum(unlabelled.values())))
     groups = {key[1]: value for key, (value, _) in known.items() if key[0] == "group"}
-    return Labels(tuple(labels), groups, dict(unlabelled))
+    people = {label.annotator for label in labels}
+    notes = (*_alike(items, "items", "white space", lambda name: name), *_alike(people, "annotators", "case or white space", str.casefold))
+    return Labels(tuple(labels), groups, dict(unlabelled), notes)
+
+
+def _alike(names: Iterable[str], what: str, how: str, as_one: Callable[[str], str]) -> list[str]:
+    """A line where some names differ by white space, or by what ``as_one`` takes away, alone."""
+    spelt: dict[str, list[str]] = {}
+    for name in sorted(names):
+        spelt.setdefault(" ".join(as_one(name).split()), []).append(name)
+    found = [" and ".join(map(repr, same)) for same in spelt.values() if len(same) > 1]
+    more = f", and {len(found) - 1} more such" if len(found) > 1 else ""
+    return [f"{what} {found[0]}{more} differ by {how} alone; they are counted as different {what}"] if found else []
 
 
 def _nothing(paths: Sequence[str], unlabelled: int) -> str:
@@ -151,6 +169,8 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         if missing := [key for key in KEYS if key not in (reader.fieldnames or ())]:
             raise LabelError(f"{path}, line 1: no column {missing[0]!r}; the header must name {', '.join(KEYS)}")
+        if twice := [key for key in FIELDS if list(reader.fieldnames or ()).count(key) > 1]:
+            raise LabelError(f"{path}, line 1: several columns {twice[0]!r}; keep one")
         for row in reader:
             if any(_text(value) for value in row.values()):
                 yield reader.line_num, {key: _unguarded(value) for key, value in row.items() if isinstance(key, str)}
@@ -159,12 +179,25 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _object(line: str, where: str) -> dict[str, Any]:
+    twice: list[str] = []
+
+    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        try:
+            return unique_keys(pairs)
+        except ValueError as error:
+            twice.append(printable(str(error)))
+            return {}
+
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=noted)
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):
         raise LabelError(f"{where}: cut or not a JSON object; write one label a line")
+    if twice:
+        raise LabelError(f"{where}: {twice[0]}; keep one")
+    if broken := [key for key in FIELDS if isinstance(row.get(key), str) and not is_writable(row[key])]:
+        raise LabelError(f"{where}: {broken[0]} holds half a character (a lone surrogate such as \\ud800), which no file can hold")
     return row
 
 
@@ -174,8 +207,16 @@ def _text(value: Any) -> str:
 
 
 def _letters(value: Any) -> str:
-    """A text by its letters and digits alone: what programs that open and save a file leave as it is."""
-    return re.sub(r"[^a-z0-9]+", "", _text(value).lower())
+    """A text by its letters (with the marks that belong to them) and digits: what programs that open and save a file leave as it is.
+
+    Of any script, upper and lower case and compatible forms (full width, ligatures) as one; of a text without any, all but white space.
+
+    >>> _letters("R\u2081: \u201cA  Dog\u201d, \u732b!")
+    'r1adog\u732b'
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _text(value)).casefold())
+    kept = "".join(c for c in folded if unicodedata.category(c)[0] in "LMN" and c not in _SELECTORS)
+    return kept or "".join(folded.split())
 
 
 def _place(row: Mapping[str, Any], where: str) -> tuple[str, int, str]:

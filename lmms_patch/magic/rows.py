@@ -9,6 +9,7 @@ it, or that a human should look. Every fault is of one of ``KINDS``, by which th
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,7 @@ KEYS = ("schema", "id", "image", "question", "question_type", "answer", "full_an
 """The keys of a row; others are kept in ``MagicItem.more``."""
 MOST_BOXES = 40
 """More boxes than this on one image are a warning: their labels can hardly be kept apart."""
+_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
 
 
 KINDS = (
@@ -28,6 +30,7 @@ KINDS = (
     "key missing",
     "value wrong",
     "id twice",
+    "ids alike",
     "image missing",
     "image unreadable",
     "box wrong",
@@ -104,23 +107,23 @@ def parse(row: Any, faults: Faults) -> MagicItem | None:
         faults.error("", f"the line must be a JSON object {{...}}, not {_kind(row)}", "line unreadable")
         return None
     identity = row.get("id")
-    faults.item = identity if isinstance(identity, str) else ""
+    faults.item = printable(identity) if isinstance(identity, str) else ""
     version = row.get("schema")
     if version is not None and (version != SCHEMA or isinstance(version, bool)):
         faults.error("schema", f"{_short(version)} is a form that this version does not know; allowed: {SCHEMA}", "form unknown")
-    boxes = _boxes(row.get("boxes"), faults)
+    boxes, count = _boxes(row.get("boxes"), faults)
     kind = _text(row, "question_type", faults, required=False)
     if kind and kind not in TYPES:
         faults.error("question_type", f"{_short(kind)} is unknown; allowed: {', '.join(TYPES)}, or leave it out")
     item = MagicItem(
-        id=_text(row, "id", faults),
+        id=_identity(row, faults),
         image=_image(row, faults),
         question=_text(row, "question", faults),
         type=kind,
         answer=_text(row, "answer", faults),
         full_answer=_text(row, "full_answer", faults, required=False),
-        boxes=tuple(boxes or ()),
-        steps=_steps(row.get("steps"), None if boxes is None else len(boxes), faults),
+        boxes=tuple(boxes),
+        steps=_steps(row.get("steps"), count, faults),
         group=_text(row, "group", faults, required=False),
         more={key: value for key, value in row.items() if key not in KEYS},
     )
@@ -146,14 +149,22 @@ def to_row(item: MagicItem) -> dict[str, Any]:
     }
 
 
-def check_size(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
-    """Note every box that leaves an image of this size (width, height in pixels, after EXIF orientation)."""
-    for place, box in enumerate(item.boxes, 1):
-        if box.right > size[0] or box.bottom > size[1]:
-            shape = [box.left, box.top, box.right, box.bottom]
+def check_size(boxes: Any, size: tuple[int, int], faults: Faults) -> None:
+    """Note every box that leaves an image at its right or lower edge.
+
+    Args:
+        boxes: of a row, whatever stands there: what is no box is passed over, ``parse`` tells it.
+        size: width and height in pixels, after EXIF orientation.
+        faults: takes what is found.
+    """
+    if not isinstance(boxes, Sequence) or isinstance(boxes, (str, bytes)):
+        return
+    for place, one in enumerate(boxes, 1):
+        shape = _corners(one.get("box")) if isinstance(one, Mapping) else None
+        if shape is not None and (shape[2] > size[0] or shape[3] > size[1]):
             faults.error(
                 f"boxes[{place}].box",
-                f"{shape} leaves the image, which is {size[0]} x {size[1]} pixels (upright, after EXIF orientation)",
+                f"{_short(shape)} leaves the image, which is {size[0]} x {size[1]} pixels (upright, after EXIF orientation)",
                 "box outside the image",
             )
 
@@ -174,6 +185,41 @@ def _kind(value: Any) -> str:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def printable(text: str) -> str:
+    """A text in one line that any file and terminal takes: control characters, line ends and halves of characters as ``\\x1b``, ``\\ud800``.
+
+    >>> printable("q\\ud8001")
+    'q\\\\ud8001'
+    """
+    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be an item's id: nothing in it has to be escaped to be shown."""
+    return printable(text) == text
+
+
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a JSON file, for ``object_pairs_hook``.
+
+    Raises:
+        ValueError: a key stands twice: which one counts, nobody can say.
+    """
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
+    return out
+
+
+def _identity(row: Mapping[str, Any], faults: Faults) -> str:
+    """The id."""
+    text = _text(row, "id", faults)
+    if not is_id(text):
+        faults.error("id", f"{_short(text)} holds a control character or a line end, which files and terminals do not keep")
+    return text
 
 
 def _text(row: Mapping[str, Any], key: str, faults: Faults, required: bool = True) -> str:
@@ -219,69 +265,75 @@ def _image(row: Mapping[str, Any], faults: Faults) -> str:
     return _text({"image": value} if "image" in row else {}, "image", faults)
 
 
-def _boxes(value: Any, faults: Faults) -> list[Box] | None:
-    """The boxes; None where there is no list of them. Faulty ones are noted and left out."""
+def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
+    """The boxes without a fault of their own, and how many there are of all kinds; None where there is no list of them."""
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         faults.error(
             "boxes",
             "is missing" if value is None else f"must be a list of boxes, not {_kind(value)}",
             "key missing" if value is None else "value wrong",
         )
-        return None
-    found = [_box(one, f"boxes[{place}]", faults) for place, one in enumerate(value, 1)]
-    boxes = [box for box in found if box is not None]
-    if len(boxes) == len(found):
-        _check_set(boxes, faults)
-        return boxes
-    return None
+        return [], None
+    good = [_check_box(one, f"boxes[{place}]", faults) for place, one in enumerate(value, 1)]
+    _check_set(value, faults)
+    made = [(_corners(one["box"]), one) for one, fine in zip(value, good, strict=True) if fine]
+    return [Box(*corners, one["relevant"], one.get("label") or "") for corners, one in made if corners is not None], len(value)
 
 
-def _check_set(boxes: Sequence[Box], faults: Faults) -> None:
-    """What can be wrong with the boxes of an item together."""
-    if not any(box.relevant for box in boxes):
+def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
+    """What can be wrong with the boxes of an item together; of marks and corners that are none, nothing is said here."""
+    marks = [one.get("relevant") if isinstance(one, Mapping) else None for one in boxes]
+    if all(mark is False for mark in marks):
         faults.error("boxes", 'no box is relevant: recall is not defined; mark at least one with "relevant": true', "no relevant box")
-    elif all(box.relevant for box in boxes):
+    elif all(mark is True for mark in marks):
         faults.warn("boxes", "no box is adversarial: a model that names every box has full precision here", "no adversarial box")
     if len(boxes) > MOST_BOXES:
         faults.warn("boxes", f"{len(boxes)} boxes; more than {MOST_BOXES} can hardly be told apart on an image", "many boxes")
     seen: dict[tuple[int, int, int, int], int] = {}
-    for place, box in enumerate(boxes, 1):
-        first = seen.setdefault((box.left, box.top, box.right, box.bottom), place)
+    for place, (one, mark) in enumerate(zip(boxes, marks, strict=True), 1):
+        corners = _corners(one.get("box")) if isinstance(one, Mapping) else None
+        if corners is None or not isinstance(mark, bool):
+            continue
+        first = seen.setdefault(corners, place)
         if first == place:
             continue
-        if boxes[first - 1].relevant != box.relevant:
+        if marks[first - 1] != mark:
             faults.error(f"boxes[{place}]", f"is the same rectangle as boxes[{first}], once relevant and once not", "same box, relevant and not")
         else:
             faults.warn(f"boxes[{place}]", f"is the same rectangle as boxes[{first}]", "same box twice")
 
 
-def _box(value: Any, key: str, faults: Faults) -> Box | None:
+def _check_box(value: Any, key: str, faults: Faults) -> bool:
+    """Whether it is a box; what is wrong with it is noted."""
     if not isinstance(value, Mapping):
         faults.error(key, f'must be an object {{"box": [left, top, right, bottom], "relevant": true}}, not {_kind(value)}', "box wrong")
-        return None
-    corners, relevant, label = value.get("box"), value.get("relevant"), value.get("label")
-    whole = isinstance(corners, Sequence) and not isinstance(corners, (str, bytes)) and len(corners) == 4 and all(map(_is_whole, corners))
-    good = True
-    if not whole:
-        faults.error(f"{key}.box", f"must be 4 whole numbers [left, top, right, bottom] in pixels, not {_short(corners)}", "box wrong")
-        good = False
+        return False
+    before = len(faults.found)
+    corners, relevant, label = _corners(value.get("box")), value.get("relevant"), value.get("label")
+    if corners is None:
+        faults.error(f"{key}.box", f"must be 4 whole numbers [left, top, right, bottom] in pixels, not {_short(value.get('box'))}", "box wrong")
     if not isinstance(relevant, bool):
         said = "is missing; allowed: true, false" if relevant is None else f"must be true or false, not {_short(relevant)}"
         faults.error(f"{key}.relevant", said, "box wrong")
-        good = False
-    if label is not None and not isinstance(label, str):
-        faults.error(f"{key}.label", f"must be text, not {_kind(label)}", "box wrong")
-        good = False
-    if not whole or corners is None:
+    if label is not None and (not isinstance(label, str) or not is_writable(label)):
+        said = "holds half a character (a lone surrogate)" if isinstance(label, str) else f"must be text, not {_kind(label)}"
+        faults.error(f"{key}.label", said, "box wrong")
+    if corners is not None:
+        left, top, right, bottom = corners
+        shape = _short(list(corners))
+        if right <= left or bottom <= top:
+            faults.error(f"{key}.box", f"{shape} has no area; needed: left < right and top < bottom", "box without area")
+        if left < 0 or top < 0:
+            faults.error(f"{key}.box", f"{shape} leaves the image: left and top must be 0 or more", "box outside the image")
+    return len(faults.found) == before
+
+
+def _corners(value: Any) -> tuple[int, int, int, int] | None:
+    """Left, top, right and bottom; None where a value is no box of 4 whole numbers."""
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)) or len(value) != 4 or not all(map(_is_whole, value)):
         return None
-    left, top, right, bottom = (int(number) for number in corners)
-    if right <= left or bottom <= top:
-        faults.error(f"{key}.box", f"{[left, top, right, bottom]} has no area; needed: left < right and top < bottom", "box without area")
-        good = False
-    elif left < 0 or top < 0:
-        faults.error(f"{key}.box", f"{[left, top, right, bottom]} leaves the image: left and top must be 0 or more", "box outside the image")
-        good = False
-    return Box(left, top, right, bottom, bool(relevant), label or "") if good else None
+    left, top, right, bottom = (int(number) for number in value)
+    return left, top, right, bottom
 
 
 def _is_whole(number: Any) -> bool:

@@ -19,6 +19,8 @@ _GREEN, _ORANGE, _INK, _GREY, _PAPER = (0, 110, 40), (170, 80, 0), (20, 20, 20),
 _MARGIN = 14
 _LINE = 20
 _POINTS = 15
+_NAME = 160  # bytes of a file's name; file systems take 255
+CONTACT, PREVIEWS = "contact.png", "previews"
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,11 @@ def write_pictures(items: Sequence[MagicItem], folder: Path, contact: int, seed:
             numbered = shown(item.boxes, item.id)
             boxes = [item.boxes[place] for place in numbered.places]
             drawn = draw(opened, [(b.left, b.top, b.right, b.bottom) for b in boxes], range(1, len(boxes) + 1))
-            save_png(drawn, folder / "previews" / f"{_file_name(item.id)}.png")
+            save_png(drawn, folder / PREVIEWS / preview_of(item.id))
         if item in chosen:
             entries[item.id] = Entry(opened, item)
     if entries:
-        save_png(sheet([entries[key] for key in sorted(entries)]), folder / "contact.png")
+        save_png(sheet([entries[key] for key in sorted(entries)]), folder / CONTACT)
 
 
 def save_png(image: Image.Image, path: Path) -> None:
@@ -106,10 +108,13 @@ def save_png(image: Image.Image, path: Path) -> None:
     write_bytes(path, held.getvalue())
 
 
-def _file_name(name: str) -> str:
-    """An id as the name of a file; ids that differ have names that differ."""
+def preview_of(name: str) -> str:
+    """An item's id as the name of its preview; ids that differ have names that differ, and none is longer than file systems take."""
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-    return plain if plain == name and name.strip(".") else f"{plain.strip('.')[:80]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    if plain == name and name.strip(".") and len(name.encode()) <= _NAME:
+        return f"{name}.png"
+    start = plain.strip(".").encode()[: _NAME // 2].decode(errors="ignore")
+    return f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.png"
 
 
 def _cell(entry: Entry, width: int) -> Image.Image:

@@ -20,6 +20,7 @@ from PIL import Image, ImageFile, ImageOps
 
 from lmms_patch.errors import PatchError
 from lmms_patch.magic.items import MagicItem
+from lmms_patch.magic.rows import unique_keys
 
 SUFFIXES = (".jsonl", ".parquet")
 _WANTED = f"a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the hub (owner/name)"
@@ -142,10 +143,14 @@ class Source:
         """Where a row's image lies, or the image itself."""
         if name:
             path = self.folder / name
-            if not path.is_file():
+            try:
+                if path.is_file():
+                    return path
                 kind = "is a folder" if path.is_dir() else "is missing"
-                raise ImageFaultError(f"{name!r} {kind} (looked in {self.folder})", missing=True)
-            return path
+            except OSError as error:  # a name that is too long, a folder that may not be entered
+                kind = f"cannot be looked for: {error.strerror}"
+            shown = repr(name) if len(name) <= 120 else f"{name[:60]!r}..."
+            raise ImageFaultError(f"{shown} {kind} (looked in {self.folder})", missing=True)
         value = row.get("image")
         value = value.get("bytes") if isinstance(value, Mapping) else value
         if not isinstance(value, (bytes, bytearray)):
@@ -166,9 +171,13 @@ def open_source(path: str | Path, split: str) -> Source:
     if not str(path).strip():
         raise DatasetError(f"no dataset is named; give {_WANTED}")
     found = Path(path)
-    if found.is_dir():
-        found = _in_folder(found)
-    if found.is_file():
+    try:
+        if found.is_dir():
+            found = _in_folder(found)
+        is_file = found.is_file()
+    except OSError as error:
+        raise DatasetError(f"{str(path)[:200]}: cannot be read: {error.strerror}; give {_WANTED}") from None
+    if is_file:
         if found.suffix not in SUFFIXES:
             raise DatasetError(f"{found} is no MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
         return _jsonl(found) if found.suffix == ".jsonl" else _parquet(found)
@@ -205,22 +214,13 @@ def _jsonl(path: Path) -> Source:
 
 def _row(raw: bytes) -> Any:
     try:
-        return json.loads(raw.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_constant)
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
         return Unreadable(f"is not UTF-8 text (byte {error.start + 1})")
     except json.JSONDecodeError as error:
         return Unreadable(f"is not JSON: {error.msg} at character {error.pos + 1}")
     except (ValueError, RecursionError) as error:
         return Unreadable(f"is not JSON: {_first_line(error)}")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in out:
-            raise ValueError(f"the key {key!r} stands twice in one object")
-        out[key] = value
-    return out
 
 
 def _no_constant(name: str) -> Any:

@@ -79,12 +79,14 @@ class StepSenses:
         across: how far each judge agrees with each person.
         unlabelled: number of steps without a verdict, by source.
         clustered: whether the files say which items share an image; intervals then keep these together.
+        notes: what else is to be minded, one line each (``Labels.notes``).
     """
 
     scores: tuple[StepSense, ...]
     across: tuple[Agreement, ...]
     unlabelled: Mapping[str, int]
     clustered: bool
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """In plain JSON types (schema ``magic-stepsense``)."""

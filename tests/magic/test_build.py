@@ -1,10 +1,8 @@
-"""The builder on small worlds whose boxes, questions and damage are known."""
+"""The builder on small worlds whose boxes and questions are known."""
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,83 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from lmms_patch.errors import OptionError
 from lmms_patch.magic import gqa
-from lmms_patch.magic.build import JOURNAL, BuildSettings, Built, Progress, build
+from lmms_patch.magic.build import JOURNAL, BuildSettings, Built, Progress
 from lmms_patch.magic.choose import Inputs, choose
 from lmms_patch.magic.dataset import check, read
 from lmms_patch.magic.gqa import BuildError, DropError
-
-SIZE = (160, 120)
-LATTICE = {f"o{place}": (8 + 40 * (place % 4), 8 + 40 * (place // 4)) for place in range(12)}  # corners of 12 objects of 24 x 24, none near another
-
-
-def scene() -> dict[str, Any]:
-    objects = {key: {"name": f"thing {key}", "x": x, "y": y, "w": 24, "h": 24} for key, (x, y) in LATTICE.items()}
-    return {"width": SIZE[0], "height": SIZE[1], "objects": objects}
-
-
-def question(image: str, *objects: str, **changes: Any) -> dict[str, Any]:
-    spans = {str(place): key for place, key in enumerate(objects[:-1])}
-    return {
-        "imageId": image,
-        "question": f"Where is {objects[0] if objects else 'it'}?",
-        "answer": "left",
-        "fullAnswer": "It is left.",
-        "types": {"structural": "query"},
-        "annotations": {"question": spans, "answer": {}, "fullAnswer": {"0": objects[-1]} if objects else {}},
-        **changes,
-    }
-
-
-QUESTIONS = {
-    "1a": question("1", "o0", "o1"),
-    "1b": question("1", "o2", "o3", "o4"),
-    "1c": question("1", "o5", "o6"),
-    "2a": question("2", "o0"),
-    "2b": question("2", "o1"),
-}
-
-
-class World:
-    """Inputs of a build in a folder."""
-
-    def __init__(self, folder: Path, questions: Any = None, scenes: Any = None):
-        self.folder = folder
-        self.images, self.maps = folder / "images", folder / "maps"
-        self.images.mkdir(parents=True)
-        self.maps.mkdir()
-        for number in (1, 2):
-            noise = np.random.default_rng(number).integers(60, 190, (SIZE[1], SIZE[0], 3), dtype=np.uint8)
-            Image.fromarray(noise).save(self.images / f"{number}.png")
-        self.put(QUESTIONS if questions is None else questions, {"1": scene(), "2": scene()} if scenes is None else scenes)
-        for qid in QUESTIONS:
-            for t in (0, 1, 2):
-                self.map(f"{qid}_{t}")
-
-    def put(self, questions: Any, scenes: Any) -> None:
-        (self.folder / "questions.json").write_text(json.dumps(questions))
-        (self.folder / "scenes.json").write_text(json.dumps(scenes))
-
-    def map(self, name: str, rect: tuple[int, int, int, int] = (128, 88, 152, 112)) -> None:
-        values = np.zeros((SIZE[1], SIZE[0]), np.uint8)
-        values[rect[1] : rect[3], rect[0] : rect[2]] = 255
-        Image.fromarray(values).save(self.maps / f"{name}.png")
-
-    def build(self, out: str = "out", tell: Callable[[Progress], None] | None = None, **changes: Any) -> Built:
-        options = {"saliency": self.maps, "contact": 4, **changes}
-        if options.get("weak"):
-            options["saliency"] = None
-        return build(self.folder / "questions.json", self.folder / "scenes.json", self.images, self.folder / out, BuildSettings(**options), tell)
+from tests.magic.worlds import LATTICE, QUESTIONS, SIZE, KilledError, World, contents, question, scene
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path / "world")
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def corners(key: str) -> tuple[int, int, int, int]:
@@ -181,10 +113,6 @@ def test_a_question_keeps_its_boxes_whatever_other_images_are_asked_about(world:
     world.put({qid: one for qid, one in QUESTIONS.items() if qid.startswith("1")}, {"1": scene()})
     part = world.build("part")
     assert [item for item in full.items if item.group == "1"] == list(part.items)
-
-
-class KilledError(Exception):
-    """Stands for a kill."""
 
 
 @pytest.mark.parametrize("at", range(1, len(QUESTIONS) + 1))
@@ -281,128 +209,6 @@ def test_links_in_place_of_copies(world: World) -> None:
     built = world.build(placing="link")
     assert (built.folder / "images" / "1.png").is_symlink()
     assert check(built.folder) == []
-
-
-# damage
-
-DAMAGE: list[tuple[str, str, str]] = [
-    # the question, its reason, a word of its detail
-    ("d01", "question without scene", "image 9"),
-    ("d02", "image missing", "7.jpg"),
-    ("d03", "image unreadable", "cannot be read"),
-    ("d04", "scene damaged", "no objects"),
-    ("d05", "scene damaged", "no size"),
-    ("d06", "scene of another image", "the scene is 120 x 160, the image 160 x 120"),
-    ("d07", "no relevant box", "x1: object without size"),
-    ("d08", "no relevant box", "x2: object outside the image"),
-    ("d09", "no relevant box", "nowhere: object not in the scene"),
-    ("d10", "no relevant box", "no object"),
-    ("d11", "question damaged", "question is missing"),
-    ("d12", "question damaged", "answer is missing or empty"),
-    ("d13", "question damaged", "no object"),
-    ("d14", "question damaged", "names no image file"),
-    ("d15", "question damaged", "names no image file"),
-    ("d16", "question damaged", "answer is no text"),
-]
-
-
-def damaged(world: World) -> None:
-    (world.images / "3.png").write_bytes((world.images / "1.png").read_bytes()[:900])
-    for name in ("4", "5", "6"):
-        Image.new("RGB", SIZE).save(world.images / f"{name}.png")
-    odd = scene()
-    odd["objects"].update(
-        x1={"name": "flat", "x": 3, "y": 3, "w": 0, "h": 9}, x2={"name": "away", "x": 900, "y": 0, "w": 9, "h": 9}, x3={"name": "bare"}
-    )
-    scenes = {
-        "1": odd,
-        "2": scene(),
-        "3": scene(),
-        "4": {"width": 160, "height": 120},
-        "5": {**scene(), "width": None},
-        "6": {**scene(), "width": 120, "height": 160},
-        "7": scene(),
-    }
-    extra = {
-        "d01": question("9", "o1"),
-        "d02": question("7", "o1"),
-        "d03": question("3", "o1"),
-        "d04": question("4", "o1"),
-        "d05": question("5", "o1"),
-        "d06": question("6", "o1"),
-        "d07": question("1", "x1"),
-        "d08": question("1", "x2"),
-        "d09": question("1", "nowhere"),
-        "d10": question("1"),
-        "d11": question("1", "o1", question=None),
-        "d12": question("1", "o1", answer=" "),
-        "d13": "not an object",
-        "d14": question("../1", "o1"),
-        "d15": question("", "o1"),
-        "d16": question("1", "o1", answer=4),
-        "e1": question("2", "o0", "x9"),
-        "e2": question("1", "o0", "x3", types={"structural": "count"}, fullAnswer=None),
-    }
-    world.put({**QUESTIONS, **extra}, scenes)
-
-
-def test_damage_is_counted_and_named(world: World) -> None:
-    damaged(world)
-    built = world.build(weak=True)
-    assert [(qid, reason) for qid, reason, _ in built.dropped] == [case[:2] for case in DAMAGE]
-    for (_, _, detail), (_, _, word) in zip(built.dropped, DAMAGE, strict=True):
-        assert word in detail
-    assert [item.id for item in built.items] == [*sorted(QUESTIONS), "e1", "e2"]
-    counts = built.counts
-    assert (counts["questions"], counts["items"], counts["dropped"]) == (23, 7, 16)
-    assert sum(count for name, count in counts.items() if name.startswith("dropped: ")) == 16
-    assert counts["dropped: question damaged"] == 6
-    assert counts["object not in the scene"] == 1  # of e1
-    assert counts["object without size"] == 1  # of e2
-    assert counts["items of unknown question type"] == 1
-    record = json.loads((built.folder / "build.json").read_text())
-    assert record["items"]["e1"]["objects"] == {"x9": "object not in the scene"}
-    assert record["counts"] == counts
-    assert [one["id"] for one in record["dropped"]] == [case[0] for case in DAMAGE]
-    assert not [fault for fault in check(built.folder) if fault.level == "error"]
-
-
-def test_damaged_saliency(world: World) -> None:
-    for t in (0, 1, 2):
-        (world.maps / f"1a_{t}.png").unlink()
-    (world.maps / "1b_1.png").unlink()
-    (world.maps / "1c_0.png").write_bytes(b"junk")
-    built = world.build()
-    assert built.dropped == (
-        ("1a", "no saliency map", "1a_0.png to 1a_2.png"),
-        ("1c", "saliency map unreadable", "1c_0.png (UnidentifiedImageError)"),
-    )
-    assert built.counts["saliency maps missing"] == 1
-
-
-def test_truncated_files_and_missing_folders_are_one_line(world: World) -> None:
-    text = (world.folder / "questions.json").read_text()
-    for content, word in ((text[:-40], "is the file whole"), ("[1]", "must be one JSON object"), ("{}", "not one item can be built of 0 questions")):
-        (world.folder / "questions.json").write_text(content)
-        with pytest.raises(BuildError, match=word):
-            world.build()
-    (world.folder / "questions.json").write_text(json.dumps({"x": 1, "y": question("1")}))
-    with pytest.raises(BuildError, match=r"2 questions \(no relevant box: 1, question damaged: 1\)"):
-        world.build(weak=True)
-    with pytest.raises(BuildError, match="no such folder of saliency maps"):
-        world.build(saliency=world.folder / "nowhere")
-    with pytest.raises(OptionError, match="no saliency maps: give --saliency"):
-        BuildSettings()
-    with pytest.raises(OptionError, match="takes no saliency maps"):
-        BuildSettings(weak=True, saliency="maps")
-
-
-def test_an_image_without_room_gives_fewer_boxes_and_is_counted(world: World) -> None:
-    wall = {"width": 160, "height": 120, "objects": {"w": {"name": "wall", "x": 0, "y": 0, "w": 160, "h": 120}, "o1": scene()["objects"]["o1"]}}
-    world.put({"a": question("1", "w"), "b": question("2", "o1")}, {"1": wall, "2": scene()})
-    built = world.build(weak=True, adversarial=3)
-    assert [len(rects(built, qid, False)) for qid in ("a", "b")] == [0, 3]
-    assert built.counts["items short of adversarial boxes"] == 1
 
 
 # many worlds

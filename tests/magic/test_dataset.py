@@ -96,6 +96,10 @@ ERRORS: list[tuple[str, Any, str, str]] = [
     ("no question", row(question=None), "question", "null"),
     ("empty question", row(question=""), "question", "empty"),
     ("half a character", row(answer="\ud800"), "answer", "half a character"),
+    ("half a character in a label", row(boxes=[{**row()["boxes"][0], "label": "\ud800"}, row()["boxes"][1]]), "boxes[1].label", "half a character"),
+    ("a control character in the id", row(id="q\x1b[31m1"), "id", "control character"),
+    ("a line end in the id", row(id="q\u20281"), "id", "line end"),
+    ("an image name longer than file systems take", row(image="a" * 300), "image", "cannot be looked for"),
     ("empty answer", row(answer="  "), "answer", "empty"),
     ("a number as answer", row(answer=3), "answer", "must be text"),
     ("unknown type", row(question_type="count"), "question_type", "verify, query, choose, logical, compare"),
@@ -183,6 +187,24 @@ def test_all_faults_of_a_line_are_told_at_once(folder: Path) -> None:
     assert keys == {"answer", "question_type", "image", "boxes[1].box", "boxes[1].relevant"}
     line = row(answer="", boxes=one_box([0, 0, 99, 9]))  # the image is looked at although the item is unusable already
     assert {fault.key for fault in check(put(folder, line))} == {"answer", "boxes[1].box"}
+
+
+def test_a_faulty_box_hides_no_fault_of_another(folder: Path) -> None:
+    same = {"box": [30, 10, 40, 20], "relevant": False}
+    boxes = [{"box": [1, 1, 9], "relevant": False}, {"box": [-4, 0, 90, 9], "relevant": False}, same, {"box": [70, 50, 70, 60], "relevant": 1}, same]
+    faults = check(put(folder, row(boxes=boxes, steps=[{"text": "R6.", "correct": True}])))
+    assert [(fault.key, fault.kind) for fault in faults] == [
+        ("boxes[1].box", "box wrong"),
+        ("boxes[2].box", "box outside the image"),  # at the left
+        ("boxes[4].relevant", "box wrong"),
+        ("boxes[4].box", "box without area"),
+        ("boxes[5]", "same box twice"),
+        ("steps[1].text", "box named that is not there"),  # there are five, faulty ones too
+        ("boxes[2].box", "box outside the image"),  # at the right
+        ("boxes[4].box", "box outside the image"),
+    ]
+    boxes[3]["relevant"] = False  # now every mark is known: none is relevant
+    assert "no relevant box" in {fault.kind for fault in check(put(folder, row(boxes=boxes)))}
 
 
 def test_the_edges_of_the_image_are_inside(folder: Path) -> None:
@@ -308,7 +330,7 @@ def test_the_schema_says_what_the_reader_says() -> None:
     """But for what only the reader can see: see the schema's description."""
     validator = jsonschema.Draft202012Validator(schemas.load("magic-item"))
     validator.check_schema(schemas.load("magic-item"))
-    beyond = {"swapped", "zero area", "names R9", "once", "and not", "half a"}
+    beyond = {"swapped", "zero area", "names R9", "once", "and not", "half a", "control", "line end"}
     for name, line, key, _ in [*ERRORS, *WARNINGS, ("good", row(), "", "")]:
         if isinstance(line, str) or key == "image" or any(word in name for word in beyond) or name.startswith("box outside, ") or "upright" in name:
             continue
@@ -317,6 +339,7 @@ def test_the_schema_says_what_the_reader_says() -> None:
 
 
 texts = st.text(min_size=1, max_size=12).filter(str.strip)
+ids = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=12).filter(str.strip)
 
 
 @st.composite
@@ -332,7 +355,7 @@ def items(draw: st.DrawFn) -> MagicItem:
     steps = tuple(Step(draw(texts), correct, "" if correct else "it is so") for correct in draw(st.lists(st.booleans(), max_size=3)))
     kind = draw(st.sampled_from(["", "verify", "compare"]))
     return MagicItem(
-        draw(texts),
+        draw(ids),
         "a.png",
         draw(texts),
         kind,

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -60,6 +61,9 @@ def test_what_spreadsheets_do_is_understood(tmp_path):
         ("a.csv", f"{HEAD},text\nq,1,a,1,A dog.\nq,1,b,1,A cat.\n", "line 3: step 1 of q has another text in"),
         ("a.jsonl", '{"item": "q", "step": 1, "annotator": "a", "correct": 1}\n{"item"', "line 2: cut or not a JSON object"),
         ("a.jsonl", '{"item": "q", "step": true, "annotator": "a", "correct": 1}', "line 1: step True"),
+        ("a.jsonl", '{"item": "q", "step": 1, "annotator": "a", "correct": 1, "correct": 0}', "line 1: the key 'correct' stands twice"),
+        ("a.jsonl", r'{"item": "q", "step": 1, "annotator": "a\ud800", "correct": 1}', "line 1: annotator holds half a character"),
+        ("a.csv", f"{HEAD},correct\nq,1,a,1,0\n", "line 1: several columns 'correct'"),
         ("a.jsonl", "[1]", "line 1: cut or not a JSON object"),
         ("a.txt", "x", "read from .csv or .jsonl"),
     ],
@@ -83,6 +87,35 @@ def test_mistakes_between_files(tmp_path):
         read_labels([tmp_path / "none.csv"])
     # what is not a letter may change on the way through a spreadsheet
     assert len(read_labels([one, put(tmp_path, "b.csv", f"{HEAD},text\nq,1,b,0,“A   dog”.\n")]).labels) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("图中有一只猫", "天空是蓝色的"),
+        ("Это кошка", "Небо синее"),
+        ("की", "का"),
+        ("\u2460", "\u2461"),
+        ("→ 🐈", "→ 🐕"),
+        ("R1 猫", "R1 犬"),
+        ("é", "è"),
+    ],
+)
+def test_runs_are_told_apart_in_any_script(tmp_path, text, other):
+    one = put(tmp_path, "one.csv", f"{HEAD},text\nq,1,a,1,{text}\n")
+    with pytest.raises(LabelError, match="labels of two runs"):
+        read_labels([one, put(tmp_path, "two.csv", f"{HEAD},text\nq,1,b,0,{other}\n")])
+    for number, form in enumerate(("NFC", "NFD", "NFKC", "NFKD")):  # as other programs may write it
+        again = put(tmp_path, f"again{number}.csv", f"{HEAD},text\nq,1,b{number},0, {unicodedata.normalize(form, text)} \n")
+        assert len(read_labels([one, again]).labels) == 2
+
+
+def test_names_that_are_nearly_the_same_are_told(tmp_path):
+    rows = [{"item": item, "step": 1, "annotator": who, "correct": 1} for item, who in (("a  b", "Ann"), ("a b", "ann"), ("ab", "bob"))]
+    found = read_labels([put(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))])
+    assert [note.partition(" differ")[0] for note in found.notes] == ["items 'a  b' and 'a b'", "annotators 'Ann' and 'ann'"]
+    assert len(found.labels) == 3
+    assert read_labels([put(tmp_path, "b.jsonl", json.dumps(rows[0]))]).notes == ()
 
 
 def test_people_and_judges_are_told_apart_and_empty_lines_counted(tmp_path):

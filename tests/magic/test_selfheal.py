@@ -126,7 +126,10 @@ PREFIX = ["I am asked about the pot.", "I see a person in R2.", "There is a pot 
     [
         ("No, it is on the ground.", "No, it is on the ground."),
         ("There is a pot on the table. No, it is on the ground.", "No, it is on the ground."),
-        ("**Thought Process**: I am asked about the pot. I see a person in R2.\nThere is a pot on the table.\n\nNo, on the ground.", "No, on the ground."),
+        (
+            "**Thought Process**: I am asked about the pot. I see a person in R2.\nThere is a pot on the table.\n\nNo, on the ground.",
+            "No, on the ground.",
+        ),
         ("i am asked about the pot; I see a person in `R2`. There is a pot on the table.\n1. Wait.", "1. Wait."),
         ("I see a person in R2. That is all.", "I see a person in R2. That is all."),  # not up to the last injected step
         ("I am asked about the pot. I see a person in R2. There is a pot on the table.", ""),

@@ -8,7 +8,7 @@ from PIL import Image, ImageFont
 
 from lmms_patch.magic.draw import RED
 from lmms_patch.magic.items import Box, MagicItem, shown
-from lmms_patch.magic.sheet import Entry, caption, sheet
+from lmms_patch.magic.sheet import Entry, caption, preview_of, sheet
 
 BOXES = (Box(10, 10, 60, 60, True, "cup"), Box(100, 10, 150, 60, False), Box(10, 100, 60, 150, True, "plate"))
 
@@ -64,3 +64,11 @@ def test_any_shape_and_mode() -> None:
     assert sheet(odd).mode == "RGB"
     with pytest.raises(ValueError, match="at least one"):
         sheet([])
+
+
+def test_names_of_previews_differ_and_fit_any_file_system() -> None:
+    names = ["q1", "q" * 260, "q" * 261, "猫" * 100, "猫" * 101, "a/b", "a_b", "a b", "...", "q" * 5000]
+    files = [preview_of(name) for name in names]
+    assert len(set(files)) == len(names)
+    assert all(len(f"{file}.part".encode()) <= 255 and "/" not in file and file.endswith(".png") for file in files)
+    assert files[0] == "q1.png"

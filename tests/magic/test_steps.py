@@ -1,13 +1,16 @@
 """Steps of a run's log, to be labelled; and what the log is refused for."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from lmms_patch.api_magic import Steps
+from lmms_patch.commands.magic_steps import text
 from lmms_patch.errors import RecordError
 from lmms_patch.magic import logs
 from lmms_patch.magic.logs import response_of
-from lmms_patch.magic.steps import chain_of, rows, sample
+from lmms_patch.magic.steps import Chain, chain_of, rows, sample
 from tests.magic.runs import doc, write_magic_run
 
 
@@ -95,3 +98,13 @@ def test_a_response_in_any_form_of_the_harness():
         assert response_of({**line, **said}) == "a"
     with pytest.raises(RecordError, match="no response"):
         response_of({**line, "filtered_resps": ["a", "b"]})
+
+
+def test_a_judge_without_any_verdict_leaves_nothing_to_score(tmp_path):
+    lines = tuple(rows([Chain("a", "g", "Is it?", "yes", "yes", ("It is.", "So.", "Yes."), 3)], "m", "judge"))
+    found = Steps("toy", lines, 1, 1, 0, 0, "m", 3, ("no answer", "malformed", *"abcde"))
+    said = text(found, tmp_path / "judge.csv")
+    assert "3 steps have no verdict (no answer; malformed; a; b; c; and 2 more reasons)" in said
+    assert "score them" not in said
+    assert said.endswith("there is nothing to score yet")
+    assert "score them" in text(replace(found, unjudged=2, errors=("no answer",)), tmp_path / "judge.csv")

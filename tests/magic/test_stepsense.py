@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
+from lmms_patch import api
 from lmms_patch.magic.labels import LabelError, StepLabel
 from lmms_patch.magic.stepsense import across, kappa, stepsense
+from lmms_patch.show_stepsense import text
 
 
 def labels(item, verdicts, annotator="a", source="human"):
@@ -137,3 +139,16 @@ def test_agreement_of_people_with_a_judge_by_hand():
     assert (first.annotators, first.steps, first.kappa.value, first.agreed.value) == (("a", "a"), 4, pytest.approx(0.5), 0.75)
     assert (second.annotators, second.steps, second.kappa.value) == (("b", "a"), 1, None)
     assert across(human, labels("y", [1], "m", "judge")) == ()
+
+
+def test_what_has_no_interval_is_said_with_the_reason(tmp_path):
+    rows = "".join(f"q{n},1,{who},{verdict}\n" for n in range(3) for who, verdict in (("Ann", 1), ("ann", 1)))
+    (tmp_path / "a.csv").write_text(f"item,step,annotator,correct\n{rows}")
+    lines = text(api.magic.stepsense(tmp_path / "a.csv")).splitlines()
+    assert "mind: annotators 'Ann' and 'ann' differ by case or white space alone; they are counted as different annotators" in lines
+    (few,) = [line for line in lines if "no interval: 3 items are too few for an interval" in line]
+    assert few.startswith("mind: StepSense (micro) (human, Ann, ann), macro (human, Ann, ann), equal labels (human, Ann, ann): ")
+    assert "mind: Cohen's kappa (human, Ann, ann): not defined on these items" in lines
+    many = "".join(f"q{n},1,ann,{n % 2}\n" for n in range(60))
+    (tmp_path / "b.csv").write_text(f"item,step,annotator,correct\n{many}")
+    assert not [line for line in text(api.magic.stepsense(tmp_path / "b.csv")).splitlines() if "interval:" in line]
