@@ -1,8 +1,11 @@
 """Indexing the host's 1,700 task files takes seconds: done once for all in-process tests."""
 
+import json
+
 import pytest
 from lmms_eval import models  # noqa: F401 - loads the entry points, as every way of running the host does
 
+from tests.harness.magic_items import picture
 from tests.harness.warm import index_once
 
 
@@ -11,3 +14,19 @@ def _index_once():
     undo = index_once()
     yield
     undo()
+
+
+@pytest.fixture
+def magic_data(tmp_path, monkeypatch):
+    """Writes items, and names their folder in MAGIC_DATA."""
+
+    def write(rows, name="items"):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        for number in range(len(rows)):
+            picture(number).save(folder / f"{number}.png")
+        (folder / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+        monkeypatch.setenv("MAGIC_DATA", str(folder))
+        return folder
+
+    return write

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.harness.judge_server import JudgeServer, Reply
-from tests.harness.test_magic_tasks import data, row  # noqa: F401 - data is a fixture
+from tests.harness.magic_items import row
 from tests.harness.toys import Model, run
 
 
@@ -44,8 +44,8 @@ def says(prompt, images):
     return "Wait, that thing is red. Answer: red" if "picture 0" in prompt else "Nothing to add. Answer: blue"
 
 
-def test_accuracies_and_self_heal_are_the_judges(data, judged):  # noqa: F811
-    data([row(0), row(1), row(2)])
+def test_accuracies_and_self_heal_are_the_judges(magic_data, judged):
+    magic_data([row(0), row(1), row(2)])
     with JudgeServer(verdicts) as server:
         judged(server)
         found = run(Model(says), "magic,magic_selfheal")
@@ -63,8 +63,8 @@ def test_accuracies_and_self_heal_are_the_judges(data, judged):  # noqa: F811
         assert "no judge" not in " ".join(heal["warnings"])
 
 
-def test_a_malformed_verdict_is_no_verdict_and_is_asked_again_next_time(data, judged):  # noqa: F811
-    data([row(0), row(1), row(2)])
+def test_a_malformed_verdict_is_no_verdict_and_is_asked_again_next_time(magic_data, judged):
+    magic_data([row(0), row(1), row(2)])
     broken = True
 
     def judge(prompt, number):
@@ -85,8 +85,8 @@ def test_a_malformed_verdict_is_no_verdict_and_is_asked_again_next_time(data, ju
         assert details["counts"]["unjudged_acc_short"] == 0
 
 
-def test_a_dead_judge_costs_no_run(data, judged):  # noqa: F811
-    data([row(0), row(1)])
+def test_a_dead_judge_costs_no_run(magic_data, judged):
+    magic_data([row(0), row(1)])
     with JudgeServer(verdicts) as server:
         judged(server)
     result = run(Model(says), "magic")["results"]["magic"]
@@ -96,8 +96,8 @@ def test_a_dead_judge_costs_no_run(data, judged):  # noqa: F811
     assert result["acc_exact,none"] == 0.5
 
 
-def test_an_empty_answer_is_wrong_without_asking(data, judged):  # noqa: F811
-    data([row(0), row(1, full_answer="")])
+def test_an_empty_answer_is_wrong_without_asking(magic_data, judged):
+    magic_data([row(0), row(1, full_answer="")])
     with JudgeServer(verdicts) as server:
         judged(server)
         details = run(Model(lambda prompt, images: ""), "magic")["results"]["magic"]["magic,none"]["magic"]
@@ -107,10 +107,10 @@ def test_an_empty_answer_is_wrong_without_asking(data, judged):  # noqa: F811
     assert details["counts"]["unjudged_acc_full"] == 1
 
 
-def test_a_wrong_setting_of_the_judge_is_said_before_the_model_runs(data, judged):  # noqa: F811
+def test_a_wrong_setting_of_the_judge_is_said_before_the_model_runs(magic_data, judged):
     from lmms_patch.errors import PatchError
 
-    data([row(0)])
+    magic_data([row(0)])
     with JudgeServer(verdicts) as server:
         judged(server, MAGIC_JUDGE_TIMEOUT="soon")
         with pytest.raises(PatchError, match="MAGIC_JUDGE_TIMEOUT=soon"):

@@ -5,63 +5,13 @@ import json
 import numpy as np
 import pytest
 from lmms_eval.tasks import TaskManager, get_task_dict
-from PIL import Image
 
 from lmms_patch.errors import PatchError
 from lmms_patch.harness import magic_tasks
 from lmms_patch.magic import logs
 from lmms_patch.magic.draw import upright
+from tests.harness.magic_items import HEIGHT, WIDTH, picture, row
 from tests.harness.toys import ChatModel, Model, metrics, run
-
-WIDTH, HEIGHT = 200, 160
-
-
-def picture(number):
-    """Every pixel is another colour, and the image's own."""
-    array = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
-    array[..., 0] = np.arange(HEIGHT)[:, None]
-    array[..., 1] = np.arange(WIDTH)[None, :]
-    array[..., 2] = 40 * number
-    return Image.fromarray(array)
-
-
-def row(number, **changes):
-    """An item with relevant boxes 1 and 3 of the file, adversarial 2 and 4; step 3 is wrong."""
-    boxes = [[10, 10, 50, 50], [70, 10, 110, 50], [10, 90, 50, 130], [130, 90, 180, 130]]
-    return {
-        "id": f"q{number}",
-        "image": f"{number}.png",
-        "question": f"What is in picture {number}?",
-        "question_type": "query",
-        "answer": "red",
-        "full_answer": "It is red.",
-        "boxes": [{"box": box, "relevant": place % 2 == 0, "label": f"thing {place + 1}"} for place, box in enumerate(boxes)],
-        "steps": [
-            {"text": "I look at the whole image.", "correct": True},
-            {"text": "R1 shows a thing.", "correct": True},
-            {"text": "R3 is green.", "correct": False, "correction": "R3 is red."},
-            {"text": "So I compare R1 and R3.", "correct": True},
-            {"text": "Both are clear.", "correct": True},
-        ],
-        "group": f"image {number}",
-        **changes,
-    }
-
-
-@pytest.fixture
-def data(tmp_path, monkeypatch):
-    """Writes items, and names their folder in MAGIC_DATA."""
-
-    def write(rows, name="items"):
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        for number in range(len(rows)):
-            picture(number).save(folder / f"{number}.png")
-        (folder / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
-        monkeypatch.setenv("MAGIC_DATA", str(folder))
-        return folder
-
-    return write
 
 
 def load(name, model="toy", chat=False):
@@ -77,8 +27,8 @@ def file_place(box):
 # --- docs -----------------------------------------------------------------------------------------
 
 
-def test_docs_of_each_variant(data):
-    data([row(0), row(1)])
+def test_docs_of_each_variant(magic_data):
+    magic_data([row(0), row(1)])
     shown = {name: load(f"magic{name}").eval_docs[0] for name in ("", "_relevant", "_nobox", "_selfheal")}
     assert shown[""]["drawn"] == [1, 2, 3, 4]
     assert shown["_nobox"]["drawn"] == [0, 0, 0, 0]
@@ -92,8 +42,8 @@ def test_docs_of_each_variant(data):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_injected_texts_name_the_boxes_as_they_are_drawn(data, monkeypatch, seed):
-    data([row(0)])
+def test_injected_texts_name_the_boxes_as_they_are_drawn(magic_data, monkeypatch, seed):
+    magic_data([row(0)])
     monkeypatch.setenv("MAGIC_SEED", str(seed))
     doc = load("magic_selfheal").eval_docs[0]
     number = {file_place(box): drawn for box, drawn in zip(doc["boxes"], doc["drawn"], strict=True)}
@@ -101,8 +51,8 @@ def test_injected_texts_name_the_boxes_as_they_are_drawn(data, monkeypatch, seed
     assert (doc["wrong"], doc["corrections"]) == ([f"R{number[3]} is green."], [f"R{number[3]} is red."])
 
 
-def test_the_seed_mixes_the_boxes(data, monkeypatch):
-    data([row(0)])
+def test_the_seed_mixes_the_boxes(magic_data, monkeypatch):
+    magic_data([row(0)])
     orders = set()
     for seed in range(8):
         monkeypatch.setenv("MAGIC_SEED", str(seed))
@@ -110,8 +60,8 @@ def test_the_seed_mixes_the_boxes(data, monkeypatch):
     assert len(orders) > 3
 
 
-def test_regions_are_shown_as_they_are_and_outlined(data):
-    data([row(0)])
+def test_regions_are_shown_as_they_are_and_outlined(magic_data):
+    magic_data([row(0)])
     for name, outlined in (("magic", 4), ("magic_relevant", 2), ("magic_nobox", 0)):
         task = load(name)
         doc = task.eval_docs[0]
@@ -127,8 +77,8 @@ def test_regions_are_shown_as_they_are_and_outlined(data):
         assert ringed == outlined
 
 
-def test_the_prompt_speaks_of_the_boxes_that_are_drawn(data):
-    data([row(0)])
+def test_the_prompt_speaks_of_the_boxes_that_are_drawn(magic_data):
+    magic_data([row(0)])
     texts = {name: (task := load(name)).doc_to_text(task.eval_docs[0]) for name in ("magic", "magic_relevant", "magic_nobox", "magic_selfheal")}
     assert "`R1` to `R4`" in texts["magic"]
     assert "`R1` to `R2`" in texts["magic_relevant"]
@@ -158,15 +108,15 @@ def test_a_folder_that_is_not_there_is_one_line(monkeypatch, tmp_path):
     assert "no such file or folder" in refusal("magic_relevant")
 
 
-def test_nothing_to_inject_is_one_line(data):
-    data([row(0, steps=[])])
+def test_nothing_to_inject_is_one_line(magic_data):
+    magic_data([row(0, steps=[])])
     assert "Self-Heal has nothing to inject" in refusal("magic_selfheal")
     assert len(load("magic").eval_docs) == 1
 
 
-def test_items_that_cannot_be_used_are_left_out_and_counted(data):
+def test_items_that_cannot_be_used_are_left_out_and_counted(magic_data):
     outside = row(1, boxes=[{"box": [10, 10, 5000, 50], "relevant": True}])
-    folder = data([row(0), outside, row(2, image="gone.png")])
+    folder = magic_data([row(0), outside, row(2, image="gone.png")])
     task = load("magic")
     assert [doc["id"] for doc in task.eval_docs] == ["q0"]
     found = run(Model(lambda prompt, images: "R1. Answer: red"), "magic")
@@ -180,8 +130,8 @@ def test_items_that_cannot_be_used_are_left_out_and_counted(data):
         assert "none of its 1 items can be used" in refusal("magic")
 
 
-def test_a_wrong_setting_is_one_line(data, monkeypatch):
-    data([row(0)])
+def test_a_wrong_setting_is_one_line(magic_data, monkeypatch):
+    magic_data([row(0)])
     monkeypatch.setenv("MAGIC_PREFILL", "maybe")
     assert "MAGIC_PREFILL is 'maybe'" in refusal("magic_selfheal")
 
@@ -193,8 +143,8 @@ def config(name="magic"):
     return json.dumps(load(name).dump_config()["metadata"], sort_keys=True)
 
 
-def test_other_data_boxes_images_or_seeds_are_another_config_and_a_judge_is_not(data, monkeypatch, tmp_path):
-    folder = data([row(0), row(1)])
+def test_other_data_boxes_images_or_seeds_are_another_config_and_a_judge_is_not(magic_data, monkeypatch, tmp_path):
+    folder = magic_data([row(0), row(1)])
     first = config()
     assert config() == first
     monkeypatch.setenv("MAGIC_SEED", "5")
@@ -203,13 +153,13 @@ def test_other_data_boxes_images_or_seeds_are_another_config_and_a_judge_is_not(
     monkeypatch.setenv("MAGIC_JUDGE", "some-model")
     assert config() == first
     monkeypatch.delenv("MAGIC_JUDGE")
-    data([row(0), row(1, answer="blue")], "other gold")
+    magic_data([row(0), row(1, answer="blue")], "other gold")
     assert config() != first
-    moved = data([row(0), row(1)], "same elsewhere")
+    moved = magic_data([row(0), row(1)], "same elsewhere")
     assert config() == first
     picture(3).save(moved / "0.png")
     monkeypatch.setenv("MAGIC_DATA", str(folder))
-    data([row(0), row(1)], "another image")
+    magic_data([row(0), row(1)], "another image")
     picture(3).save(tmp_path / "another image" / "0.png")
     assert config() != first
 
@@ -298,9 +248,9 @@ def named(prompt, images):
 
 
 @pytest.mark.parametrize("kind", [Model, ChatModel])
-def test_a_run_gives_the_numbers_and_the_log(data, kind, monkeypatch):
+def test_a_run_gives_the_numbers_and_the_log(magic_data, kind, monkeypatch):
     monkeypatch.delenv("MAGIC_JUDGE", raising=False)
-    data([row(0), row(1), row(2, answer="blue")])
+    magic_data([row(0), row(1), row(2, answer="blue")])
     found = run(kind(named), "magic,magic_relevant,magic_nobox,magic_selfheal")
     docs = load("magic").eval_docs
     hits = sum(doc["relevant"][0] for doc in docs)  # R1 is relevant: TP 1, FN 1; else FP 1, FN 2
@@ -318,8 +268,8 @@ def test_a_run_gives_the_numbers_and_the_log(data, kind, monkeypatch):
     assert [sample["magic"]["id"] for sample in found["samples"]["magic"]] == ["q0", "q1", "q2"]
 
 
-def test_a_log_is_read_back_and_a_changed_one_refused(data, tmp_path):
-    data([row(0)])
+def test_a_log_is_read_back_and_a_changed_one_refused(magic_data, tmp_path):
+    magic_data([row(0)])
     sample = run(Model(named), "magic")["samples"]["magic"][0]
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(sample, default=str) + "\n")
@@ -333,8 +283,8 @@ def test_a_log_is_read_back_and_a_changed_one_refused(data, tmp_path):
         logs.read(path)
 
 
-def test_a_chat_model_that_continues_its_turn_gets_the_steps_as_one(data, monkeypatch):
-    data([row(0)])
+def test_a_chat_model_that_continues_its_turn_gets_the_steps_as_one(magic_data, monkeypatch):
+    magic_data([row(0)])
     for model, setting, turns in [("toy", "", 1), ("mosaic_vlm", "", 2), ("toy", "assistant", 2), ("mosaic_vlm", "prompt", 1)]:
         monkeypatch.setenv("MAGIC_PREFILL", setting)
         task = load("magic_selfheal", model, chat=True)
@@ -346,35 +296,35 @@ def test_a_chat_model_that_continues_its_turn_gets_the_steps_as_one(data, monkey
         assert task.dump_config()["metadata"]["magic"]["prefill"] == ("assistant" if turns == 2 else "prompt")
 
 
-def test_a_reordered_file_is_another_config(data):
+def test_a_reordered_file_is_another_config(magic_data):
     rows = [row(0, question="Which?"), row(1, question="Which?")]
-    data(rows)
+    magic_data(rows)
     first = config()
-    data(rows[::-1])
+    magic_data(rows[::-1])
     assert config() != first  # the response cache goes by a doc's place and its prompt
 
 
-def test_examples_are_told_apart_by_image_and_boxes_and_name_no_box_that_is_not_drawn(data, monkeypatch):
+def test_examples_are_told_apart_by_image_and_boxes_and_name_no_box_that_is_not_drawn(magic_data, monkeypatch):
     from lmms_patch.harness.magic_docs import examples
 
     steps = [{"text": text, "correct": True} for text in ("I look around.", "R2 shows a dog, which is not what I need.", "R1 is red.")]
-    shots = data([row(0, steps=steps), row(1)], "shots")
-    data([row(0)])
+    shots = magic_data([row(0, steps=steps), row(1)], "shots")
+    magic_data([row(0)])
     monkeypatch.setenv("MAGIC_EXAMPLES", str(shots))
     assert [len(examples(variant)) for variant in ("all", "relevant", "none")] == [2, 1, 0]
     assert "nother region" not in load("magic_relevant").doc_to_text(load("magic_relevant").eval_docs[0])
     first = [shot.key for shot in examples("all")]
     moved = [dict(box) for box in row(0)["boxes"]]
     moved[1]["box"] = [71, 10, 110, 50]
-    data([row(0, steps=steps, boxes=moved), row(1)], "shots")
-    data([row(0)])
+    magic_data([row(0, steps=steps, boxes=moved), row(1)], "shots")
+    magic_data([row(0)])
     assert [shot.key for shot in examples("all")] != first
     assert examples("all")[1].key == first[1]
 
 
-def test_examples_show_corrected_chains_with_their_own_numbers(data, monkeypatch):
-    shots = data([row(0, question="First?"), row(1, question="Second?"), row(2, steps=[])], "shots")
-    data([row(0)])
+def test_examples_show_corrected_chains_with_their_own_numbers(magic_data, monkeypatch):
+    shots = magic_data([row(0, question="First?"), row(1, question="Second?"), row(2, steps=[])], "shots")
+    magic_data([row(0)])
     monkeypatch.setenv("MAGIC_EXAMPLES", str(shots))
     task = load("magic")
     text = task.doc_to_text(task.eval_docs[0])
@@ -387,17 +337,17 @@ def test_examples_show_corrected_chains_with_their_own_numbers(data, monkeypatch
     task = load("magic")
     assert len(task.doc_to_visual(task.eval_docs[0])) == 2
     assert "Second?" not in task.doc_to_text(task.eval_docs[0])
-    monkeypatch.setenv("MAGIC_EXAMPLES", str(data([row(0, steps=[])], "useless")))
-    data([row(0)])
+    monkeypatch.setenv("MAGIC_EXAMPLES", str(magic_data([row(0, steps=[])], "useless")))
+    magic_data([row(0)])
     assert "no item of" in refusal("magic")
 
 
 # --- wrapped --------------------------------------------------------------------------------------
 
 
-def test_any_wrapped_name_works(data, monkeypatch):
+def test_any_wrapped_name_works(magic_data, monkeypatch):
     monkeypatch.delenv("MAGIC_JUDGE", raising=False)
-    data([row(0), row(1)])
+    magic_data([row(0), row(1)])
 
     def answer(prompt, images):
         return "Answer: red" if images and images[0].size == (WIDTH, HEIGHT) else "Answer: blue"
@@ -410,8 +360,8 @@ def test_any_wrapped_name_works(data, monkeypatch):
     assert about["docs"] == load("magic_nobox").dump_config()["metadata"]["magic"]["docs"]  # the response cache goes by it
 
 
-def test_wrapping_a_judged_task_is_refused_before_anything_is_paid(data, monkeypatch):
-    data([row(0)])
+def test_wrapping_a_judged_task_is_refused_before_anything_is_paid(magic_data, monkeypatch):
+    magic_data([row(0)])
     monkeypatch.setenv("MAGIC_JUDGE", "some-model")
     manager = TaskManager(verbosity="ERROR")
     with pytest.raises(PatchError, match="calls a judge or the network \\(some-model\\)"):
@@ -426,9 +376,9 @@ def written(folder, name, **keys):
     (folder / f"{name}.yaml").write_text("\n".join(lines) + "\n")
 
 
-def test_two_datasets_in_one_run_under_their_own_names(data, tmp_path, monkeypatch):
-    data([row(0), row(1)], "kitchen")
-    data([row(0, answer="blue")], "street")
+def test_two_datasets_in_one_run_under_their_own_names(magic_data, tmp_path, monkeypatch):
+    magic_data([row(0), row(1)], "kitchen")
+    magic_data([row(0, answer="blue")], "street")
     monkeypatch.delenv("MAGIC_DATA")
     written(tmp_path, "kitchen", data="./kitchen")
     written(tmp_path, "street_heal", data="street", variant="selfheal")
@@ -459,11 +409,11 @@ def test_a_wrong_task_file_is_one_line(tmp_path, keys, said):
     assert "\n" not in str(caught.value)
 
 
-def test_what_an_item_is_does_not_depend_on_what_is_shown_of_it(data, monkeypatch):
+def test_what_an_item_is_does_not_depend_on_what_is_shown_of_it(magic_data, monkeypatch):
     from lmms_patch.harness.magic_docs import asked
 
     def digests(name, rows=None):
-        data(rows or [row(0)])
+        magic_data(rows or [row(0)])
         return asked(load(name).eval_docs[0])
 
     first = digests("magic")
