@@ -111,12 +111,9 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
         answered: one response.
     """
     judged = judge_model() is not None
-    record = record_of(doc, answered[0] or "")
-    if judged:
-        record |= _verdicts(doc, record.pop("_response"), record)
-    record.pop("_response", None)
-    names = results.metrics(doc["variant"], judged)
-    return {"magic": record, **{name: item(record, name) for name in names}}
+    own, parsed = read_response(doc, answered[0] or "")
+    record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
+    return {"magic": record, **{name: item(record, name) for name in results.metrics(doc["variant"], judged)}}
 
 
 def item(record: Mapping[str, Any], metric: str) -> Any:
@@ -127,12 +124,16 @@ def item(record: Mapping[str, Any], metric: str) -> Any:
     return results.score(record, metric)
 
 
-def record_of(doc: Mapping[str, Any], response: str) -> dict[str, Any]:
+def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]:
+    """What the model itself wrote, and the same as steps and answer: without a prompt that some adapters give back, and without the injected
+    steps, where it wrote them down again."""
+    response = response.replace(magic_docs.prompt(doc), "\n")
+    own = selfheal.continuation(response, doc["prefix"]) if doc["variant"] == "selfheal" else response
+    return own, parse(own, doc["question"])
+
+
+def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
     """The ``magic`` object of a response, without a judge's verdicts (docs/magic.md)."""
-    heals = doc["variant"] == "selfheal"
-    response = response.replace(magic_docs.prompt(doc), "\n")  # some adapters give the prompt back
-    own = selfheal.continuation(response, doc["prefix"]) if heals else response
-    parsed = parse(own, doc["question"])
     count = sum(number > 0 for number in doc["drawn"])
     named = regions_of_steps(parsed.steps, count)
     record = {
@@ -153,9 +154,8 @@ def record_of(doc: Mapping[str, Any], response: str) -> dict[str, Any]:
         "answer_found": parsed.found,
         "exact": answers.exact(parsed.answer, doc["answer"]),
         "synonym": answers.synonym(parsed.answer, doc["answer"]),
-        "_response": (own, parsed),
     }
-    if heals:
+    if doc["variant"] == "selfheal":
         pairs = zip(doc["corrections"], doc["wrong"], strict=True)
         record |= {
             "first": doc["first"],
@@ -165,9 +165,8 @@ def record_of(doc: Mapping[str, Any], response: str) -> dict[str, Any]:
     return record
 
 
-def _verdicts(doc: Mapping[str, Any], response: tuple[str, Response], record: Mapping[str, Any]) -> dict[str, Any]:
+def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
     """What the judge says of a doc; a verdict that could not be had is null, with the reason."""
-    own, parsed = response
     judge = _judge()
     asked: dict[str, Callable[[], Any]] = {}
     said: dict[str, bool | None] = {}
