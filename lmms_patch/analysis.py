@@ -22,11 +22,12 @@ from lmms_patch.spec import REGIONS, Key
 from lmms_patch.stats import forms, gate, luck, spatial
 from lmms_patch.stats.chance import FLOORS, Chance, constants, decide, floors_for, majority_share, pick, published
 from lmms_patch.stats.forms import Form, Picked
-from lmms_patch.stats.index import Index, band, fragmentation, index, relative_change, span
-from lmms_patch.stats.resample import Array, Estimate, generator, resampled_sums, totals
+from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, relative_change, span
+from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generator, resampled_sums, totals
 from lmms_patch.tables import Chosen, Table
 
-TEXT_PRIORS = "text priors not removed from the adjusted index: run the blind task too"
+ASSUMED = "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
+NOT_CHECKED = "not checked whether the answers depend on the image: no doc was asked on a wrong image (null: 0, or a run of an earlier version)"
 GUESSES = 20
 """Random draws of the uniform guess where its expectation has no closed form (MME, F1)."""
 
@@ -70,16 +71,20 @@ class _Task:
         judged = gate.gate(
             self.fip,
             chance.value,
+            se=self._se_above(chance, fip, "fip", "", scale or 1.0, None),
             se_fip=fip.se,
-            se_chance=chance.se or (None if chance.se is None else gate.se_at_chance(fip.se, self.fip, chance.value, scale or 1.0)),
+            se_chance=chance.se,
             delta=delta,
             uniform=uniform.value if uniform else None,
-            se_uniform=uniform.se if uniform else None,
+            se_uniform=self.draws.estimate_of(_minus, ("fip", "uniform")).se if uniform else None,
         )
+        if judged.valid is None and chance.reason:
+            judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
+        judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0))
         if not self.table.higher:
             judged = dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
-        elif judged.valid is None and chance.reason:
-            judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
+        elif self.cells and not judged.looks:
+            self.warnings.append(NOT_CHECKED)
         below = self._gold_below()
         found = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
         grids = {n: grid for n, grid in found.items() if isinstance(n, int)}
@@ -100,6 +105,38 @@ class _Task:
             tuple(self.warnings),
             self._regions(found) if self.boxes else None,
         )
+
+    def _se_above(self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None) -> float | None:
+        """The standard error of FIP − floor, docs paired where the floor is of docs.
+
+        Args:
+            chance: the floor.
+            fip: FIP over the docs at hand.
+            name: their set of full images.
+            end: what the names of the floors' sets over these docs end in.
+            scale: the metric's scale.
+            used: shape (docs,), the docs at hand; None: all.
+        """
+        if chance.floor in FLOORS:
+            se = self.draws.estimate_of(_minus, (name, f"{chance.floor}{end}"), None, used).se
+        else:
+            se = None if chance.se is None or fip.se is None else math.hypot(fip.se, chance.se)
+        # A floor that does not vary: a model that got lucky has a smaller standard error than it had to beat.
+        return se if se is None or chance.se else max(se, gate.se_at_chance(fip.se, fip.value, chance.value, scale))
+
+    def _looks(self, scale: float, delta: float) -> tuple[gate.Looks, ...]:
+        """Whether the full image beats a wrong one, and no image where a blind run is at hand; paired by doc."""
+        out = []
+        for against, name in (("wrong images", "wrong"), ("blind", "blind")):
+            if f"{name}_full" not in self.draws.sets:
+                continue
+            used = np.isfinite(self.draws.sets[f"{name}_full"][0].scores)
+            docs = int(used.sum())
+            difference = self.draws.estimate_of(_minus, (f"{name}_full", name), None, used)
+            full, other = (self.draws.estimate(one, used=used).value for one in (f"{name}_full", name))
+            step = abs(scale) / max(1, docs)
+            out.append(gate.looks(difference, full, other, docs, against=against, everyone=len(self.table), step=step, delta=delta))
+        return tuple(out)
 
     def _estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
         """M of one set with its interval; nothing where M itself gave nothing (a doc could not be scored)."""
@@ -157,9 +194,35 @@ class _Task:
             sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
             if not used.all():  # then the gate is asked of these docs too
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
+        if self.cells:
+            sets |= self._without_the_image()
         if self.boxes:
             sets |= region_sets(self.table, self.form, self.best, self.used, self.settings.seed)
         return sets
+
+    def _without_the_image(self) -> dict[str, list[Chosen]]:
+        """``wrong``, the docs that were asked on a wrong image, and ``wrong_full``, the same docs on their own; ``blind`` and ``blind_full``."""
+        full = self.table.full
+        sets: dict[str, list[Chosen]] = {}
+        others = {"wrong": self.table.wrong_full}
+        if self.blind is not None and self.form is not None and self.form.of_scores:
+            others["blind"] = Chosen([None] * len(self.table), self._blind_scores())
+        for name, other in others.items():
+            both = np.isfinite(other.scores) & np.isfinite(full.scores)
+            if both.any():
+                sets |= {name: [other.where(both)], f"{name}_full": [full.where(both)]}
+        if self.form is None:  # else luck is computed from sums (``luck.measured``)
+            for n, used in self.used.items():
+                wrong = self.table.wrong_best(n)
+                both = used & np.isfinite(wrong.scores) & np.isfinite(self.table.wrong_full.scores)
+                if both.any() and self.table.ceiling is not None:
+                    sets |= {f"ceiling{n}": [self.table.ceiling.where(used)], f"null_best{n}": [wrong.where(both)]}
+                    sets[f"null_full{n}"] = [self.table.wrong_full.where(both)]
+        return sets
+
+    def _blind_scores(self) -> Array:
+        blind = self.blind or {}
+        return np.array([blind.get(record["doc_id"], math.nan) for record in self.table.records])
 
     def _floor(self, name: str) -> list[Chosen]:
         asked = self.table.asked
@@ -260,12 +323,15 @@ class _Task:
             gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, used)
         if not reason and point.value is not None:
             value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, used)
-            adj = self._luck(n, used, scale, None)
-            if self.blind is not None:
-                adj_blind = self._luck(n, used, scale, np.array([self.blind.get(r["doc_id"], math.nan) for r in self.table.records]))
-            elif adj is not None and adj.estimate.value is not None:
-                warnings.append(TEXT_PRIORS)
+            adj = self._measured(n, used, scale)
+            if adj is None:
+                adj = self._assumed(n, used, scale, None)
+                if self.blind is not None:
+                    adj_blind = self._assumed(n, used, scale, self._blind_scores())
+                elif adj is not None and adj.estimate.value is not None:
+                    warnings.append(ASSUMED)
         known = value.value
+        mark = "" if known is None or adj is None or adj.estimate.value is None or self.boxes else disagreement(known, adj.estimate.value)
         return Grid(
             n,
             int((~used).sum()),
@@ -281,6 +347,7 @@ class _Task:
             self._shares(n, used) if isinstance(n, int) else None,
             tuple(warnings),
             reason,
+            mark,
         )
 
     def _gate_of(self, n: Key, judged: gate.Gate) -> gate.Gate:
@@ -289,15 +356,15 @@ class _Task:
         if judged.valid is not True or used.all() or not used.any():
             return judged
         fip = self.draws.estimate(f"full{n}", self.cells[n][0], used)
-        value, se = judged.chance, judged.se_chance
+        chance = Chance(judged.chance, judged.se_chance, "documented")
         if self.settings.chance is None:
             asked = [doc for doc, keep in zip(self.table.asked, used, strict=True) if keep]
             floors = {name: self.draws.estimate(f"{name}{n}", used=used) for name in FLOORS}
-            _, floor = decide(floors, floors_for(asked))
-            value, se = (floor.value, floor.se) if floor is not None else (None, None)
-        if se == 0:
-            se = gate.se_at_chance(fip.se, fip.value, value, self.settings.scale or self._ceiling() or 1.0)
-        found = gate.gate(fip.value, value, se_fip=fip.se, se_chance=se, delta=judged.delta)
+            name, floor = decide(floors, floors_for(asked))
+            chance = Chance(None, None, None) if floor is None else Chance(floor.value, floor.se, name)
+        se = self._se_above(chance, fip, f"full{n}", str(n), self.settings.scale or self._ceiling() or 1.0, used)
+        found = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
+        found = dataclasses.replace(found, looks=judged.looks)
         return (
             found
             if found.valid is True
@@ -307,13 +374,45 @@ class _Task:
     def _named(self, n: Key) -> str:
         return f"grid {n}" if isinstance(n, int) else f"the set of {n} boxes"
 
-    def _luck(self, n: Key, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
-        form = self.form
+    def _of_docs(self, scale: float) -> tuple[Form | None, float]:
+        """The form that luck is computed with, and its scale: a sum over docs becomes their mean, since the null is of fewer docs."""
+        if self.form is forms.SUM:
+            return forms.MEAN, scale / max(1, len(self.table))
+        return self.form, scale
+
+    def _measured(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+        """The index corrected by a measured null; None where no doc was asked on a wrong image, or no gold has a score."""
+        s = self.settings
+        form, scale = self._of_docs(scale)
+        if form is None:
+            return self._measured_by_calls(n, used, scale)
+        scores = self.table.measured_scores(n, form, used)
+        if scores is None:
+            return None
+        clusters = None if self.table.clusters is None else cluster_numbers(self.table.clusters[used].tolist())
+        return luck.measured(scores, form.value, clusters, scale=scale, draws=s.draws, level=s.level, seed=s.seed)
+
+    def _measured_by_calls(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+        """The same where M must be called: over all docs together."""
+        names = (f"full{n}", f"best{n}", f"ceiling{n}", f"null_full{n}", f"null_best{n}")
+        if any(name not in self.draws.sets for name in names) or not len(self.draws.drawn.get(names[0], ())):
+            return None
+        full, best, ceiling, null_full, null_best = names
+
+        def numbers(found: Mapping[str, Any]) -> luck.Numbers:
+            parts = {name: np.atleast_1d(found[name])[:, None] for name in names}
+            docs = np.full(parts[full].shape, float(used.sum()))
+            return luck.Numbers(parts[full], parts[best], parts[ceiling], parts[null_full], parts[null_best], docs)
+
+        point, drawn = numbers(self.draws.point), numbers(self.draws.drawn)
+        found = luck.judge(("all",), point, drawn, int(used.sum()), self.draws.groups, scale=scale, level=self.settings.level, null="measured")
+        return dataclasses.replace(found, asked=int(np.isfinite(self.draws.sets[null_best][0].scores).sum()))
+
+    def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
+        """The index corrected by donors' answers; None where there are none."""
+        form, scale = self._of_docs(scale)
         if form is None or not form.of_scores:
             return None
-        form = forms.MEAN if form.name == "sum" else form
-        if form.name == "mean" and self.form is forms.SUM:
-            scale = scale / max(1, len(self.table))
         scores = self.table.luck_scores(n, form, used, blind)
         if scores is None:
             return None
@@ -373,6 +472,10 @@ class _Task:
             return None
         clusters = None if self.table.clusters is None else self.table.clusters[keep]
         return spatial.cell_shares(cells[keep], clusters, seed=self.settings.seed)
+
+
+def _minus(first: Any, second: Any) -> Any:
+    return first - second
 
 
 def _mean(values: Sequence[float]) -> float:

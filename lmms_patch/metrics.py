@@ -87,7 +87,8 @@ class RCI(evaluate.Metric):  # type: ignore[misc]
             return bootstrap(rows, statistic, labels, draws=draws, level=level, seed=seed)
 
         fip, mpp = estimate(lambda s: s[..., 0] / s[..., 2]), estimate(lambda s: s[..., 1] / s[..., 2])
-        judged = gate(fip.value, chance, se_fip=fip.se, se_chance=se_at_chance(fip.se, fip.value, chance, scale), delta=DELTA * scale)
+        se = None if fip.se is None else max(fip.se, se_at_chance(fip.se, fip.value, chance, scale))
+        judged = gate(fip.value, chance, se=se, se_fip=fip.se, delta=DELTA * scale)
         point = index(fip.value, mpp.value)
         reason = judged.reason if judged.valid is False else point.reason
         none = dataclasses.replace(fip, value=None, se=None, low=None, high=None)

@@ -33,6 +33,7 @@ class Grid:
         shares: where in the image the score comes from.
         warnings: what to mind.
         reason: why there is no index; empty otherwise.
+        mark: how the index and the corrected index contradict each other; empty where they do not.
     """
 
     n: Key
@@ -49,6 +50,7 @@ class Grid:
     shares: spatial.CellShares | None
     warnings: tuple[str, ...]
     reason: str
+    mark: str = ""
 
 
 @dataclass(frozen=True)

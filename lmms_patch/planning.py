@@ -95,10 +95,9 @@ def plan(
         donors: P.
         seed: of the donors.
     """
-    answers = recognise([doc.asked for doc in docs], declared)
-    found = strata(_kinds(docs, answers))
+    answers, found = alike(docs, declared)
     loans: dict[int, list[Loan]] = defaultdict(list)
-    units = [repr(doc.cluster) if doc.cluster is not None else f"doc {doc.doc_id}" for doc in docs]
+    units = [unit_of(doc) for doc in docs]
     sources = None if all(doc.source is None for doc in docs) else [doc.source for doc in docs]
     others: dict[int, int] = {}
     drawn = (draw_clusters if clusters_whole else draw)(found, units, sources, donors=donors if lend else 1, seed=seed)
@@ -123,6 +122,22 @@ def plan(
     )
 
 
+def alike(docs: Sequence[Doc], declared: str | None) -> tuple[list[Answer], Strata]:
+    """Return how each doc is to be answered, and which docs are asked alike.
+
+    Args:
+        docs: the docs.
+        declared: the profile's answer format.
+    """
+    answers = recognise([doc.asked for doc in docs], declared)
+    return answers, strata(_kinds(docs, answers))
+
+
+def unit_of(doc: Doc) -> str:
+    """Return the name of a doc's cluster; a doc without one is its own."""
+    return repr(doc.cluster) if doc.cluster is not None else f"doc {doc.doc_id}"
+
+
 def digest(parts: Iterable[Any]) -> str:
     """The first 16 hex digits of the SHA-256 of some parts in their order, as JSON."""
     found = hashlib.sha256()
@@ -145,7 +160,7 @@ def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashabl
 
 def _baselines(answers: Sequence[Answer], found: Strata, others: dict[int, int]) -> list[dict[str, list[str]]]:
     constants = _constants(answers)
-    majority = {label: _majority([answers[i] for i in members]) for label, members in found.members.items()}
+    golds = {label: Counter(gold for i in members if (gold := answers[i].gold) is not None) for label, members in found.members.items()}
     out = []
     for i, answer in enumerate(answers):
         roles: dict[str, list[str]] = defaultdict(list)
@@ -155,7 +170,7 @@ def _baselines(answers: Sequence[Answer], found: Strata, others: dict[int, int])
             roles[option].append("option")
         for constant in constants[answer.format]:
             roles[constant].append("constant")
-        typical = majority[found.labels[i]]
+        typical = _majority_of_others(golds[found.labels[i]], answer.gold)
         if typical is not None:
             roles[typical].append("stratum")
         other = answers[others[i]].gold if i in others else None
@@ -177,6 +192,10 @@ def _constants(answers: Sequence[Answer]) -> dict[str, list[str]]:
     return {name: few.get(name) or [gold for gold, _ in golds[name].most_common(CONSTANTS)] for name in {a.format for a in answers}}
 
 
-def _majority(answers: Sequence[Answer]) -> str | None:
-    counts = Counter(answer.gold for answer in answers if answer.gold is not None)
-    return counts.most_common(1)[0][0] if counts else None
+def _majority_of_others(golds: Counter[str], own: str | None) -> str | None:
+    """Return the most frequent gold of a stratum without the doc whose floor it is; ties go to the first in the alphabet.
+
+    Counted with the doc itself, 30 types of 33 docs lift the floor of four even options from 0.25 to 0.34.
+    """
+    counts = {gold: count - (gold == own) for gold, count in golds.items()}
+    return max(sorted(counts), key=lambda gold: counts[gold]) if any(counts.values()) else None

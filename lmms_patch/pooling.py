@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +62,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
                 else f"{member.run.name}: its chance is unknown"
             )
             nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
-            return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se_fip=None))
+            return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se=None))
         settings, _, table = table_of(member.run, changes)
         best = table.at(table.best_places(n))
         used = np.array([item is not None for item in best.items], bool)
@@ -78,7 +80,10 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     mpp = float(stacked[:, 1].mean()) if docs else None
     chance = floor / docs if docs else None
     own = variance**0.5 / docs if docs else None
-    judged = gate.gate(fip.value, chance, se_fip=fip.se, se_chance=own or gate.se_at_chance(fip.se, fip.value, chance))
+    se = None if fip.se is None else math.hypot(fip.se, own) if own else max(fip.se, gate.se_at_chance(fip.se, fip.value, chance))
+    judged = gate.gate(fip.value, chance, se=se, se_fip=fip.se, se_chance=own)
+    refused = [(m.run.name, one) for m in members if m.analysis for one in m.analysis.gate.looks if one.value is False]
+    judged = gate.with_looks(judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused))
     point = index(fip.value, mpp)
     value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = judged.reason if judged.valid is not True else point.reason

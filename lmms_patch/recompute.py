@@ -131,7 +131,7 @@ def load(path: Path) -> list[TaskRun]:
     """
     file = one_run(path)
     results = read_results(file)
-    wanted = [r for r in results if KINDS[r.described["kind"]].keeps_best]
+    wanted = [r for r in results if KINDS[r.described["kind"]].has_index]
     if not wanted:
         magic = any(r.described["kind"] == "magic" for r in results)
         hint = "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'" if magic else "ask for one, such as --tasks gqa_rci3"
@@ -229,7 +229,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
 def sets_of(run: TaskRun) -> tuple[Key, ...]:
     """The sets of views with an index: grids, or the two sets of boxes."""
     kind = KINDS[run.result.described["kind"]]
-    return kind.sets(run.result.described["grids"]) if kind.keeps_best else ()
+    return kind.sets(run.result.described["grids"]) if kind.has_index else ()
 
 
 def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:

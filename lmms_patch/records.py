@@ -85,6 +85,29 @@ class Lent:
 
 
 @dataclass(frozen=True)
+class WrongImage:
+    """A doc's question, asked on another doc's image.
+
+    Attributes:
+        source: the doc whose images were shown.
+        sizes: width and height in pixels of each.
+        views: the scored views; none where they are the doc's only views (a ``_swap`` task).
+        said: of each view, what was answered, short: equal for equal answers.
+    """
+
+    source: int
+    sizes: tuple[Size, ...]
+    views: tuple[ScoredView, ...] = ()
+    said: tuple[str, ...] = ()
+
+    def to_json(self, first_only: bool) -> dict[str, Any]:
+        """In plain JSON types (docs/records.md)."""
+        sizes = self.sizes[:1] if first_only else self.sizes
+        views = [{**_view_json(view, sizes), "said": said} for view, said in zip(self.views, self.said, strict=True)]
+        return {"from": int(self.source), "image_sizes": [list(size) for size in self.sizes], **({"views": views} if views else {})}
+
+
+@dataclass(frozen=True)
 class SampleRecord:
     """All views of one doc.
 
@@ -103,6 +126,7 @@ class SampleRecord:
         baselines: uninformed answers and the gold, scored.
         lent: this doc's answers under other docs' golds.
         tst: what the text-only cross-validation says of the doc (docs/records.md); empty for other kinds.
+        wrong_image: the doc's question on another doc's image; None where it was not asked so.
     """
 
     task: str
@@ -118,6 +142,7 @@ class SampleRecord:
     baselines: tuple[Baseline, ...] = ()
     lent: tuple[Lent, ...] = ()
     tst: Mapping[str, Any] = field(default_factory=dict)
+    wrong_image: WrongImage | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The ``patch`` object, in plain JSON types (docs/records.md)."""
@@ -138,6 +163,7 @@ class SampleRecord:
             **({"baselines": [one.to_json() for one in self.baselines]} if self.baselines else {}),
             **({"lent": _lent_json(self.lent, lent)} if self.lent else {}),
             **({"tst": plain(self.tst)} if self.tst else {}),
+            **({"wrong_image": self.wrong_image.to_json(self.spec.options.images == "first")} if self.wrong_image else {}),
         }
 
 
@@ -153,7 +179,7 @@ def _lent_json(lent: Sequence[Lent], sets: Sequence[Key]) -> dict[str, Any]:
 
 def _view_json(scored: ScoredView, sizes: Sequence[Size]) -> dict[str, Any]:
     view = scored.view
-    out: dict[str, Any] = {"kind": view.kind}
+    out: dict[str, Any] = {"kind": view.kind, **({"swapped": True} if view.swapped else {})}
     if view.n:
         out["n"] = view.n
     if view.cell is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch.analysis import TEXT_PRIORS
+from lmms_patch.analysis import ASSUMED
 from lmms_patch.outcome import DIFFERENCES, Analysis, metrics, sets_in, to_json
 from lmms_patch.pooling import Averaged, Pooled
 from lmms_patch.recompute import Analyzed
@@ -16,7 +16,7 @@ from lmms_patch.records import TaskResult, read_results
 from lmms_patch.spec import KINDS, REGIONS, Key, end
 
 Row = list[str]
-BLIND_IS_HERE = "text priors not removed from the adjusted index here: lmms-patch analyze, or report, takes the blind run of this folder as null too"
+BLIND_IS_HERE = f"{ASSUMED}; lmms-patch analyze, or report, takes the blind run of this folder as null too"
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         if "passes only against a uniform guess" in gate.get("reason", ""):
             lines.append(gate["reason"])
         for line in dict.fromkeys(lines):
-            found.setdefault(BLIND_IS_HERE if line == TEXT_PRIORS and s.described["base"] in blind else line, []).append(s.name)
+            found.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
     return [f"{', '.join(names)}: {line}" for line, names in found.items()]
 
 

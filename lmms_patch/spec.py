@@ -44,6 +44,7 @@ class Kind:
         summary: what it shows, in a few words (for ``lmms-patch tasks`` and the documentation).
         suffix: whether a task can be asked so by its name; else the kind is that of tasks of our own (docs/magic.md).
         regions: whether there is one view per box of the doc (docs/regions.md).
+        swapped: whether the doc's question is asked on another doc's image.
     """
 
     name: str
@@ -57,16 +58,27 @@ class Kind:
     folds: bool = False
     suffix: bool = True
     regions: bool = False
+    swapped: bool = False
 
     @property
     def keeps_best(self) -> bool:
         """Whether a doc keeps its best cell or box; ``occlude`` keeps the worst, other kinds have none."""
-        return self.index is not None or self.regions
+        return self.has_index or self.swapped
+
+    @property
+    def has_index(self) -> bool:
+        """Whether an index is made of the best cells or boxes."""
+        return self.prefix is not None
 
     @property
     def prefix(self) -> str | None:
         """What the names of its indices start with; None where it has none."""
         return "rci" if self.regions else self.index
+
+    @property
+    def takes_null(self) -> bool:
+        """Whether some docs are also asked on another doc's image, to measure what answers earn without the right picture."""
+        return self.has_index
 
     def sets(self, grids: Iterable[int]) -> tuple[Key, ...]:
         """The sets of views of which a doc keeps one: of each grid its cells; its relevant and its adversarial boxes."""
@@ -86,6 +98,7 @@ KINDS: dict[str, Kind] = {
         Kind("tst", "optional", "blind", False, False, "text-only cross-validation (--model tst_rf or tst_lora)", (5,), folds=True),
         Kind("blind", "none", "blind", False, False, "no image at all"),
         Kind("blank", "none", "blank", False, False, "a uniform grey image of the same size"),
+        Kind("swap", "optional", "swap", False, True, "another doc's image: what is answered without the right picture", swapped=True),
         Kind("shuffle", "required", "shuffle", False, False, "cells permuted: local cues kept, layout destroyed"),
         Kind("occlude", "required", "occlude", True, True, "full image, and one cell greyed at a time"),
         Kind("regions", "none", "region", True, False, "full image and each of the doc's own boxes: relevant against adversarial", regions=True),
@@ -130,7 +143,8 @@ class Options:
         min_cell: upsample cells whose shorter side is below this many pixels (bicubic). 0: never.
         allow_judge: run tasks whose scorer calls a judge model, once per view.
         seconds: time budget of the bootstrap where the native aggregation must be called for each draw.
-        seed: seed of the permutations of ``shuffle``, of the donors and of the bootstrap.
+        seed: seed of the permutations of ``shuffle``, of the donors, of the wrong images and of the bootstrap.
+        null: how many docs are also asked on another doc's image (whole clusters; all docs where there are no more). 0: none.
         grouping: what ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, or nothing (none); auto:
             source where a usable one is known.
         fold_seed: the first fold seed of ``tst``: its answers go to the native scorer.
@@ -163,6 +177,7 @@ class Options:
     allow_judge: bool = False
     seconds: float = 60.0
     seed: int = 0
+    null: int = 300
     grouping: str = "auto"
     fold_seed: int = 0
     fold_seeds: int = 3
@@ -213,7 +228,7 @@ _ONE_OF = {
     "box_form": BOX_FORMS,
     "box_image": ("first", "last"),
 }
-_LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "fold_seed": 0, "fold_seeds": 1}
+_LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "null": 0, "fold_seed": 0, "fold_seeds": 1}
 _NEVER_NONE = (*_LEAST, "images", "allow_judge", "seconds", "grouping", "boxes", "relevant", "box_form", "box_image")
 
 

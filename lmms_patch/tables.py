@@ -18,7 +18,7 @@ from lmms_patch.scoring import best
 from lmms_patch.spec import Key
 from lmms_patch.stats.chance import Asked, Uninformed
 from lmms_patch.stats.forms import Form, Picked
-from lmms_patch.stats.luck import Ints, Scores
+from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
 from lmms_patch.stats.resample import Array, cluster_numbers
 
 Record = Mapping[str, Any]
@@ -135,6 +135,40 @@ class Table:
             out = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), out, strict=True)]
         return out
 
+    # --- on wrong images --------------------------------------------------------------------------
+
+    @cached_property
+    def wrong_full(self) -> Chosen:
+        """Each doc's item on the whole of another doc's image; nan and None where it was not asked so."""
+        return self._of_wrong([0] * len(self))
+
+    def wrong_best(self, key: Key) -> Chosen:
+        """Each doc's best item of a set of views of another doc's image; nan and None where the doc was not asked so, or is not used for the set."""
+        places: list[int | None] = []
+        for record, views in zip(self.records, self._wrong_views, strict=True):
+            cells = [] if str(key) in record["excluded"] else [i for i, view in enumerate(views) if in_set(view, key)]
+            scores = [views[i]["scores"].get(self.metric) for i in cells]
+            place = None if None in scores else best(scores, self.higher)
+            places.append(None if place is None else cells[place])
+        if self.whole and self.clusters is not None:
+            halved = {cluster for cluster, place in zip(self.clusters.tolist(), places, strict=True) if place is None}
+            places = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), places, strict=True)]
+        return self._of_wrong(places)
+
+    def wrong_said(self, key: Key) -> list[list[str]]:
+        """What each doc answered on the views of a set of another doc's image, short; empty where it was not asked so."""
+        return [[view["said"] for view in views if in_set(view, key)] for views in self._wrong_views]
+
+    @cached_property
+    def _wrong_views(self) -> list[list[Mapping[str, Any]]]:
+        return [list((record.get("wrong_image") or {}).get("views", ())) for record in self.records]
+
+    def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
+        views = [found[place] if found and place is not None else None for found, place in zip(self._wrong_views, places, strict=True)]
+        scores = [_nan(view["scores"].get(self.metric)) if view else math.nan for view in views]
+        known = [view is not None and math.isfinite(score) for view, score in zip(views, scores, strict=True)]
+        return Chosen([view["items"].get(self.metric) if view and keep else None for view, keep in zip(views, known, strict=True)], np.array(scores))
+
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
         """What a form sums of some items."""
         categories = cluster_numbers(self.categories)
@@ -206,6 +240,41 @@ class Table:
             classes[keep],
             labels,
             None if blind is None else rows(blind),
+        )
+
+    def measured_scores(self, key: Key, form: Form, used: NDArray[np.bool_]) -> Measured | None:
+        """Rows of the used docs, and of those among them that were asked on a wrong image; None where none was, or a gold has no score.
+
+        Args:
+            key: a grid, or a set of boxes.
+            form: the aggregation.
+            used: shape (docs,), the docs that are used for it.
+        """
+        wrong = self.wrong_best(key)
+        asked = used & np.isfinite(wrong.scores) & np.isfinite(self.wrong_full.scores)
+        if self.ceiling is None or not asked.any():
+            return None
+
+        def rows(chosen: Chosen, mask: NDArray[np.bool_]) -> Array:
+            found = form.rows(self.picked(chosen.where(mask)))[used]
+            found[~np.isfinite(found).all(axis=1)] = 0
+            return found
+
+        classes, labels = self.answer_classes
+        answers = [said if keep else [] for said, keep in zip(self.wrong_said(key), asked, strict=True)]
+        corners = form.rows(Picked(np.array([0.0, float(self.ceiling.scores.max())]))) if form.plain else None
+        return Measured(
+            rows(self.full, used),
+            rows(self.at(self.best_places(key)), used),
+            rows(self.ceiling, used),
+            rows(self.wrong_full, asked),
+            rows(wrong, asked),
+            asked[used],
+            np.array([len(set(said)) > 1 for said in answers])[used],
+            alike_by_chance(answers, classes)[used],
+            classes[used],
+            labels,
+            corners,
         )
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:

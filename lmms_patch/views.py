@@ -6,8 +6,10 @@ numbered row by row from 1, as in the papers (patch 5 is the centre of 3×3).
 
 from __future__ import annotations
 
+import dataclasses
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from PIL import Image
 
@@ -30,12 +32,15 @@ class View:
         kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, or ``region`` (see ``Region``).
         n: the grid size, 0 where there is no grid.
         row, col: the cell, from 0; 0 where the view is not of one cell.
+        swapped: whether it is cut from another doc's image. Not in the text of a view: random streams of scorers are named by that text,
+            and those of earlier versions stay as they were.
     """
 
     kind: str
     n: int = 0
     row: int = 0
     col: int = 0
+    swapped: bool = field(default=False, repr=False, kw_only=True)
 
     @property
     def cell(self) -> int | None:
@@ -71,6 +76,20 @@ class Region(View):
         """The box, whatever the size of the image."""
         return self.area
 
+    def on(self, own: Size, other: Size) -> Region:
+        """Return the same part of another image: the box moved and scaled with the image, at least one pixel wide and high.
+
+        Args:
+            own: size of the image that the box is of (pixels).
+            other: size of the image that it is to be cut from (pixels).
+        """
+        left, top, right, bottom = self.area
+        x, y = other[0] / own[0], other[1] / own[1]
+        left, top = min(round(left * x), other[0] - 1), min(round(top * y), other[1] - 1)
+        return dataclasses.replace(
+            self, area=(left, top, min(max(left + 1, round(right * x)), other[0]), min(max(top + 1, round(bottom * y)), other[1]))
+        )
+
     @property
     def set(self) -> Key:
         """One of ``spec.REGIONS``."""
@@ -84,6 +103,8 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
     14
     """
     kind = KINDS[spec.kind]
+    if kind.swapped:
+        return swapped([View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))])
     views = [View("full")] if kind.full else []
     if kind.regions:
         return tuple(views)
@@ -93,6 +114,11 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
         else:
             views.append(View(kind.view, n))
     return tuple(views)
+
+
+def swapped(views: Sequence[View]) -> tuple[View, ...]:
+    """Return the same views, cut from another doc's image."""
+    return tuple(dataclasses.replace(view, swapped=True) for view in views)
 
 
 def cell_box(size: Size, n: int, row: int, col: int) -> Box:

@@ -96,7 +96,7 @@ class Aggregations:
         for key in self.spec.sets:
             for m in self.native:
                 out[self.over_cells(m, key)] = self._of_records(self._mpp if self._kind.keeps_best else self._drop, m, key)
-            if self._kind.keeps_best:
+            if self._kind.has_index:
                 stem = f"{self._kind.prefix}{end(key)}"
                 out |= {name: self._of_records(self._detail, name) for name in (stem, f"{stem}_adj", f"gap{end(key)}")}
         if self._kind.regions:
@@ -104,7 +104,7 @@ class Aggregations:
         if self._kind.folds:
             out |= {name: self._of_records(self._detail, name) for name in ROWS}
         out["chance"] = self._of_records(self._detail, "chance")
-        if self._kind.keeps_best:
+        if self._kind.has_index:
             out["gate"] = self._of_records(self._detail, "gate")
         return out | {m: self._native_function(m) for m in self.native}
 

@@ -19,9 +19,11 @@ from PIL import Image
 from lmms_patch.errors import PatchError
 from lmms_patch.harness import media
 from lmms_patch.harness.regions import BoxTable
+from lmms_patch.harness.swap import WrongImages, prints
 from lmms_patch.regions import misfit
 from lmms_patch.spec import Key
-from lmms_patch.views import Region, Size, View, cut, is_usable
+from lmms_patch.views import Region, Size, View, cut, is_usable, swapped
+from lmms_patch.wrong_images import Look
 
 CACHED_DOCS = 8
 """Docs whose images are kept decoded: the views of a doc arrive together, so a batch touches few docs."""
@@ -174,6 +176,9 @@ class VariantDocs:
             boxes: the docs' own boxes, one more view each.
         """
         self._prompt, self._boxes = prompt, boxes
+        self.wrong: WrongImages | None = None
+        """Whose images take the place of each doc's own; None where no doc is asked on a wrong image."""
+        self._prints: dict[int, tuple[str, ...]] = {}
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
@@ -183,13 +188,30 @@ class VariantDocs:
         self._lock = threading.Lock()
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
-        """The views of one doc, in request order."""
+        """The views of one doc, in request order: its own, then the same of a wrong image where it is asked on one."""
+        own = self.own_views_of(doc_id)
+        return own if self.wrong_image_of(doc_id) is None or self._all_swapped else (*own, *swapped(own))
+
+    def own_views_of(self, doc_id: int) -> tuple[View, ...]:
+        """The views of one doc without those that are there to measure the null."""
         return self.views if self._boxes is None else (*self.views, *self._boxes.boxes(doc_id))
+
+    def wrong_image_of(self, doc_id: int) -> int | None:
+        """The doc whose images are shown in place of a doc's own in its swapped views; None where it has no such views."""
+        if self.wrong is None or not (self._all_swapped or doc_id in self.wrong.sampled):
+            return None
+        return self.wrong.donor(doc_id)
+
+    @property
+    def _all_swapped(self) -> bool:
+        """Whether every view of every doc shows a wrong image."""
+        return all(view.swapped for view in self.views)
 
     @property
     def most(self) -> int:
         """V: how many views the doc has that has most."""
-        return len(self.views) + (0 if self._boxes is None else self._boxes.most)
+        own = len(self.views) + (0 if self._boxes is None else self._boxes.most)
+        return own if self.wrong is None or self._all_swapped else 2 * own
 
     def id(self, doc_id: int, view: int) -> ViewId:
         """The id of one view of one doc."""
@@ -261,15 +283,34 @@ class VariantDocs:
             return copy.copy(payload)
         usable = self.why_unusable(doc_id, view.n) is None if view.n else not isinstance(view, Region) or not self._misfit(doc_id)
         only = self._boxed(images) if isinstance(view, Region) else 0 if self.cutting.first_only and view.n > 0 else None
+        other = self._images_of_another(doc_id, show, walk) if view.swapped else None
+        if other is not None and isinstance(view, Region):
+            view = view.on(images[self._boxed(images)].size, other[self._boxed(other)].size)
 
         def replace(medium: Any, index: int) -> Any:
             whole = view.kind == "full" or not usable or (only is not None and index != only)
             if whole:
-                return medium.copy() if isinstance(medium, Image.Image) else medium
+                shown = medium if other is None else other[index]
+                return shown.copy() if isinstance(shown, Image.Image) else shown
             seed = f"{self.cutting.seed}/{doc_id}"
-            return cut(images[index], view, min_cell=self.cutting.min_cell, seed=seed)
+            return cut((other or images)[index], view, min_cell=self.cutting.min_cell, seed=seed)
 
         return walk(payload, replace)
+
+    def _images_of_another(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> list[Image.Image] | None:
+        """The decoded images that take the place of a doc's own; None where no doc's images fit."""
+        donor = self.wrong_image_of(doc_id)
+        return None if donor is None else self._shown(donor, show, walk)[1]
+
+    def look(self, doc_id: int) -> Look | None:
+        """What is known of a doc's images; None where they cannot be had. Decodes them."""
+        sizes = self.sizes(doc_id)
+        if not sizes or doc_id in self._problems:
+            return None
+        if doc_id not in self._prints:
+            self._prints[doc_id] = prints(self._shown(doc_id, *self._way_to_show())[1])
+        usable = all(self.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
+        return Look(sizes, self._prints[doc_id], usable)
 
     def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
         entry = self._entry(doc_id)

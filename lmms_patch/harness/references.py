@@ -89,22 +89,31 @@ class References:
             return self._plan
 
     def _make(self) -> Plan:
+        options, kind = self._spec.options, KINDS[self._spec.kind]
+        self.docs = self.read(self._ids)
+        return plan(
+            self.docs,
+            declared=options.format,
+            clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
+            lend=kind.takes_null and not options.null and not self._silent,
+            seed=options.seed,
+        )
+
+    def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
+        """Return the docs as a plan needs them.
+
+        Args:
+            doc_ids: which docs; None: all of the split.
+        """
         rows, options = self._rows(), self._spec.options
-        ids = list(range(len(rows))) if self._ids is None else self._ids
+        ids = list(range(len(rows))) if doc_ids is None else doc_ids
         found = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
         asked = [self._asked(row) for row in found]
         texts = questions([one.prompt for one in asked], [row.get("question") for row in found])
-        self.docs = docs = [
+        return [
             Doc(i, one, text, field(row, options.cluster), field(row, options.group or options.cluster), field(row, options.stratum))
             for i, row, one, text in zip(ids, found, asked, texts, strict=True)
         ]
-        return plan(
-            docs,
-            declared=options.format,
-            clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
-            lend=KINDS[self._spec.kind].keeps_best and not self._silent,
-            seed=options.seed,
-        )
 
     def _asked(self, row: Any) -> Asked:
         options, base = self._spec.options, self._base

@@ -54,7 +54,7 @@ class Scorer:
                 if failed is not None:
                     out.append(ScoredView(view, error=failed.why))
                     continue
-                with own_stream(f"{doc.doc_id}/{view}") if number else contextlib.nullcontext():
+                with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}") if number else contextlib.nullcontext():
                     out.append(self._score_view(_fresh(doc), view, list(got), kwargs))
             return out
 

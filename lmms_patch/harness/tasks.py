@@ -24,8 +24,9 @@ from lmms_patch.harness.references import CaptionScore, References, check_fields
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.regions import BoxTable
 from lmms_patch.harness.scorer import Scorer
+from lmms_patch.harness.swap import WrongImages, said
 from lmms_patch.harness.text_only import TextOnly, vision_refusal
-from lmms_patch.records import SCHEMA, SampleRecord, ScoredView
+from lmms_patch.records import SCHEMA, SampleRecord, ScoredView, WrongImage
 from lmms_patch.spec import KINDS, WrapSpec
 from lmms_patch.views import PIXELS, views_of
 
@@ -63,13 +64,19 @@ class WrappedTask(Delegate):
         cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last")
         own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
         prompt = None if own_messages else base.doc_to_text
-        self._boxes = BoxTable(self.spec, lambda: getattr(base, "eval_docs_no_media", base.eval_docs)) if KINDS[spec.kind].regions else None
+        self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].regions else None
         self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes)
+        kind = KINDS[spec.kind]
+        if kind.swapped or (kind.takes_null and self.spec.options.null):
+            self._table.wrong = WrongImages(self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
         self._aggregations: Aggregations | None = None
         self.text_only: TextOnly | None = None
         """Of a ``_tst`` task: its docs as a text-only diagnostic sees them."""
         _ = self.aggregations  # an option that names no metric is refused now, not when the host asks
+
+    def _rows_without_media(self) -> Any:
+        return getattr(self._base, "eval_docs_no_media", self._base.eval_docs)
 
     # --- what cannot be wrapped ---------------------------------------------------------------
 
@@ -111,8 +118,15 @@ class WrappedTask(Delegate):
         self._base.set_config(key, value, update)
 
     def dump_config(self) -> dict[str, Any]:
-        """The base's config, and under ``lmms_patch`` everything that changes a view or the index."""
+        """The base's config, and under ``lmms_patch`` everything that changes a view or the index.
+
+        The option ``null`` is not in it: it says how many docs are asked on a wrong image, but changes no view, and a run with more of them
+        must find the answers of an earlier one in the host's response cache.
+        """
         described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
+        described["options"].pop("null")
+        if self._table.wrong is not None:
+            described["wrong_images"] = self._table.wrong.digest
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self._boxes is None else {"boxes": self._boxes.digest}
         return {**self._base.dump_config(), "lmms_patch": {**described, **run, **boxes}}
@@ -163,9 +177,12 @@ class WrappedTask(Delegate):
         self._base._instances = None
         everyone = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, kwargs.get("limit"), kwargs.get("offset"))]
         self._references.evaluate(everyone)
+        if self._table.wrong is not None:
+            self._table.wrong.evaluate(everyone)
         try:
             self._look_at_first_docs(list(native))
             self._look_at_boxes(everyone)
+            self._look_at_wrong_images(everyone)
             if self.text_only is not None:
                 _ = self.text_only.folds  # what cannot be cross-validated is refused now
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
@@ -202,6 +219,29 @@ class WrappedTask(Delegate):
         if self._boxes is not None and doc_ids:
             self._boxes.check(doc_ids)
             logger.info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}; each is asked once, beside the full images")
+
+    def _look_at_wrong_images(self, everyone: Sequence[int]) -> None:
+        """Say what the null costs; refuse a ``_swap`` task none of whose docs has a wrong image.
+
+        Args:
+            everyone: the docs of all ranks: a rank that goes on alone would wait for the others for ever.
+        """
+        wrong, name = self._table.wrong, self.spec.name
+        if wrong is None or not everyone:
+            return
+        if not KINDS[self.spec.kind].swapped:
+            sampled = wrong.sampled
+            if sampled:
+                views = sum(len(self._table.own_views_of(doc_id)) for doc_id in sampled)
+                total = views + sum(len(self._table.own_views_of(doc_id)) for doc_id in everyone)
+                logger.info(
+                    f"{name}: {len(sampled)} of {len(everyone)} docs are also asked on another doc's image, to measure what answers earn without "
+                    f"the right picture: {views:,} of {total:,} requests (option null: {self.spec.options.null}; null: 0 turns it off)"
+                )
+            return
+        if all(wrong.donor(doc_id) is None for doc_id in everyone[:_DOCS_TO_LOOK_AT]):
+            why = "no other doc shows other images in the same number"
+            raise CannotWrapError(f"{name}: {self.spec.base} has no wrong images to show (doc {everyone[0]}): {why}")
 
     def _clones(self, native: Sequence[Instance]) -> list[Instance]:
         """The requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
@@ -272,14 +312,32 @@ class WrappedTask(Delegate):
         return self._metrics_of(self._record(doc, scored, answers))
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
+        own = len(self._table.own_views_of(doc.doc_id))
+        wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
+        scored, answers = scored[:own], answers[:own]
         excluded = {key: why for key in self.spec.sets or self.spec.grids if (why := self._table.why_unusable(doc.doc_id, key))}
         sizes = () if not KINDS[self.spec.kind].needs_image else self._table.sizes(doc.doc_id)
         best = self._scorer.best_cells(scored, excluded)
-        beside = {} if self._predict_only else self._references.of(doc.doc_id, self._table.views_of(doc.doc_id), answers, list(best))
+        beside = {} if self._predict_only else self._references.of(doc.doc_id, [one.view for one in scored], answers, list(best))
         tst = {} if self.text_only is None else self.text_only.record_of(doc.doc_id)
         return SampleRecord(
-            self.spec.name, self.spec, doc.doc_id, sizes, tuple(scored), best, excluded, fields(doc, self.spec.options), **beside, tst=tst
+            self.spec.name,
+            self.spec,
+            doc.doc_id,
+            sizes,
+            tuple(scored),
+            best,
+            excluded,
+            fields(doc, self.spec.options),
+            **beside,
+            tst=tst,
+            wrong_image=wrong,
         )
+
+    def _wrong_image(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> WrongImage | None:
+        """The doc's views on another doc's image, as its record has them."""
+        source = self._table.wrong_image_of(doc_id)
+        return None if source is None else WrongImage(source, self._table.sizes(source), tuple(scored), tuple(map(said, answers)))
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """The dict that ``process_results`` returns; see there."""

@@ -78,6 +78,24 @@ def span(low: float, high: float) -> str:
     return first if first == last else f"{first} to {last}"
 
 
+def disagreement(raw: float, corrected: float) -> str:
+    """Say how the index as published and the corrected index contradict each other; empty where they do not.
+
+    They do where they lie on opposite sides of 0, or in bands that do not touch.
+
+    >>> disagreement(-0.085, 0.866)
+    'raw -0.085 (balanced), corrected 0.866 (strong global): the raw index is mostly luck'
+    >>> disagreement(0.2, 0.25)
+    ''
+    """
+    names = [name for _, name in BANDS] + ["strong global"]
+    first, second = band(raw), band(corrected)
+    if raw * corrected >= 0 and abs(names.index(first) - names.index(second)) <= 1:
+        return ""
+    why = ": the raw index is mostly luck" if corrected > raw else ""
+    return f"raw {raw:.3f} ({first}), corrected {corrected:.3f} ({second}){why}"
+
+
 def relative_change(coarse: float | None, fine: float | None) -> float | None:
     """How much an index falls or rises from one grid to a finer one, relative to the first (PCRI paper, §A.4.6).
 

@@ -1,33 +1,85 @@
 """How much of an index is luck: the best of n² tries rises by guessing. NumPy only.
 
-Two references that ask the model nothing: the analytic ceiling 1 − (1 − p)^(n²), and the mismatched
-null, in which the gold of doc i is scored against the full answer and the whole cell vector of a
-donor doc of the same kind, giving FIP⁰ and MPP⁰. Then, for X in {FIP, MPP},
+For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture,
 
     κ_X = (X − X⁰) / (ceiling − X⁰)        RCI_adj = 1 − κ_MPP / κ_FIP
 
-(the form of Cohen's κ, 1960; DESIGN §6 says why this form and not a difference). κ is formed per
-answer class and combined with the same doc weights above and below. In the bootstrap
-X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen pairs (i, d): a new draw of donors could pick a doc
-as its own donor.
+(the form of Cohen's κ, 1960; DESIGN §6 says why this form and not a difference). κ is formed per answer class and combined with the
+same doc weights above and below. X⁰ comes from one of two nulls:
+
+- ``measured``: the model's own answers on another doc's image, of some docs. Nothing is assumed but that a wrong picture is as
+  uninformative as a cell that does not show what is asked.
+- ``assumed``: without asking the model, the gold of doc i is scored against the full answer and the whole cell vector of a donor doc of
+  the same kind. Right only where docs that know and docs that guess have equally varied answers. In the bootstrap
+  X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen pairs (i, d): a new draw of donors could pick a doc as its own donor.
+
+Beside them stands the analytic ceiling of luck, 1 − (1 − p)^(n²).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.stats.resample import DRAWS, LEVEL, TOO_FEW_CLUSTERS, Array, Estimate, Seed, summarise, unit_weights
+from lmms_patch.stats.resample import (
+    DRAWS,
+    LEVEL,
+    TOO_FEW_CLUSTERS,
+    Array,
+    Estimate,
+    Seed,
+    generator,
+    resampled_sums,
+    summarise,
+    totals,
+    unit_weights,
+)
 
 NO_VARIETY, SATURATED_SE, SIGNAL_SE = 0.02, 4.0, 2.0
 """Null rules: shares of the metric's scale, and numbers of standard errors (DESIGN §6)."""
 
+LEAST_ASKED = 50
+"""Docs asked on a wrong image that a class of its own needs: C − MPP⁰ of fewer is mostly noise."""
+PRIOR = 0.5
+"""Jeffreys' pseudo-counts: each draw adds Gamma(½) docs at each corner of the scale, so that "no wrong picture was ever answered" is no certainty."""
+
 Ints = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the index is corrected from where some docs were asked on another doc's image; rows are those of an aggregation's form.
+
+    Attributes:
+        full, best, ceiling: shape (docs, d): rows of the full image, of the best cell, of the gold answer.
+        null_full, null_best: shape (docs, d): rows of the whole wrong image, and of its best cell; anything where a doc was not asked so.
+        asked: shape (docs,), whether the doc was asked on a wrong image.
+        varied: shape (docs,), whether its answers on the cells of the wrong image differ from each other; anything where it was not asked.
+        chance_alike: shape (docs,), how likely they are to be all alike by chance, 0..1 (``alike_by_chance``).
+        classes: shape (docs,), numbers from 0 of the answer classes.
+        labels: names of the classes.
+        corners: rows of a doc that scores nothing and of one that has full marks, shape (2, d); None where the form has no such rows.
+    """
+
+    full: Array
+    best: Array
+    ceiling: Array
+    null_full: Array
+    null_best: Array
+    asked: Flags
+    varied: Flags
+    chance_alike: Array
+    classes: Ints
+    labels: tuple[str, ...]
+    corners: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +138,8 @@ class Luck:
         classes: every class.
         saturated_docs: docs of classes that left both sides because luck saturates.
         without_donor: docs for which no donor could be found.
+        null: where X⁰ comes from: ``measured`` or ``assumed``.
+        asked: docs that were asked on a wrong image; 0 for an assumed null.
     """
 
     estimate: Estimate
@@ -96,6 +150,13 @@ class Luck:
     classes: tuple[ClassLuck, ...]
     saturated_docs: int
     without_donor: int
+    null: str = "assumed"
+    asked: int = 0
+
+    @property
+    def misleads(self) -> bool:
+        """Whether single cells mislead: they score less than a wrong picture does."""
+        return self.null == "measured" and self.estimate.low is not None and self.estimate.low > 1
 
 
 def luck_ceiling(p: Array, n: int) -> float:
@@ -139,12 +200,153 @@ def adjusted(
     if without == n:
         return _none(n, groups, level, "no donors: no doc has another doc of its kind", without)
     sums = _Sums(scores, places)
-    point = _Numbers.of(sums.at(np.ones((1, groups))), value, sums)
+    point = _of_pairs(sums.at(np.ones((1, groups))), value, sums)
     if groups < TOO_FEW_CLUSTERS:
         return _none(n, groups, level, f"{groups} clusters are too few", without)
-    blocks = [_Numbers.of(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))]
-    drawn = _Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in _Numbers.__annotations__))
-    return _judge(scores, point, drawn, n, groups, scale, level, without)
+    blocks = [_of_pairs(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))]
+    drawn = Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in Numbers.__annotations__))
+    return dataclasses.replace(judge(scores.labels, point, drawn, n, groups, scale=scale, level=level), without_donor=without)
+
+
+def measured(
+    scores: Measured,
+    value: Callable[[Array], Array],
+    clusters: Ints | None = None,
+    *,
+    scale: float = 1.0,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> Luck:
+    """Correct the index by what the model's own answers on wrong images earn.
+
+    Args:
+        scores: rows of all docs.
+        value: from sums of rows of shape (..., d) to the metric, shape (...).
+        clusters: numbers from 0 of shape (docs,); None: docs are independent.
+        scale: the metric's scale.
+        draws: B.
+        level: nominal coverage in 0..1.
+        seed: of the bootstrap.
+
+    Docs that give one answer to every cell of the wrong image win less by luck than docs whose answers vary. Where docs of one sort also
+    know more than the others, one κ over all of them is biased (truth 0.50 reads 0.35 to 1.03), so they become classes of their own:
+    in each answer class where both sorts are common, and where more docs repeat themselves than chance explains. Only docs that were
+    asked on a wrong image can be told apart so: FIP and MPP then come from these docs too.
+    """
+    n = len(scores.full)
+    groups = n if clusters is None else int(clusters.max()) + 1 if n else 0
+    asked = int(scores.asked.sum())
+    classes, labels = _merged(scores)
+    split = _split(scores, classes, len(labels))
+    if split.any():
+        classes = 2 * classes + (split[classes] & scores.varied)
+        labels = tuple(
+            f"{label}{end}" for label, is_split in zip(labels, split, strict=True) for end in ((", one answer", ", varied") if is_split else ("", ""))
+        )
+    of_all = scores.asked if split.any() else np.ones(n, bool)
+    kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
+    stacked, d = _by_class(scores, classes, kept, of_all), scores.full.shape[1]
+    per_cluster = totals(stacked, clusters)
+    stream = generator(seed)
+    if groups < TOO_FEW_CLUSTERS:
+        return dataclasses.replace(_none(n, groups, level, f"{groups} clusters are too few", 0), null="measured", asked=asked)
+    drawn = _with_prior(resampled_sums(per_cluster, draws, stream), stacked, scores.corners, d, stream)
+    found = judge(
+        tuple(labels[c] for c in kept),
+        _of_sums(per_cluster.sum(axis=0)[None], value, d),
+        _of_sums(drawn, value, d),
+        n,
+        groups,
+        scale=scale,
+        level=level,
+        null="measured",
+        may_leave=np.array([bool(split[c // 2]) for c in kept]) if split.any() else None,
+    )
+    return dataclasses.replace(found, asked=asked)
+
+
+def alike_by_chance(said: Sequence[Sequence[str]], classes: Ints) -> Array:
+    """Return, for each doc, how likely its answers on all cells are to be alike if each is drawn by itself.
+
+    Formula: Σ_a q_a^m, q_a the share of answer a among all answers of the doc's class, m the doc's number of cells.
+
+    Args:
+        said: of each doc, what was answered on each cell; empty where it was not asked.
+        classes: shape (docs,), answer classes.
+
+    >>> alike_by_chance([["a", "b"], ["b", "a"]], np.array([0, 0])).tolist()
+    [0.5, 0.5]
+    """
+    out = np.zeros(len(said))
+    for c in set(classes.tolist()):
+        docs = [i for i in np.flatnonzero(classes == c).tolist() if said[i]]
+        counts = Counter(answer for i in docs for answer in said[i])
+        shares = np.array(list(counts.values()), float) / max(1, counts.total())
+        by_size = {m: float((shares**m).sum()) for m in {len(said[i]) for i in docs}}
+        for i in docs:
+            out[i] = by_size[len(said[i])]
+    return out
+
+
+def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
+    """The answer classes that enough docs were asked in; all others are one class."""
+    often = np.bincount(scores.classes[scores.asked], minlength=len(scores.labels)) >= LEAST_ASKED
+    if often.all():
+        return scores.classes, scores.labels
+    new = np.where(often, np.cumsum(often) - 1, int(often.sum()))
+    return new[scores.classes], (*(label for label, keep in zip(scores.labels, often, strict=True) if keep), "other" if often.any() else "all")
+
+
+def _split(scores: Measured, classes: Ints, count: int) -> Flags:
+    """Whether docs that repeat one answer and docs that vary it become classes of their own, by answer class."""
+    out = np.zeros(count, bool)
+    for c in range(count):
+        here = scores.asked & (classes == c)
+        varied = int((here & scores.varied).sum())
+        beyond = int(here.sum()) - varied - scores.chance_alike[here].sum()
+        out[c] = min(varied, beyond) >= LEAST_ASKED
+    return out
+
+
+def _by_class(scores: Measured, classes: Ints, kept: Sequence[int], of_all: Flags) -> Array:
+    """Rows to be summed, shape (docs, kept · (5d + 1)): of each class full, best, ceiling, the two of the null, and a one."""
+    blocks = []
+    for c in kept:
+        mine = classes == c
+        seen, lost = (mine & of_all)[:, None], (mine & scores.asked)[:, None]
+        blocks += [np.where(seen, part, 0) for part in (scores.full, scores.best, scores.ceiling)]
+        blocks += [np.where(lost, part, 0) for part in (scores.null_full, scores.null_best)]
+        blocks.append(seen.astype(float))
+    return np.hstack(blocks) if blocks else np.zeros((len(classes), 0))
+
+
+def _with_prior(drawn: Array, stacked: Array, corners: Array | None, d: int, stream: np.random.Generator) -> Array:
+    """Add Gamma(½) docs at each corner of (full, best), and of (full, best) of the wrong image, shared among classes by their docs."""
+    if corners is None:
+        return drawn
+    width = 5 * d + 1
+    count = stacked.shape[1] // width
+    docs = stacked.sum(axis=0)[width - 1 :: width]
+    for c in range(count):
+        share = PRIOR * docs[c] / docs.sum()
+        for first, last in ((0, 1), (3, 4)):
+            for ends in itertools.product((0, 1), (0, 1)):
+                weight = stream.gamma(share, size=(len(drawn), 1))
+                for part, which in zip((first, last), ends, strict=True):
+                    at = c * width + part * d
+                    drawn[:, at : at + d] += weight * corners[which]
+                if first == 0:
+                    drawn[:, c * width + 2 * d : c * width + 3 * d] += weight * corners[1]
+    return drawn
+
+
+def _of_sums(sums: Array, value: Callable[[Array], Array], d: int) -> Numbers:
+    """The metric of each class from sums of ``_by_class``, shape (b, kept · (5d + 1))."""
+    by_class = sums.reshape(len(sums), -1, 5 * d + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        full, best, ceiling, null_full, null_best = (value(by_class[..., i * d : (i + 1) * d]) for i in range(5))
+    return Numbers(full, best, ceiling, null_full, null_best, by_class[..., -1])
 
 
 def _none(n: int, groups: int, level: float, reason: str, without: int) -> Luck:
@@ -191,7 +393,7 @@ class _Sums:
 
 
 @dataclass(frozen=True)
-class _Numbers:
+class Numbers:
     """The metric of each class, shape (b, classes), and its docs."""
 
     fip: Array
@@ -200,17 +402,6 @@ class _Numbers:
     fip0: Array
     mpp0: Array
     docs: Array
-
-    @classmethod
-    def of(cls, sums: tuple[Array, Array], value: Callable[[Array], Array], made: _Sums) -> _Numbers:
-        seen, lost = sums
-        d = made.d
-        with np.errstate(divide="ignore", invalid="ignore"):
-            full, best, ceiling, *blind = (value(seen[..., i * d : (i + 1) * d]) for i in range(made.parts))
-            fip0, mpp0 = value(lost[..., :d]), value(lost[..., d:])
-        if blind:
-            fip0, mpp0 = np.maximum(fip0, blind[0]), np.maximum(mpp0, blind[0])
-        return cls(full, best, ceiling, fip0, mpp0, seen[..., -1])
 
     def of_used(self, used: NDArray[np.bool_]) -> Iterator[Array]:
         """κ_FIP, κ_MPP and FIP − FIP⁰ over the used classes, docs as weights; shape (b,) each."""
@@ -222,46 +413,92 @@ class _Numbers:
         yield np.where(known, share * (self.fip - self.fip0), 0).sum(axis=1)
 
 
-def _judge(scores: Scores, point: _Numbers, drawn: _Numbers, n: int, groups: int, scale: float, level: float, without: int) -> Luck:
-    """Apply the null rules, class by class and then over all."""
+def _of_pairs(sums: tuple[Array, Array], value: Callable[[Array], Array], made: _Sums) -> Numbers:
+    """The metric of each class from ``_Sums.at``."""
+    seen, lost = sums
+    d = made.d
+    with np.errstate(divide="ignore", invalid="ignore"):
+        full, best, ceiling, *blind = (value(seen[..., i * d : (i + 1) * d]) for i in range(made.parts))
+        fip0, mpp0 = value(lost[..., :d]), value(lost[..., d:])
+    if blind:
+        fip0, mpp0 = np.maximum(fip0, blind[0]), np.maximum(mpp0, blind[0])
+    return Numbers(full, best, ceiling, fip0, mpp0, seen[..., -1])
+
+
+def judge(
+    labels: Sequence[str],
+    point: Numbers,
+    drawn: Numbers,
+    n: int,
+    groups: int,
+    *,
+    scale: float,
+    level: float,
+    null: str = "assumed",
+    may_leave: Flags | None = None,
+) -> Luck:
+    """Apply the null rules, class by class and then over all, and form the corrected index.
+
+    Args:
+        labels: names of the classes.
+        point: the metric on the data, b = 1.
+        drawn: the same on each draw.
+        n: docs.
+        groups: clusters.
+        scale: the metric's scale.
+        level: nominal coverage in 0..1.
+        null: where X⁰ comes from: ``measured`` or ``assumed``.
+        may_leave: shape (classes,), classes that may leave both sides however many docs they have: there the others are told apart from
+            them by how they answer, not by what they are asked.
+    """
     se = np.array([np.std(known, ddof=1) if len(known := gap[np.isfinite(gap)]) > 1 else math.nan for gap in (drawn.mpp - drawn.mpp0).T])
-    states = [_state(point, c, float(se[c]), scale) for c in range(len(scores.labels))]
+    states = [_state(point, c, float(se[c]), scale) for c in range(len(labels))]
     used = np.array([state == "used" for state in states])
     docs = point.docs[0]
     classes = tuple(
         ClassLuck(label, int(docs[c]), states[c], *(float(getattr(point, x)[0, c]) for x in ("fip", "mpp", "ceiling", "fip0", "mpp0")))
-        for c, label in enumerate(scores.labels)
+        for c, label in enumerate(labels)
     )
     saturated = int(docs[[state == "saturated" for state in states]].sum())
     has_null = np.isfinite(point.fip0[0]) & np.isfinite(point.mpp0[0])
     fip0, mpp0 = (float(np.average(x[0, has_null], weights=docs[has_null])) if has_null.any() else None for x in (point.fip0, point.mpp0))
 
     def result(estimate: Estimate, full: float | None = None, best: float | None = None) -> Luck:
-        return Luck(estimate, fip0, mpp0, full, best, classes, saturated, without)
+        return Luck(estimate, fip0, mpp0, full, best, classes, saturated, 0, null)
 
-    def null(reason: str, full: float | None = None, best: float | None = None) -> Luck:
+    def none(reason: str, full: float | None = None, best: float | None = None) -> Luck:
         return result(Estimate(None, None, None, None, n, groups, 0, level, reason), full, best)
 
-    if not docs[used].sum() or 2 * docs[used].sum() < docs.sum():
+    staying = used if may_leave is None else used | may_leave
+    if not docs[used].sum() or 2 * docs[staying].sum() < docs.sum():
         lost = max(("saturated", "no variety", "no donors"), key=lambda s: sum(docs[c] for c, state in enumerate(states) if state == s))
-        return null(f"{_WHY[lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs")
+        return none(f"{_WHY[null][lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs")
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
-            return null("no signal: FIP is not above what a donor's answer scores", float(full), float(best))
+            return none(_WHY[null]["no signal"], float(full), float(best))
         estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, level=level)
     return result(estimate, float(full), float(best))
 
 
 _WHY = {
-    "saturated": "luck saturates: the best of the donors' cells is nearly always right",
-    "no variety": "no variety: any answer of the same kind is nearly always right",
-    "no donors": "no donors",
+    "assumed": {
+        "saturated": "luck saturates: the best of the donors' cells is nearly always right",
+        "no variety": "no variety: any answer of the same kind is nearly always right",
+        "no donors": "no donors",
+        "no signal": "no signal: FIP is not above what a donor's answer scores",
+    },
+    "measured": {
+        "saturated": "luck saturates: the best cell of a wrong picture is nearly always right",
+        "no variety": "a wrong picture is nearly always answered rightly",
+        "no donors": "no answers on wrong pictures",
+        "no signal": "no signal: FIP is not above what wrong pictures score",
+    },
 }
 
 
-def _state(point: _Numbers, c: int, se: float, scale: float) -> str:
+def _state(point: Numbers, c: int, se: float, scale: float) -> str:
     ceiling, fip0, mpp0 = (float(x[0, c]) for x in (point.ceiling, point.fip0, point.mpp0))
     if not (math.isfinite(fip0) and math.isfinite(mpp0) and math.isfinite(ceiling)):
         return "no donors"
