@@ -136,6 +136,9 @@ def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | Non
     }
     if name is None:
         del out["gate"]
+    else:
+        wrong = next((one for one in analysis.gate.looks if one.against == "wrong images"), None)
+        out |= {"n_null": wrong.docs if wrong else 0, "fip0": wrong.other if wrong else None}
     for key, grid in analysis.sets.items():
         n = end(key)
         out |= _with_ends(f"{name}{n}", grid.index)
@@ -163,7 +166,7 @@ DIFFERENCES = ("regions_best", "regions_even", "regions_mean")
 
 def flat_names(name: str | None, sets: Sequence[Key]) -> list[str]:
     """The names of ``metrics``, in their order; without those of a blind run."""
-    names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs"]
+    names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs", *(["n_null", "fip0"] if name else [])]
     ends = ("", "_low", "_high")
     for n in map(end, sets) if name else ():
         names += [f"{stem}{last}" for stem in (f"{name}{n}", f"{name}{n}_adj", f"gap{n}") for last in ends]
