@@ -110,7 +110,7 @@ def test_a_run_shows_what_it_computed(tmp_path):
     line = chances([shown]).splitlines()[2].split()
     assert line[4] == "valid"
     assert line[5] == "0.250"  # a random one of four letters
-    assert any("text priors" in line for line in warnings([shown]))
+    assert any("assumed null" in line for line in warnings([shown]))
 
 
 def test_an_index_below_chance_is_said_not_shown(tmp_path):

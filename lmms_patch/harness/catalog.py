@@ -131,7 +131,9 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     """
     spec = parse(f"x_{kind}")
     if spec is None:
-        raise UnknownNameError(f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, swap, shuffle3, occlude3, regions")
+        raise UnknownNameError(
+            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, swap, shuffle3, occlude3, regions"
+        )
     return spec
 
 

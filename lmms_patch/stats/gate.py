@@ -110,7 +110,9 @@ def gate(
     >>> gate(0.55, 0.50, se=0.02).marginal
     True
     """
-    missing = [name for name, term in (("FIP", fip), ("chance", chance), ("SE", se), ("scale", delta)) if not _known(term)]
+    missing = [
+        name for name, term in (("FIP", fip), ("chance", chance), ("standard error of FIP - chance", se), ("scale", delta)) if not _known(term)
+    ]
     if fip is not None and chance is not None and delta is not None and _known(fip - chance - delta) and fip < chance + delta and missing:
         reason = f"near chance: FIP {fip:.4g} is below {chance + delta:.4g}, the floor {chance:.4g} and its least margin"
         return Gate(False, fip, chance, delta, se_fip, se_chance, chance + delta, reason, se)
