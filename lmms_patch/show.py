@@ -285,6 +285,8 @@ def averaged_table(averaged: Sequence[Averaged]) -> str:
             estimate = a.intervals.get(name)
             span = _span(estimate.low, estimate.high).strip() if estimate else ""
             rows.append([a.task, name, str(a.runs), number(value), number(a.spread[name]), span])
+        for name, split in a.split.items():
+            rows.append([a.task, f"{name}, cell chosen on another run", str(a.runs), number(split.value), "", _span(split.low, split.high).strip()])
     return aligned([header, *rows])
 
 

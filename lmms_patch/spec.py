@@ -197,6 +197,7 @@ class Options:
             OptionError: an unknown key, or a value that is not allowed.
         """
         known = cls.names()
+        mapping = {"null" if key is None else key: value for key, value in mapping.items()}  # YAML reads the bare key null as None
         for key, value in mapping.items():
             if key not in known:
                 raise OptionError(f"{where}: unknown option {key!r}; allowed: {', '.join(known)}")

@@ -15,19 +15,21 @@ from lmms_patch.views import views_of
 LETTERS = "ABCD"
 
 
-def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b")):
-    """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses."""
+def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b"), answers=0):
+    """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses; ``answers`` draws them anew."""
     spec = WrapSpec("toy", "rci", (grid,), Options(cluster="image", category="kind", given=frozenset({"cluster", "category"})))
     stream = np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
     made = plan(docs)
 
+    stream = np.random.default_rng([seed, answers]) if answers else stream
+
     def said(chance, gold):
         return gold if stream.random() < chance else LETTERS[stream.integers(0, 4)]
 
-    answers = [[said(know_full, gold), said(know_cell, gold), *(said(0, gold) for _ in range(grid * grid - 1))] for gold in golds]
-    return spec, [_record(spec, i, golds, answers, made, categories, per_cluster) for i in range(n)], made
+    given = [[said(know_full, gold), said(know_cell, gold), *(said(0, gold) for _ in range(grid * grid - 1))] for gold in golds]
+    return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
 
 
 def _record(spec, i, golds, answers, made, categories, per_cluster):

@@ -191,6 +191,7 @@ class WrappedTask(Delegate):
         if self.spec.options.allow_judge and calls_judge(self._base):
             docs, answers = len(native), sum(len(self._table.views_of(doc_id)) for doc_id in native)
             views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
+            views += ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
             logger.warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
 
     def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:

@@ -794,7 +794,7 @@ def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warning
         folder, "toy", rows(3), process_results="!function utils.judged", metric_list=mean_of("acc"), metadata={"lmms_patch": {"allow_judge": True}}
     )
     run(Model(), "toy_rci2", folder)
-    assert any("3 docs x 5 views = 15 answers" in line for line in warnings)
+    assert any("3 docs x 5 views, and their wrong images = 30 answers" in line for line in warnings)
 
 
 def test_what_only_the_data_shows_is_refused_before_the_first_request(folder):

@@ -181,6 +181,15 @@ def test_null_0_asks_nothing_more_and_a_larger_null_keeps_the_key_of_the_cache(t
     assert any("4 of 9 docs are also asked on another doc's image" in line and "20 of 65 requests" in line for line in told)
 
 
+def test_yaml_reads_the_bare_key_null_as_no_key(tmp_path):
+    """In a task file of one's own, the line ``null: 3`` means the option all the same."""
+    write_task(tmp_path, "toy", pictures(9), metadata=ASKED)
+    (tmp_path / "my.yaml").write_text("task: my_rci2\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: rci\ngrids: [2]\nnull: 3\n")
+    model = Model()
+    run(model, "my_rci2", tmp_path)
+    assert len(model.seen) == 9 * 5 + 3 * 5
+
+
 @pytest.mark.parametrize("null", [-1, 2.5, True, "all"])
 def test_a_null_that_is_no_number_of_docs(tmp_path, null):
     write_task(tmp_path, "toy", pictures(3), metadata={**ASKED, "lmms_patch": {"null": null}})
