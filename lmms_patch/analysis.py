@@ -33,7 +33,13 @@ GUESSES = 20
 
 
 def analyse(
-    table: Table, native: Native, settings: Settings | None = None, sets: Sequence[Key] = (), blind: Mapping[int, float] | None = None
+    table: Table,
+    native: Native,
+    settings: Settings | None = None,
+    sets: Sequence[Key] = (),
+    blind: Mapping[int, float] | None = None,
+    *,
+    part: bool = False,
 ) -> Analysis:
     """All numbers of one task.
 
@@ -43,15 +49,16 @@ def analyse(
         settings: see ``Settings``.
         sets: the sets of views with an index: grids, or the two sets of boxes (``WrapSpec.sets``).
         blind: by doc id, the scores of a blind run of the same base task.
+        part: whether the records are a part of the task's (``gate.with_looks``).
     """
-    return _Task(table, native, settings or Settings(), sets, blind).analysis()
+    return _Task(table, native, settings or Settings(), sets, blind, part).analysis()
 
 
 class _Task:
     """One analysis under way."""
 
-    def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None) -> None:
-        self.table, self.native, self.settings, self.blind = table, native, settings, blind
+    def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None, part: bool) -> None:
+        self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
         self.fip = native.whole() if len(table) else None
         self.boxes = tuple(sets) == REGIONS
         self.cells = {n: native.over_cells(n) for n in sets}
@@ -80,7 +87,7 @@ class _Task:
         )
         if judged.valid is None and chance.reason:
             judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
-        judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0))
+        judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0), part=self.part)
         if not self.table.higher:
             judged = dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
         elif self.cells and not judged.looks:

@@ -162,9 +162,16 @@ def looks(
     return Looks(against, False, full, other, difference, docs, int(wanted), f"not shown that it looks ({told}){settle}")
 
 
-def with_looks(judged: Gate, found: tuple[Looks, ...]) -> Gate:
-    """Add the conditions on the image to a gate: one that fails makes it fail, one that is unknown leaves it as it is."""
-    failed = next((one.reason for one in found if one.value is False), "")
+def with_looks(judged: Gate, found: tuple[Looks, ...], *, part: bool = False) -> Gate:
+    """Add the conditions on the image to a gate: one that fails makes it fail, one that is unknown leaves it as it is.
+
+    Args:
+        judged: the gate.
+        found: the conditions.
+        part: whether they are of a part of a task (a category). Few of its docs were asked on a wrong image, so that a condition fails only
+            where it is shown that the answers do not depend on the image, not where it is not shown that they do.
+    """
+    failed = next((one.reason for one in found if one.value is False and (not part or one.reason.startswith(SAME))), "")
     if judged.valid is False or not failed:
         return dataclasses.replace(judged, looks=found)
     return dataclasses.replace(judged, valid=False, reason=failed, looks=found)
