@@ -7,6 +7,7 @@ What it cannot show is the start itself; ``tests/harness/test_cli.py`` and ``tes
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -104,6 +105,8 @@ def serve() -> Callable[[], Any]:
 
     index_once()
     TaskManager("ERROR")
+    gc.freeze()  # garbage collections of forked processes would copy all the memory that they share with this one
+    atexit.register(gc.unfreeze)  # C extensions report what is alive at the end as leaks
     for line in sys.stdin:
         child = os.fork()
         if not child:
