@@ -14,8 +14,11 @@ from typing import Any
 from lmms_patch import __version__
 from lmms_patch.errors import HostError
 
-SUPPORTED = (0, 7)
-"""``major.minor`` of the lmms-eval that this version was written against (0.7.3 in tests)."""
+OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
+"""The supported versions of lmms-eval: from ``OLDEST`` on (the version in tests), before ``TOO_NEW``.
+
+Before 0.7.3 the key of the response cache left out the settings of tasks inside groups: a run with other options got the answers to the old ones.
+"""
 
 PATCHED = {
     "match_tasks": ("self", "task_list"),
@@ -75,7 +78,10 @@ def check_host(manager: type) -> None:
     """
     found = host_version()
     wrong = []
-    if tuple(int(part) if part.isdigit() else -1 for part in found.split(".")[:2]) != SUPPORTED:
+    release = tuple(int(number) for number in re.findall(r"^[\d.]*", found)[0].split(".") if number)  # () of "unknown"
+    if release and release < OLDEST:
+        wrong.append("its response cache (--use_cache) ignores changed options of tasks inside groups")
+    elif not OLDEST <= release < TOO_NEW:
         wrong.append("its version is not supported")
     for name, parameters in PATCHED.items():
         method = getattr(manager, name, None)
@@ -84,9 +90,10 @@ def check_host(manager: type) -> None:
         elif tuple(inspect.signature(inspect.unwrap(method)).parameters)[: len(parameters)] != parameters:
             wrong.append(f"TaskManager.{name} has other parameters")
     if wrong:
+        oldest, too_new = (".".join(map(str, numbers)) for numbers in (OLDEST, TOO_NEW))
         raise HostError(
-            f"lmms-patch {__version__} works with lmms-eval {'.'.join(map(str, SUPPORTED))}.x, not with the installed {found}: "
-            f"{'; '.join(wrong)}; type: pip install 'lmms-eval=={'.'.join(map(str, SUPPORTED))}.*'"
+            f"lmms-patch {__version__} works with lmms-eval from {oldest} on, before {too_new}, not with the installed {found}: "
+            f"{'; '.join(wrong)}; type: pip install 'lmms-eval>={oldest},<{too_new}'"
         )
 
 
