@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.errors import RecordError, nearest
+from lmms_patch.failures import too_many
 from lmms_patch.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.records import groups_of
 from lmms_patch.spec import KINDS
@@ -49,7 +50,7 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
 
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
     names = tuple(m.run.name for m in members)
-    rows, labels, docs, floor, variance = [], [], 0, 0.0, 0.0
+    rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     for member in members:
         found = member.analysis
         form = forms.FORMS.get(found.form or "") if found else None
@@ -62,6 +63,8 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
             nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
             return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se_fip=None))
         settings, _, table = table_of(member.run, changes)
+        if not lost and (why := too_many(table.asked_records, n)):
+            lost = f"{member.run.name}: {why}"
         best = table.at(table.best_places(n))
         used = np.array([item is not None for item in best.items], bool)
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
@@ -81,7 +84,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     judged = gate.gate(fip.value, chance, se_fip=fip.se, se_chance=own or gate.se_at_chance(fip.se, fip.value, chance))
     point = index(fip.value, mpp)
     value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
-    reason = judged.reason if judged.valid is not True else point.reason
+    reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:
         value = Estimate(None, None, None, None, docs, value.clusters, 0, settings.level, reason)
     return Pooled(group, names, n, fip.value, mpp, value, judged)
@@ -151,10 +154,11 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes) -> Estimate | Non
     form = forms.FORMS.get((runs[0].analysis.form or "") if runs[0].analysis else "")
     if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):
         return None
-    parts = []
-    for a in runs:
-        settings, _, table = table_of(a.run, changes)
-        order = np.argsort([record["doc_id"] for record in table.records])
+    tables = [table_of(a.run, changes)[2] for a in runs]
+    ids = sorted(set.intersection(*(set(table.place) for table in tables)))  # a doc whose first call failed in one run is in none
+    parts, settings = [], table_of(runs[0].run, changes)[0]
+    for table in tables:
+        order = np.array([table.place[doc_id] for doc_id in ids], int)
         best = table.at(table.best_places(n))
         used = np.array([item is not None for item in best.items], bool)
         for chosen in (table.full, best):
