@@ -54,7 +54,7 @@ class Scorer:
                 failed = next((answer.why for answer in none if answer.failed), "")
                 if none and not failed:
                     out.append(ScoredView(view, error=none[0].why))
-                elif failed and number:
+                elif failed and (number or None in map(native_answer, got)):
                     out.append(ScoredView(view, failed=failed))
                 else:
                     with own_stream(f"{doc.doc_id}/{view}") if number else contextlib.nullcontext():
