@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import re
 from pathlib import Path
@@ -43,7 +44,7 @@ NO_ANSWERS = {
 }
 """Texts in ``except`` blocks that never become an answer to a question about an image, and why."""
 
-FILLED = {"chat/async_openai 'Error: ~'": "Error: " + str(pytest.raises(TypeError, lambda: "" + None).value)}
+FILLED = {"chat/async_openai 'Error: ~'": 'Error: can only concatenate str (not "NoneType") to str'}
 """Texts that only what is filled in makes plain: here, what Python says where a server sends no text."""
 
 
@@ -69,6 +70,7 @@ def given_on(node):
     return []
 
 
+@functools.cache
 def written():
     """``file 'text'`` of each text in an ``except`` block of an adapter, and of each bracketed word in capitals anywhere in one."""
     found = set()
@@ -79,7 +81,7 @@ def written():
             said = [text for node in blocks for text in given_on(node)]
             said += [text for node in ast.walk(tree) for text in given_on(node) if re.match(r"\[[A-Z_]{4,}[\]: ]", text)]
             found |= {f"{kind}/{path.stem} {text!r}" for text in said}
-    return found
+    return frozenset(found)
 
 
 def adapters(name):
@@ -126,6 +128,12 @@ def test_every_text_that_is_recognised_is_the_hosts():
 )
 def test_what_is_a_failure(text, adapter, failed):
     assert bool(compat.failure(text, adapter)) is failed
+
+
+def test_what_python_says_where_a_server_sends_no_text():
+    with pytest.raises(TypeError) as caught:
+        _ = "" + None
+    assert FILLED["chat/async_openai 'Error: ~'"] == f"Error: {caught.value}"
 
 
 def test_a_failure_is_told_in_one_short_line():

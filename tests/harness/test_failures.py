@@ -6,6 +6,7 @@ import json
 import sqlite3
 import zlib
 
+import datasets
 import numpy as np
 import pytest
 from lmms_eval.api.instance import GenerationResult
@@ -14,7 +15,8 @@ from lmms_eval.tasks import TaskManager
 from loguru import logger
 
 from lmms_patch import failures
-from lmms_patch.harness import compat
+from lmms_patch.harness import compat, magic_tasks
+from tests.harness.magic_items import row
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
 
 FAILED = "[LMMS_EVAL_REQUEST_FAILED after 3 retries] Error code: 500 - {'error': 'overloaded'}"
@@ -128,6 +130,10 @@ def test_a_failed_cell_costs_its_grid_and_a_failed_full_image_everything(folder,
         assert (grid["fip"], grid["mpp"]["value"]) == pytest.approx((fip, mpp))
         assert numbers[f"rci{n}"] == pytest.approx(1 - mpp / fip)
         assert {doc for doc in range(120) if patch[doc]["excluded"].get(str(n)) == failures.REASON} == set(range(120)) - set(used)
+    for doc in any_failed:
+        lent = patch[doc].get("lent", {"full": [], "best": {}})
+        assert doc not in lost or set(lent["full"]) <= {None}
+        assert all(patch[doc]["excluded"].get(n) != failures.REASON for n in lent["best"])
     calls = sum(one_in_20(doc, view) != "" for doc in range(120) for view in ["full", *cells(2), *cells(3)])
     text = " ".join(FAILED.split())
     assert numbers["analysis"]["failed"] == {
@@ -375,6 +381,48 @@ def test_a_hidden_cell_whose_call_fails_leaves_the_drop(folder):
     assert metrics(found, "toy_occlude2")["exact_match_drop2"] == pytest.approx(1 - 1 / 7)  # of the seven docs without a failure, doc 0 stays right
     assert metrics(found, "toy_occlude2")["exact_match"] == pytest.approx(8 / 9)
     assert details(found, "toy_occlude2")["n_failed"] == 2
+
+
+def test_a_failed_box_leaves_its_set_alone(tmp_path):
+    """Each of 20 docs has a relevant and an adversarial box; of doc 4 the call for the first fails, of doc 5 for the other, of doc 6 the full image."""
+    box = datasets.List(datasets.List(datasets.Value("int32")))
+    text, flags = datasets.Value("string"), datasets.List(datasets.Value("bool"))
+    data = rows(20, answer=gold, boxes=lambda i: [[0, 0, 30, 30], [30, 30, 60, 60]], relevant=lambda i: [True, False])
+    columns = {"image": datasets.Image(), "question": text, "answer": text, "boxes": box, "relevant": flags}
+    write_task(tmp_path, "toy", data, columns)
+    model = Numbered(3, lambda doc, view: (doc, view) in {(4, 1), (5, 2), (6, 0)}, lambda doc, view: gold(doc) if view < 2 else "x")
+    found = details(run(model, "toy_regions", tmp_path), "toy_regions")
+    assert (found["n_failed"], found["n_docs"]) == (3, 19)
+    assert (found["n_excluded_relevant"], found["n_excluded_adversarial"], found["n_both"]) == (1, 1, 17)
+    regions = found["analysis"]["regions"]
+    assert (regions["sets"]["relevant"]["mpp"]["value"], regions["sets"]["adversarial"]["mpp"]["value"]) == (1.0, 0.0)
+    assert regions["left_out"] == {name: {failures.REASON: 1} for name in ("relevant", "adversarial")}
+
+
+def test_a_failed_magic_response_is_in_no_number(magic_data, told, monkeypatch):
+    """Four docs, all answered rightly but one, which failed: 1.0 of three; and no judge would have been asked of it."""
+    magic_data([row(i) for i in range(4)])
+    monkeypatch.setattr("lmms_patch.harness.magic_tasks.read_response", read_response := Noting(magic_tasks.read_response))
+    model = Numbered(1, lambda doc, view: doc == 2, lambda doc, view: f"R1 shows it.\n**Answer**: {row(doc)['answer']}")
+    found = run(model, "magic")
+    numbers, records = metrics(found, "magic"), {sample["doc_id"]: sample["magic"] for sample in found["samples"]["magic"]}
+    assert numbers["acc_exact"] == numbers["magic"]["acc_exact"] == 1.0
+    assert (numbers["magic"]["records"], numbers["magic"]["n_failed"], numbers["magic"]["magic"]["counts"]["failed"]) == (4, 1, 1)
+    assert numbers["magic"]["magic"]["numbers"]["answer_found"]["n"] == 3
+    assert [doc for doc, record in records.items() if record.get("failed")] == [2]
+    assert len(read_response.calls) == 3
+    assert [line for _, line in told if "1 of 4 calls failed: these docs are in no number" in line]
+
+
+class Noting:
+    """A function that notes its calls."""
+
+    def __init__(self, function):
+        self.function, self.calls = function, []
+
+    def __call__(self, *arguments):
+        self.calls.append(arguments)
+        return self.function(*arguments)
 
 
 def test_pairs_leave_together(tmp_path):
