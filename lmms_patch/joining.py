@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.errors import RecordError
-from lmms_patch.recompute import TaskRun
+from lmms_patch.recompute import TaskRun, fip_of
 from lmms_patch.records import TaskResult, read_samples
 from lmms_patch.runs import Run
 from lmms_patch.spec import Key
@@ -169,7 +169,7 @@ def check_own(run: TaskRun, table: Table, form: Form | None, grids: Sequence[int
     """
     if form is None:
         return []
-    own = run.result.metrics.get("tst" if folds else table.metric)
+    own = run.result.metrics.get("tst") if folds else fip_of(run.result, table)
     scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
     out = []
     if own is not None and np.isfinite(scores).all():

@@ -17,6 +17,7 @@ from lmms_patch import magic_pairs
 from lmms_patch.analysis import analyse
 from lmms_patch.compared import Compared, plain_name
 from lmms_patch.errors import RecordError
+from lmms_patch.failures import has_failed
 from lmms_patch.joining import (
     Sums,
     check_digest,
@@ -159,7 +160,7 @@ class _Both:
         for run, table, chosen in zip(self.runs, self.whole_runs, firsts, strict=True):
             known = np.array([item is not None for item in chosen.items]) if counted else np.isfinite(chosen.scores)
             scored &= {record["doc_id"] for record, is_known in zip(table.records, known.tolist(), strict=True) if is_known}
-            broken = {record["doc_id"] for record in run.records if any("error" in view for view in record["views"])}
+            broken = {record["doc_id"] for record in run.records if any("error" in view or has_failed(view) for view in record["views"])}
             other |= {doc_id for doc_id in common if doc_id not in table.place and doc_id not in broken}
         neither = {doc_id for doc_id in other if all(doc_id not in table.place for table in self.whole_runs)}  # docs of another metric
         self.unscored = len(common) - len(scored) - len(neither)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.errors import RecordError, nearest
+from lmms_patch.failures import too_many
 from lmms_patch.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.records import groups_of
 from lmms_patch.spec import KINDS
@@ -52,7 +53,7 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
 
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
     names = tuple(m.run.name for m in members)
-    rows, labels, docs, floor, variance = [], [], 0, 0.0, 0.0
+    rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     for member in members:
         found = member.analysis
         form = forms.FORMS.get(found.form or "") if found else None
@@ -65,6 +66,8 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
             nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
             return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se=None))
         settings, _, table = table_of(member.run, changes)
+        if not lost and (why := too_many(table.asked_records, n)):
+            lost = f"{member.run.name}: {why}"
         best = table.at(table.best_places(n))
         used = np.array([item is not None for item in best.items], bool)
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
@@ -87,7 +90,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     judged = gate.with_looks(judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused))
     point = index(fip.value, mpp)
     value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
-    reason = judged.reason if judged.valid is not True else point.reason
+    reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:
         value = Estimate(None, None, None, None, docs, value.clusters, 0, settings.level, reason)
     return Pooled(group, names, n, fip.value, mpp, value, judged)
@@ -170,7 +173,7 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> E
     if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):
         return None
     settings = table_of(runs[0].run, changes)[0]
-    tables = [_in_order(table_of(a.run, changes)[2]) for a in runs]
+    tables = _alike([table_of(a.run, changes)[2] for a in runs])
     cells = [table.cells(n) for table in tables]
     if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
         return None
@@ -193,7 +196,7 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> E
     return bootstrap(np.hstack(parts), mean_index, tables[0].clusters, draws=settings.draws, level=settings.level, seed=settings.seed)
 
 
-def _in_order(table: Table) -> Table:
-    """The same docs by doc id, so that runs can be set side by side."""
-    records = sorted(table.records, key=lambda record: int(record["doc_id"]))
-    return Table(records, table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
+def _alike(tables: Sequence[Table]) -> list[Table]:
+    """The docs that all runs have, by doc id: one whose first call failed in one run is in none."""
+    ids = sorted(set.intersection(*(set(table.place) for table in tables)))
+    return [Table([t.records[t.place[i]] for i in ids], t.metric, higher=t.higher, cluster=t.cluster, whole=t.whole) for t in tables]

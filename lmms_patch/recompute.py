@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch import outcome
+from lmms_patch import failures, outcome
 from lmms_patch.analysis import analyse
 from lmms_patch.draws import Settings
 from lmms_patch.errors import RecordError
@@ -173,8 +173,8 @@ class _Logged:
         return None if self._form is None else self._form.name
 
     def whole(self) -> float | None:
-        if self._whole:
-            return self._run.result.metrics.get(self._table.metric)
+        if self._whole and has_fip(self._run.result, self._table):
+            return fip_of(self._run.result, self._table)
         return None if self._form is None else forms.value_of(self._form, self._table.picked(self._table.full))
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
@@ -204,6 +204,22 @@ class _Logged:
 
     def aggregate(self, items: list[Any]) -> float | None:
         return None
+
+
+def has_fip(result: TaskResult, table: Table) -> bool:
+    """Tell whether a run reported FIP of a table's docs: where calls failed, only of its primary metric."""
+    stored = (result.details.get("analysis") or {}).get("metric")
+    return stored == table.metric or not any(map(failures.unanswered, table.asked_records))
+
+
+def fip_of(result: TaskResult, table: Table) -> float | None:
+    """Return FIP of a table's docs as the run reported it; None where it did not.
+
+    Where calls failed, what the run reported under the metric's own name is the harness's number, over all docs.
+    """
+    if not any(map(failures.unanswered, table.asked_records)):
+        return result.metrics.get(table.metric)
+    return result.details["analysis"]["fip"]["value"] if has_fip(result, table) else None
 
 
 def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
@@ -255,7 +271,7 @@ def category_names(table: Table) -> list[str]:
 
 
 def _part(table: Table, category: str) -> Table:
-    return Table(only(table.records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
+    return Table(only(table.asked_records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
 
 
 def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, sets: Sequence[Key]) -> dict[str, Analysis]:
@@ -310,7 +326,7 @@ def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key])
     analysis = run.result.details.get("analysis") or {}
     if analysis.get("metric") == table.metric:
         return forms.FORMS.get(analysis.get("form") or "")
-    checks = [(table.picked(table.full), run.result.metrics.get(table.metric))]
+    checks = [(table.picked(table.full), fip_of(run.result, table))]
     for key in sets:
         best = table.at(table.best_places(key))
         used = np.array([item is not None for item in best.items], bool)

@@ -23,6 +23,8 @@ def whole(record: Mapping[str, Any]) -> int:
     for view in record["views"]:
         if not isinstance(view["items"], dict) or not isinstance(view["kind"], str):
             raise TypeError("views with items and kind")
+        if not isinstance(view.get("failed", ""), str):
+            raise TypeError("views that say in words what failed")
         if "cell" in view and not all(isinstance(view[key], int) for key in ("n", "cell", "row", "col")):
             raise TypeError("cells with n, row and col")
         if "region" in view and not (isinstance(view["region"], int) and isinstance(view["relevant"], bool)):

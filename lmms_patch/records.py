@@ -37,6 +37,7 @@ class ScoredView:
         scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
         error: why there is no score (the scorer's exception, in one line); None where it scored.
         from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
+        failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
     """
 
     view: View
@@ -44,6 +45,12 @@ class ScoredView:
     scores: Mapping[str, Scalar] = field(default_factory=dict)
     error: str | None = None
     from_m: str | None = None
+    failed: str = ""
+
+    @property
+    def unscored(self) -> bool:
+        """Whether the view has no score because its call or its scorer failed."""
+        return bool(self.failed) or self.error is not None
 
 
 @dataclass(frozen=True)
@@ -186,9 +193,11 @@ def _view_json(scored: ScoredView, sizes: Sequence[Size]) -> dict[str, Any]:
         out |= {"cell": view.cell, "row": view.row, "col": view.col, "boxes": [list(view.box(size) or ()) for size in sizes]}
     if isinstance(view, Region):
         out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
-    out |= {"scores": plain(scored.scores), "items": plain(scored.items)}
+    out |= {"scores": plain(scored.scores), "items": {} if scored.failed else plain(scored.items)}
     if scored.error is not None:
         out["error"] = scored.error
+    if scored.failed:
+        out["failed"] = scored.failed
     return out
 
 

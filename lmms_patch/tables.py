@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch import failures
 from lmms_patch.errors import RecordError
 from lmms_patch.records import in_set
 from lmms_patch.scoring import best
@@ -44,19 +45,26 @@ class Chosen:
 
 
 class Table:
-    """The docs of one task that have one metric.
+    """The docs of one task that have one metric, and an answer to their first view.
+
+    Attributes:
+        records: those docs.
+        asked_records: also the docs whose first call failed.
 
     Args:
         records: ``patch`` objects, one per doc.
         metric: the metric; docs without it are left out.
         higher: whether higher is better.
         cluster: a key of ``fields`` in the records, or None: docs are independent.
-        whole: the aggregation works on whole clusters (MME's pairs): a grid uses all docs of a cluster or none.
+        whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
     """
 
     def __init__(self, records: Sequence[Record], metric: str, *, higher: bool = True, cluster: str | None = "cluster", whole: bool = False) -> None:
         self.metric, self.higher, self.cluster, self.whole = metric, higher, cluster, whole
-        self.records = [record for record in records if any(metric in view["items"] for view in record["views"])]
+        self.asked_records = [record for record in records if _has(record, metric)]
+        lost = [record for record in self.asked_records if failures.unanswered(record)]
+        halved = {_label(record, cluster) for record in lost} if whole and cluster is not None else set()
+        self.records = [r for r in self.asked_records if not failures.unanswered(r) and not (halved and _label(r, cluster) in halved)]
         self.place = {record["doc_id"]: i for i, record in enumerate(self.records)}
 
     def __len__(self) -> int:
@@ -307,6 +315,18 @@ def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
     if not known or not all(isinstance(item, Mapping) and key in item for item in known):
         return None
     return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
+
+
+def _has(record: Record, metric: str) -> bool:
+    """Tell whether a doc has a metric; one whose every call failed may have it."""
+    items = [view["items"] for view in record["views"]]
+    return any(metric in found for found in items) or (not any(items) and any(map(failures.has_failed, record["views"])))
+
+
+def _label(record: Record, cluster: str | None) -> str:
+    """Return the label of a doc's cluster; that of a doc without one is its own."""
+    label = record.get("fields", {}).get(cluster)
+    return f"doc {record['doc_id']}" if label is None else repr(label)
 
 
 def _nan(score: float | None) -> float:

@@ -47,7 +47,8 @@ class Entry:
         blind: score of the same model's blind run on the same docs, None without.
         tst: the best text-only cross-validation of the same docs, None without.
         excluded: by grid, reason -> number of docs.
-        failures: what could not be scored: ``full`` and ``cells`` (views with an error), ``empty`` (empty answers to the full view), ``views`` (all).
+        failures: what has no score: ``full`` and ``cells`` (views whose call or scorer failed), ``empty`` (empty answers to the full view),
+            ``views`` (all).
         date: of the run.
         path: its results file, as it was given.
         warnings: one line each.

@@ -11,6 +11,7 @@ from typing import Any
 
 from lmms_patch import magic_pairs, outcome, runs
 from lmms_patch.errors import RecordError
+from lmms_patch.failures import has_failed
 from lmms_patch.measures import measures, of_analysis
 from lmms_patch.recompute import TaskRun, by_category, recompute
 from lmms_patch.records import TaskResult, lean_record, read_lines
@@ -204,9 +205,9 @@ def _records(lines: Iterator[dict[str, Any]], out: _Read, picker: Picker) -> Ite
         views, answers = record["views"], line.get("filtered_resps")
         out.failures["views"] += len(views)
         for i, view in enumerate(views):
-            if "error" in view:
+            if "error" in view or has_failed(view):
                 out.failures["cells" if i and "cell" in view else "full"] += 1
-        if isinstance(answers, list) and answers and isinstance(answers[0], str) and not answers[0].strip():
+        if isinstance(answers, list) and answers and isinstance(answers[0], str) and not answers[0].strip() and not has_failed(views[0]):
             out.failures["empty"] += 1
         yield lean_record(record, shared)
 

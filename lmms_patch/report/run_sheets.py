@@ -60,7 +60,7 @@ _RUN_COLUMNS = (
     Column("n", "grid n", help="n x n cells"),
     Column("docs", "docs", help="docs that were scored"),
     Column("excluded", "excluded", help="docs that MPP and index leave out at this grid"),
-    Column("failed", "views failed", help="views that could not be scored, of all views"),
+    Column("failed", "views failed", help="views without a score, of all views: the call or the scorer failed"),
     Column("empty", "empty answers", help="empty answers to the first view"),
     Column("chance", "chance", help=f"what the best uninformed answer scores, {SCALE}"),
     Column("ceiling", "ceiling", help=f"what the gold answers score, {SCALE}"),
@@ -169,7 +169,13 @@ def _excluded(entries: Sequence[Entry]) -> Sheet:
         if count
     ]
     columns = (*_RUN_COLUMNS[:3], Column("n", "grid n"), Column("reason", "why"), Column("docs", "docs"))
-    return Sheet("excluded", "Docs that MPP and index leave out", columns, tuple(rows), "They are scored on the full image, and counted there.")
+    return Sheet(
+        "excluded",
+        "Docs that MPP and index leave out",
+        columns,
+        tuple(rows),
+        "They are scored on the full image, and counted there, unless that call failed.",
+    )
 
 
 # --- text only ------------------------------------------------------------------------------------

@@ -891,11 +891,18 @@ def test_every_public_attribute_of_a_task_is_overridden_or_delegated(folder):
 
 
 def test_installing_twice_changes_nothing():
-    from lmms_patch.harness.plugin import install
+    from lmms_eval import evaluator
+    from lmms_eval.caching.response_cache import ResponseCache
 
-    before = [getattr(TaskManager, name) for name in compat.PATCHED]
+    from lmms_patch.harness.plugin import install, keep_no_failures
+
+    owners = {"TaskManager": TaskManager, "ResponseCache": ResponseCache, "lmms_eval.evaluator": evaluator}
+    keep_no_failures()
+    before = {(name, f): getattr(owner, f) for name, owner in owners.items() for f in compat.PATCHED[name]}
     install()
-    assert [getattr(TaskManager, name) for name in compat.PATCHED] == before
+    keep_no_failures()
+    assert {(name, f): getattr(owners[name], f) for name, f in before} == before
+    assert all(hasattr(function, "__wrapped__") for function in before.values())
 
 
 @pytest.mark.parametrize("version", ["0.7.3", "0.7.3.post1", "0.7.4rc1", "0.7.10"])

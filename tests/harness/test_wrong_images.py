@@ -151,6 +151,19 @@ def test_swap_asks_once_or_cell_by_cell(tmp_path):
         Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(p)))
 
 
+def test_a_doc_without_a_wrong_image_is_counted_and_in_no_number_of_swap(tmp_path):
+    """Doc 3 alone shows two pictures. What it is answered on its own is no answer on a wrong image."""
+    data = pictures(12, answer=lambda i: "x" if i == 3 else "y")
+    (tmp_path / "utils.py").write_text("def shown(doc):\n    return [doc['image']] * (2 if doc['answer'] == 'x' else 1)\n")
+    write_task(tmp_path, "toy", data, doc_to_visual="!function utils.shown", metadata=ASKED)
+    result = run(Model(), "toy_swap2", tmp_path)
+    record = result["samples"]["toy_swap2"][3]["patch"]
+    assert "wrong_image" not in record
+    assert all("no other doc" in view["failed"] and not view["scores"] for view in record["views"])
+    details = metrics(result, "toy_swap2")["patch"]
+    assert (details["n_failed"], details["analysis"]["fip"]["value"]) == (1, 0.0), "the model says x, which is right of doc 3 alone"
+
+
 def test_swap_of_one_picture_is_refused(tmp_path):
     data = pictures(4)
     for row in data:
