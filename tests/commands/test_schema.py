@@ -188,6 +188,7 @@ def test_other_wrong_values_are_refused(files, name, change):
         *((name, part, of) for name in ("details", "analysis") for part, of in (("regions", outcome.Regions), ("failed", Failed))),
         *((name, part, of) for name in ("details", "analysis") for part, of in (("estimate", Estimate), ("gate", gate.Gate), ("chance", Chance))),
         *((name, part, of) for name in ("details", "analysis") for part, of in (("luck", luck.Luck), ("shares", spatial.CellShares))),
+        *((name, "looks", gate.Looks) for name in ("details", "analysis")),
     ],
 )
 def test_parts_have_the_fields_of_what_they_are_written_from(name, part, dataclass):
@@ -206,7 +207,7 @@ def test_options_and_kinds_are_those_of_the_program():
 def test_both_schemas_of_an_analysis_say_the_same():
     ours, theirs = schemas.load("details")["$defs"], schemas.load("analysis")["$defs"]
     shared = set(ours) & set(theirs)
-    assert len(shared) == 9
+    assert len(shared) == 10
     assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
 
 
