@@ -7,7 +7,8 @@ Both sides are computed over the docs that both runs have scored; where those ar
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from lmms_patch.joining import (
     sources,
     tst_score,
     view_scores,
+    view_sets,
 )
 from lmms_patch.measures import measures
 from lmms_patch.recompute import Changes, TaskRun, form_of, table_of
@@ -51,6 +53,7 @@ _OF_DOCS = ("docs", "prompts", "number of docs", "limit")
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
+_OF_GRID = re.compile(r"^(mpp|p?rci|gap|drop)(\d+)(_adj|_adj_blind)?$")
 
 Bools = NDArray[np.bool_]
 Sides = tuple[Chosen, Chosen]
@@ -106,6 +109,7 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
         None if both.clusters is None else int(both.clusters.max()) + 1,
         draws,
         both.identical(),
+        unchanged=both.unchanged(),
     )
 
 
@@ -207,6 +211,33 @@ class _Both:
         if self.folds:
             return np.array_equal(self.full[0].scores, self.full[1].scores)
         return all(view_scores(a) == view_scores(b) for a, b in zip(self.tables[0].records, self.tables[1].records, strict=True))
+
+    def unchanged(self) -> tuple[str, ...]:
+        """Return the numbers of the second run of which no answer changed (``Compared.unchanged``)."""
+        if self.only[0] or self.only[1]:
+            return ()
+        ours, theirs = ({record["doc_id"]: record for record in run.records} for run in self.runs)
+        pairs = [(record, theirs[doc_id]) for doc_id, record in ours.items()]
+        names = tuple(measures(self.runs[1].result))
+        if self.folds:
+            return names if all(one.get("tst") == other.get("tst") for one, other in pairs) else ()
+        changed = {change for pair in pairs for change in _changes(*pair)}
+        primary = self.runs[1].result.described["metric"]
+        exact = self.form is None or self.form.name in _COUNTS  # then items count, not their scalars
+        natives = {metric for record in ours.values() for metric in record["views"][0]["items"]}
+
+        def alike(name: str) -> bool:
+            metric = name if name in natives else primary
+            where = {"scores", "items"} if exact or metric != primary else {"scores"}
+            if name in (*natives, "score", "fip"):
+                made_of = {""}
+            elif match := _OF_GRID.match(name):
+                made_of = {match[2], *(() if match[1] in ("mpp", "drop") else ("",)), *(("lent",) if match[3] else ())}
+            else:  # of boxes, chance: whatever changed
+                return not changed
+            return not any(key in made_of and (not of or (of == metric and part in where)) for key, of, part in changed)
+
+        return tuple(name for name in names if alike(name))
 
     # --- numbers ----------------------------------------------------------------------------------
 
@@ -334,6 +365,23 @@ class _Both:
         starts = ("score", "fip", "mpp", "gap", "rci" if self.index else "tst")
         shared = [name for name in ours if name in theirs and name.startswith(starts)]
         return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
+
+
+def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what is not the same of one doc in two runs: (set of views, metric, scores or items).
+
+    The metric is empty where the views themselves, what excludes them, or what was lent to other docs, are not the same.
+    """
+    if one.get("lent_hash") != other.get("lent_hash") or one.get("null") != other.get("null"):
+        yield "lent", "", ""
+    ours, theirs = view_sets(one), view_sets(other)
+    for key in {*ours, *theirs}:
+        views = list(zip(ours.get(key, ()), theirs.get(key, ()), strict=False))
+        if len(ours.get(key, ())) != len(theirs.get(key, ())) or one["excluded"].get(key) != other["excluded"].get(key):
+            yield key, "", ""
+        for a, b in views:
+            for part in ("scores", "items"):
+                yield from ((key, m, part) for m in {*a[part], *b[part]} if a[part] != b[part] and a[part].get(m) != b[part].get(m))
 
 
 def _same(value: Any) -> Any:

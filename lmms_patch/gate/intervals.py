@@ -30,12 +30,14 @@ class Judged:
         value: the number itself, with its own interval at that level.
         baseline: the baseline's number; None without, or where it is not defined.
         basis: ``interval``, ``paired`` or ``unpaired``.
+        unchanged: whether the number is made of the same scores, doc by doc, as the baseline's.
     """
 
     judged: Estimate
     value: Estimate
     baseline: float | None = None
     basis: str = "interval"
+    unchanged: bool = False
 
 
 def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
@@ -130,6 +132,7 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
     _check_judge(one, other, name)
     first, second = _leveled(other, theirs, level), _leveled(one, name, level)
     compared = before.compared(one)
+    unchanged = compared is not None and name in compared.unchanged and _same(first.value, second.value)
     paired = None if compared is None else _paired(one, other, name, compared)
     if compared is None or paired is None:
         change, basis, ours = limits.of_unpaired(first, second), "unpaired", second
@@ -142,7 +145,11 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
     if absolute:
         change = limits.magnitude_difference(first, second, change)
         first, ours = limits.magnitude(first), limits.magnitude(ours)
-    return Judged(change, ours, first.value, basis)
+    return Judged(change, ours, first.value, basis, unchanged)
+
+
+def _same(first: float | None, second: float | None) -> bool:
+    return first == second or (first is not None and second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12))
 
 
 def _check_judge(one: Result, other: Result, name: str) -> None:

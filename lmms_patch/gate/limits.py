@@ -1,7 +1,8 @@
 """Does a number keep a limit? Intervals at another level, exact ends of the scale, distances from 0, and the verdict. Pure.
 
-Sources: Clopper & Pearson (1934), the exact binomial interval; Newcombe (1998), method 10, and Zou & Donner (2008), the difference of
-two numbers from their own intervals (MOVER); McNemar (1947), conditional on the docs that differ.
+Sources: Piaggio et al. (2012, JAMA 308: 2594), non-inferiority by an interval; Clopper & Pearson (1934), the exact binomial interval;
+Newcombe (1998), method 10, and Zou & Donner (2008), the difference of two numbers from their own intervals (MOVER); McNemar (1947),
+conditional on the docs that differ.
 """
 
 from __future__ import annotations
@@ -24,29 +25,29 @@ _TOLERANCE = 1e-12
 
 
 def call(low: float, high: float, *, least: float | None = None, most: float | None = None, margin: float = 0.0) -> Call:
-    """The verdict on a number that lies between ``low`` and ``high``.
+    """Return the verdict on a number that lies between ``low`` and ``high``.
 
-    For a lower limit L: pass where low ≥ L − margin; else fail where high < L; else inconclusive. For an upper limit its mirror image.
-    With both limits the worse of the two.
+    The margin moves a limit outwards, and the moved limit B alone decides (non-inferiority). For a lower limit, B = L − margin: pass
+    where low ≥ B, fail where high < B, else inconclusive. For an upper limit its mirror image. With both limits the worse of the two.
 
-    >>> call(0.48, 0.55, least=0.5, margin=0.02), call(0.40, 0.47, least=0.5), call(0.45, 0.55, least=0.5)
+    >>> call(0.48, 0.55, least=0.5, margin=0.02), call(0.40, 0.47, least=0.5), call(0.47, 0.49, least=0.5, margin=0.02)
     ('pass', 'fail', 'inconclusive')
     """
     calls: list[Call] = []
     if least is not None:
-        calls.append(_above(low, high, least, margin))
+        calls.append(_above(low, high, least - margin))
     if most is not None:
-        calls.append(_above(-high, -low, -most, margin))
+        calls.append(_above(-high, -low, -most - margin))
     if not calls:
         raise ValueError("no limit")
     return max(calls, key=CALLS.index)
 
 
-def _above(low: float, high: float, limit: float, margin: float) -> Call:
-    slack = _TOLERANCE * max(1.0, abs(limit))  # what adding the margin may lose in the last digit
-    if low >= limit - margin - slack:
+def _above(low: float, high: float, bound: float) -> Call:
+    slack = _TOLERANCE * max(1.0, abs(bound))  # what adding the margin may lose in the last digit
+    if low >= bound - slack:
         return "pass"
-    return "fail" if high < limit - slack else "inconclusive"
+    return "fail" if high < bound - slack else "inconclusive"
 
 
 # --- intervals ------------------------------------------------------------------------------------
@@ -326,9 +327,10 @@ def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list
 
 
 def smallest(se: float | None, level: float, clusters: int) -> float | None:
-    """The minimum detectable effect: how far beyond a limit without margin the truth must be to fail in 80 % of runs.
+    """Return the minimum detectable effect: how far beyond limit and margin the truth must be for 80 % of runs to fail.
 
-    Under 50 clusters the standard error counts for more, as the interval is wider. None where nothing varies.
+    As far inside, 80 % of runs pass: the interval then lies wholly on the other side of the same point. Under 50 clusters the standard
+    error counts for more, as the interval is wider. None where nothing varies.
     """
     if not se:
         return None

@@ -32,9 +32,8 @@ def brute(low, high, least, most, margin):
     for limit, sign in ((least, 1), (most, -1)):
         if limit is None:
             continue
-        kept = [sign * p >= sign * round(10 * limit) for p in points]
-        nearly = [sign * p >= sign * round(10 * limit) - round(10 * margin) for p in points]
-        words.append("pass" if all(nearly) else "fail" if not any(kept) else "inconclusive")
+        kept = [sign * p >= sign * round(10 * limit) - round(10 * margin) for p in points]
+        words.append("pass" if all(kept) else "fail" if not any(kept) else "inconclusive")
     return "fail" if "fail" in words else "inconclusive" if "inconclusive" in words else "pass"
 
 
@@ -50,19 +49,50 @@ def test_the_verdict_is_the_definition(a, b, least, most, margin):
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
-    [
-        (0.49, 0.55, "pass"),  # low end above L − margin
-        (0.485, 0.495, "pass"),  # a breach, shown to be smaller than the margin
-        (0.40, 0.47, "fail"),
-        (0.47, 0.495, "fail"),  # a breach, not shown to be small
+    [  # limit 0.50, margin 0.02: everything is decided at 0.48
+        (0.51, 0.55, "pass"),  # wholly above the limit
+        (0.49, 0.55, "pass"),  # perhaps below the limit, but above 0.48
+        (0.485, 0.495, "pass"),  # certainly below the limit, and above 0.48
+        (0.48, 0.60, "pass"),  # an end on the edge, which 0.5 - 0.02 misses by a rounding error or not
+        (0.47, 0.495, "inconclusive"),  # certainly below the limit: whether by more than the margin is not known
         (0.45, 0.55, "inconclusive"),
-        (0.48, 0.6, "pass"),  # the end on the edge, which 0.5 - 0.02 misses by a rounding error or not
-        (0.4, 0.5, "inconclusive"),
+        (0.40, 0.48, "inconclusive"),
+        (0.40, 0.479, "fail"),  # certainly below 0.48
+        (0.40, 0.47, "fail"),
     ],
 )
 def test_the_margin_picture(low, high, expected):
     assert limits.call(low, high, least=0.5, margin=0.02) == expected
     assert limits.call(-high, -low, most=-0.5, margin=0.02) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "max_drop", "max_rise", "margin", "expected"),
+    [  # difference = number − baseline; a drop of 2 points is −0.02
+        (-0.010, 0.010, 0.00, None, 0.02, "pass"),  # a true drop of 1 point would be inside
+        (-0.030, -0.001, 0.00, None, 0.02, "inconclusive"),  # a drop is shown, but not that it is beyond the margin
+        (-0.060, -0.021, 0.00, None, 0.02, "fail"),
+        (-0.060, -0.021, 0.02, None, 0.00, "fail"),  # limit and margin are one bound: 0 + 0.02 is 0.02 + 0
+        (-0.060, -0.021, 0.01, None, 0.01, "fail"),
+        (-0.030, 0.010, None, 0.00, 0.02, "pass"),
+        (0.021, 0.050, None, 0.00, 0.02, "fail"),
+        (0.010, 0.050, None, 0.00, 0.02, "inconclusive"),
+        (-0.010, 0.010, 0.00, 0.00, 0.02, "pass"),  # both: equivalence
+        (-0.030, 0.010, 0.00, 0.00, 0.02, "inconclusive"),
+        (0.030, 0.040, 0.00, 0.00, 0.02, "fail"),  # inside the drop, beyond the rise: the worse counts
+        (0.005, 0.020, -0.01, None, 0.00, "inconclusive"),  # a drop of at most −1 point: a rise of at least 1 point is asked
+        (0.000, 0.000, -0.01, None, 0.00, "fail"),
+    ],
+)
+def test_the_truth_table_of_differences(low, high, max_drop, max_rise, margin, expected):
+    """By hand: the interval wholly inside limit + margin, wholly beyond it, or neither."""
+    least = None if max_drop is None else -max_drop
+    assert limits.call(low, high, least=least, most=max_rise, margin=margin) == expected
+
+
+def test_a_limit_that_is_missed_within_the_margin_is_said_to_be():
+    assert verdict(estimate(-0.015, -0.019, -0.011), 0.0, None, 0.02) == ("pass", "the limit is missed, but by less than the margin")
+    assert verdict(estimate(-0.005, -0.015, 0.005), 0.0, None, 0.02) == ("pass", "")
 
 
 @given(TENTHS, TENTHS, TENTHS, st.integers(0, 5).map(lambda k: k / 10))
