@@ -41,6 +41,7 @@ from lmms_patch.runs import Run, differences, fingerprint, task_label
 from lmms_patch.spec import KINDS
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
+from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import LEVEL, Array, cluster_numbers, totals
 from lmms_patch.tables import Chosen, Table
@@ -111,6 +112,20 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
         both.identical(),
         unchanged=both.unchanged(),
     )
+
+
+def gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Difference | None:
+    """Return what the image adds to the score: a task's first view less its blind task's, paired by doc, over the docs that both scored.
+
+    None where the aggregation cannot be computed from sums over docs.
+
+    Raises:
+        RecordError: a log that is missing, cut or of another run; other docs or golds.
+    """
+    both = _Both(load(*blind, lent=False), load(*full, lent=False))
+    if both.only[0] or both.only[1]:
+        raise RecordError(f"{full[1].task}: the blind run was asked other docs")
+    return None if both.form is None else both.first_views(both.form, "score", {})["score"]
 
 
 class _Both:
@@ -250,14 +265,16 @@ class _Both:
         if self.form is None:
             return self._as_run(level)
         options = {"draws": draws, "level": level, "seed": seed}
-        every = np.ones(len(self.ids), bool)
-        name = "tst" if self.folds else "score"
-        found = self._resampled(self.form, {"full": self.full}, every, {name: (("full",), _same)}, options)
+        found = self.first_views(self.form, "tst" if self.folds else "score", options)
         if self.has_full and not self.folds:
             found = {"fip": found["score"], **found}
         for n in self._grids():
             found |= self._grid(self.form, n, options)
         return found
+
+    def first_views(self, form: Form, name: str, options: Mapping[str, Any]) -> dict[str, Difference]:
+        """Return the difference of the scores of the first views, under a name."""
+        return self._resampled(form, {"full": self.full}, np.ones(len(self.ids), bool), {name: (("full",), _same)}, options)
 
     def _grids(self) -> list[int]:
         if not self.index:
@@ -339,6 +356,8 @@ class _Both:
                 break
         if not self.higher:
             found[index] = _without(found[index], [False, False], "the metric is better when lower: 1 - MPP/FIP has no meaning")
+        elif any(settings.signed or table.signed for settings, table in zip(self.settings, self.whole_runs, strict=True)):
+            found[index] = _without(found[index], [False, False], SIGNED)
         return found
 
     def _gate(self, k: int, used: Bools) -> tuple[bool | None, str]:

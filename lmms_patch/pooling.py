@@ -79,7 +79,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     chance = floor / docs if docs else None
     own = variance**0.5 / docs if docs else None
     judged = gate.gate(fip.value, chance, se_fip=fip.se, se_chance=own or gate.se_at_chance(fip.se, fip.value, chance))
-    point = index(fip.value, mpp)
+    point = index(fip.value, mpp, signed=bool((stacked < 0).any()))
     value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = judged.reason if judged.valid is not True else point.reason
     if reason:

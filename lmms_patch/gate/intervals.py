@@ -13,6 +13,8 @@ from lmms_patch.gate import limits
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.magic_pairs import BY_JUDGE
 from lmms_patch.measures import matching
+from lmms_patch.outcome import sets_in
+from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
 
@@ -85,6 +87,9 @@ def _top(one: Result) -> float | None:
     """Full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known."""
     if one.kind == "magic":
         return 1.0
+    details = one.result.details
+    if (details.get("settings") or {}).get("signed") or any(grid.get("reason") == SIGNED for grid in sets_in(details.get("analysis") or {}).values()):
+        return None
     ceiling = one.measures.get("ceiling")
     scale = one.result.described["options"].get("scale")
     top = scale if isinstance(scale, (int, float)) else None if ceiling is None else ceiling.value
@@ -221,7 +226,7 @@ def _of_paired(
     top, form = _top(one), _form(one)
     plain = _plain(one, name) or name == "tst_over_chance"
     reach = None if top is None else top if plain else 2 * top if _GAP.match(name) else None
-    few = found.differing is not None and found.differing < limits.FEW_DIFFER and found.estimate.clusters < found.estimate.n
+    few = found.differing is not None and found.differing < limits.FEW_DIFFER
     alike = found.differing == 0 and found.estimate.value == 0
     if _INDEX.match(name) and top is not None and (few or alike):
         # (nearly) every doc alike in both runs: the index moves by what the few that might not be could do

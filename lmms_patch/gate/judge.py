@@ -103,7 +103,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class _Item:
+class Item:
     """One thing to judge: a result, what check, which number."""
 
     one: Result
@@ -159,14 +159,14 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
     _check_logs(results, plans, before)
     _check_primary(rules, plans)
     level = levels(plans, rules.primary)
-    verdicts = tuple(_of_item(rule, item, before, level(rule, item), rules.primary) for rule, items in plans for item in items)
+    verdicts = tuple(of_item(rule, item, before, level(rule, item), rules.primary) for rule, items in plans for item in items)
     if before is not None:
         notes += [f"{before.older} older results in {before.path} left aside"] if before.older else []
         notes += list(before.notes) if needed else ["no rule compares with the baseline"]
     return Judgement(verdicts, tuple(dict.fromkeys(notes)), rules.source, str(out), "" if baseline is None else str(baseline))
 
 
-def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[_Item]]], before: Baseline | None) -> None:
+def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[Item]]], before: Baseline | None) -> None:
     """Every sample log of the run, and of the baseline those that something is set against."""
     compared = {id(item.one) for _, items in plans for item in items if item.check == "difference"}
     checked = set()
@@ -179,13 +179,13 @@ def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[
 # --- what is judged -------------------------------------------------------------------------------
 
 
-def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_Item], list[str]]:
+def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[Item], list[str]]:
     """What a rule judges, and notes on results that it leaves out.
 
     Raises:
         OptionError: no result has what a check asks for.
     """
-    items: list[_Item] = []
+    items: list[Item] = []
     notes = []
     if rule.metric is not None:
         names = {id(one): _metrics(one, rule.metric) for one in selected}
@@ -197,7 +197,7 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_I
                 hint = "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)"
             raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
         checks = [check for check, asked in (("value", rule.of_value), ("difference", rule.of_difference)) if asked]
-        items += [_Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
+        items += [Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
         for item in items:
             direction.check(rule, item.one, item.metric, source)
         notes += _skipped(rule, [one for one in selected if not names[id(one)]], f"has no {rule.metric}")
@@ -215,7 +215,7 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_I
             for one in of:
                 direction.check_text_only(rule, one, source)
         if asked:
-            items += [_Item(one, "tst" if metric == "tst_over_chance" else check, metric) for one in of]
+            items += [Item(one, "tst" if metric == "tst_over_chance" else check, metric) for one in of]
             notes += _skipped(rule, [one for one in selected if one not in of], why)
     return items, notes
 
@@ -238,7 +238,7 @@ def _skipped(rule: Rule, out: Sequence[Result], why: str) -> list[str]:
 # --- what is judged together ------------------------------------------------------------------------
 
 
-def levels(plans: Sequence[tuple[Rule, Sequence[_Item]]], primary: str | None) -> Callable[[Rule, _Item], float]:
+def levels(plans: Sequence[tuple[Rule, Sequence[Item]]], primary: str | None) -> Callable[[Rule, Item], float]:
     """Return the function that says at which level each interval is made, so that a claim holds at its rule's level as a whole.
 
     Three kinds of claim, each corrected within itself (Bonferroni):
@@ -261,25 +261,25 @@ def levels(plans: Sequence[tuple[Rule, Sequence[_Item]]], primary: str | None) -
             if item.check in ("value", "difference", "tst"):
                 families.setdefault(_family(rule, item, primary), set()).add((id(item.one), id(item.one.measures.get(item.metric))))
 
-    def level(rule: Rule, item: _Item) -> float:
+    def level(rule: Rule, item: Item) -> float:
         count = len(families.get(_family(rule, item, primary), ()))
         return limits.corrected(rule.level, count) if rule.corrected else rule.level
 
     return level
 
 
-def _family(rule: Rule, item: _Item, primary: str | None) -> Hashable:
+def _family(rule: Rule, item: Item, primary: str | None) -> Hashable:
     return _is_primary(item, primary) if item.check == "difference" else rule.name
 
 
-def _is_primary(item: _Item, primary: str | None) -> bool:
+def _is_primary(item: Item, primary: str | None) -> bool:
     """Return whether a number is the primary one of its result: the named one where the result has it, else the task's own metric."""
     own = item.one.measures
     named = matching(own, primary) if primary else []
     return own[item.metric] is own[named[0] if named else "score"]
 
 
-def _check_primary(rules: Rules, plans: Sequence[tuple[Rule, Sequence[_Item]]]) -> None:
+def _check_primary(rules: Rules, plans: Sequence[tuple[Rule, Sequence[Item]]]) -> None:
     """Refuse a primary number that no rule compares: the key would say nothing.
 
     Raises:
@@ -294,7 +294,8 @@ def _check_primary(rules: Rules, plans: Sequence[tuple[Rule, Sequence[_Item]]]) 
 # --- verdicts -------------------------------------------------------------------------------------
 
 
-def _of_item(rule: Rule, item: _Item, before: Baseline | None, level: float, primary: str | None) -> Verdict:
+def of_item(rule: Rule, item: Item, before: Baseline | None, level: float, primary: str | None) -> Verdict:
+    """Return the verdict of a rule on one thing that it judges, at a level (``levels``)."""
     if item.check in ("gate", "excluded", "docs"):
         return _counted(rule, item)
     if item.check == "difference":
@@ -303,7 +304,7 @@ def _of_item(rule: Rule, item: _Item, before: Baseline | None, level: float, pri
     return _of_limit(rule, item, number_of(item.one, item.metric, level, rule.absolute and item.check == "value"), level, None, None)
 
 
-def _of_limit(rule: Rule, item: _Item, found: Judged, level: float, before: Baseline | None, primary: bool | None) -> Verdict:
+def _of_limit(rule: Rule, item: Item, found: Judged, level: float, before: Baseline | None, primary: bool | None) -> Verdict:
     """Return the verdict on a number, or a difference, with limits."""
     least, most = _ends(rule, item.check)
     if found.unchanged:  # the difference is 0 on these docs, and its interval is about others
@@ -379,7 +380,7 @@ def _words(rule: Rule, check: str) -> str:
     return f"{words}, margin {rule.margin:g}" if rule.margin else words
 
 
-def _counted(rule: Rule, item: _Item) -> Verdict:
+def _counted(rule: Rule, item: Item) -> Verdict:
     """The verdict on what has no interval: the gate, the docs left out, the number of docs."""
     numbers, analysis = item.one.result.metrics, item.one.result.details.get("analysis") or {}
     docs = item.one.result.docs if item.one.kind == "magic" else numbers.get("n_docs")
