@@ -166,7 +166,7 @@ def _of_index(one: Difference) -> tuple[str, str]:
     if one.first is None or one.second is None or min(one.first, one.second) >= 0:
         return "{higher} needs more of the image", "in how much of the image is needed"
     if max(one.first, one.second) < 0:
-        return "One cell beats the full image in both, in {lower} by more", "in how far one cell beats the full image"
+        return "One cell beats the full image in both, by more in {lower}", "in how far one cell beats the full image"
     return "{higher} needs more of the image; in {lower} one cell beats the full image", "in how much of the image is needed"
 
 

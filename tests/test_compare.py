@@ -188,8 +188,8 @@ def indices(tmp_path, *right, best):
     ("right", "best", "said"),
     [
         ((0.90, 0.60), 0.54, "A needs more of the image (rci2): B - A = -0.300"),  # 0.40 and 0.10
-        ((0.60, 0.54), 0.80, "One cell beats the full image in both, in B by more (rci2): B - A = -0.148"),  # −0.333 and −0.481
-        ((0.54, 0.60), 0.80, "One cell beats the full image in both, in A by more (rci2): B - A = +0.148"),
+        ((0.60, 0.54), 0.80, "One cell beats the full image in both, by more in B (rci2): B - A = -0.148"),  # −0.333 and −0.481
+        ((0.54, 0.60), 0.80, "One cell beats the full image in both, by more in A (rci2): B - A = +0.148"),
         ((0.60, 0.90), 0.75, "B needs more of the image; in A one cell beats the full image (rci2): B - A = +0.417"),  # −0.25 and +0.167
         ((0.60, 0.59), 0.80, "No difference is shown in how far one cell beats the full image (rci2)"),  # −0.333 and −0.356
     ],

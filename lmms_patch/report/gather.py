@@ -1,4 +1,4 @@
-"""From finished runs to the entries of a report. Reads each sample log once, line by line. Pure."""
+"""From finished runs to the entries of a report. Reads each sample log once, line by line, and once more to pair it with a blind run. Pure."""
 
 from __future__ import annotations
 
