@@ -324,7 +324,7 @@ class _Task:
         full, best, why = self.cells[n]
         used = self.used[n]
         judged = self._gate_of(n, judged)
-        point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher)
+        point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
         reason = self.too_many[n] or point.reason or (judged.reason if judged.valid is False else "")
         warnings = [fragmentation(n)] if isinstance(n, int) and fragmentation(n) else []
         if self.too_many[n]:
@@ -364,6 +364,10 @@ class _Task:
             reason,
             mark,
         )
+
+    def _signed(self, judged: gate.Gate) -> bool:
+        """Return whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
+        return self.settings.signed or self.table.signed or (judged.chance is not None and judged.chance < 0)
 
     def _gate_of(self, n: Key, judged: gate.Gate) -> gate.Gate:
         """The gate of the docs that grid n uses, where it leaves some out: those may be the easy ones."""

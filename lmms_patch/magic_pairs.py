@@ -170,6 +170,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         identical=not others and all(_alike(one, other) for one, other in zip(*records, strict=True)),
         tests=_tests(names, records, lower),
         lower=lower,
+        unchanged=() if others else _unchanged(names, second[1].described["metric"], *records),
     )
 
 
@@ -224,6 +225,12 @@ def _tests(names: Sequence[str], records: Sequence[Sequence[Record]], lower: Seq
         if (found := paired.mcnemar(*(1 - sides if name in lower else sides))) is not None:
             out[name] = found
     return out
+
+
+def _unchanged(names: Sequence[str], primary: str, first: Sequence[Record], second: Sequence[Record]) -> tuple[str, ...]:
+    """Return the metrics in which each doc counts the same in both; ``score`` is the primary one."""
+    alike = [name for name in names if all(part(one, name) == part(other, name) for one, other in zip(first, second, strict=True))]
+    return (*alike, *(["score"] if primary in alike else []))
 
 
 def _alike(one: Record, other: Record) -> bool:

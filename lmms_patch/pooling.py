@@ -88,7 +88,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     judged = gate.gate(fip.value, chance, se=se, se_fip=fip.se, se_chance=own)
     refused = [(m.run.name, one) for m in members if m.analysis for one in m.analysis.gate.looks if one.value is False]
     judged = gate.with_looks(judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused))
-    point = index(fip.value, mpp)
+    point = index(fip.value, mpp, signed=bool((stacked < 0).any()))
     value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:

@@ -296,7 +296,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     stored = run.result.details.get("settings") or {}
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
     if changes.metric is not None and changes.metric != described["metric"]:
-        base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric))
+        base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric), signed=False)
     given = {name: value for name in ("draws", "level", "delta", "seed", "chance") if (value := getattr(changes, name)) is not None}
     settings = dataclasses.replace(base, **given)
     cluster = _cluster(run, options, changes.cluster)

@@ -15,6 +15,7 @@ from lmms_patch.pooling import Averaged, Pooled
 from lmms_patch.recompute import Analyzed
 from lmms_patch.records import TaskResult, read_results
 from lmms_patch.spec import KINDS, REGIONS, Key, end
+from lmms_patch.stats.index import band
 
 Row = list[str]
 BLIND_IS_HERE = f"{ASSUMED}; lmms-patch analyze, or report, takes the blind run of this folder as null too"
@@ -325,7 +326,7 @@ def meaning(shown: Sequence[Shown]) -> str:
             nothing.append(name)
         elif high and all(end is not None and end <= 0 for end in high) and not lucky:
             local.append(name)
-        elif low and all(end is not None and end >= 0.30 for end in low):
+        elif low and all(end is not None and band(end) == "strong global" for end in low):
             whole.append(name)
     parts = _words_of_regions([s for s in shown if s.regions])
     if local:

@@ -23,6 +23,7 @@ from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
 from lmms_patch.stats.resample import Array, cluster_numbers
 
 Record = Mapping[str, Any]
+_ROUNDING = 1e-9
 LEAST_CLASS = 20
 """Docs that an answer class of its own needs."""
 
@@ -113,6 +114,12 @@ class Table:
     def full(self) -> Chosen:
         """On the full image (the first view)."""
         return self.at([0] * len(self))
+
+    @cached_property
+    def signed(self) -> bool:
+        """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
+        scored = (one for record in self.records for one in (*record["views"], *record.get("baselines", ())))
+        return any((one["scores"].get(self.metric) or 0.0) < -_ROUNDING for one in scored)
 
     def cells(self, n: int) -> Array:
         """Scalars of the cells, shape (docs, n²); nan where there is none."""

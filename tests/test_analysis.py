@@ -321,6 +321,20 @@ def test_a_metric_that_should_be_low():
     assert (grid.mpp.value, grid.mpp.low, grid.mpp.high) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("where", ["an answer", "an uninformed answer", "a profile"])
+def test_a_metric_without_a_natural_zero(where):
+    """A score from −1 to 1: FIP 0.7 and MPP 0.85 are as before, but the ratio of two such numbers says nothing. The gap does."""
+    records = standard()
+    if where == "an answer":
+        records[0]["views"][3]["scores"][METRIC] = -1.0  # a cell that is not the best one
+    elif where == "an uninformed answer":
+        next(one for one in records[0]["baselines"] if one["scores"][METRIC] == 0)["scores"][METRIC] = -0.1
+    grid = numbers(records, signed=where == "a profile").grids[2]
+    assert (grid.index.value, grid.adj, grid.band, grid.gap.value) == (None, None, None, pytest.approx(-0.15))
+    assert "no natural zero" in grid.index.reason
+    assert grid.reason == grid.index.reason
+
+
 def test_golds_that_do_not_get_full_marks_are_counted():
     def baselines(i):
         return guesses("A", "ABCD", score=lambda answer, gold: exact(answer, gold) * (0.5 if i < 3 else 1.0))

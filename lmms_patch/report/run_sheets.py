@@ -253,7 +253,7 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
                 "tst": entry.tst,
                 "blind": entry.blind,
                 "full": score,
-                "gain": paired.unpaired(entry.blind, score).estimate if entry.blind is not None else None,
+                "gain": entry.gain or (paired.unpaired(entry.blind, score).estimate if entry.blind is not None else None),
             }
         )
     columns = (
@@ -268,7 +268,7 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
             "gain",
             "full - blind",
             signed=True,
-            help="what the image adds; interval of two independent runs, wider than the paired one of lmms-patch gap",
+            help="what the image adds, paired by doc; without the sample logs of both as if on other docs, which is wider",
         ),
     )
     note = f"{counted(len(rows), 'result')} with a blind run or a text-only cross-validation beside it."
