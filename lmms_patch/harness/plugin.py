@@ -47,14 +47,16 @@ def install() -> None:
     A host that is not as expected is left as it is, but for a run that asks for a wrapped name:
     that one stops, with one line.
     """
-    from lmms_eval.caching.response_cache import ResponseCache
     from lmms_eval.tasks import TaskManager
 
     if getattr(TaskManager.match_tasks, _MARK, False):
         return
     install_exit_status()
     try:
-        compat.check_host(TaskManager, ResponseCache)
+        compat.check_host(TaskManager)
+        from lmms_eval.caching.response_cache import ResponseCache  # not before its version is known: an older host has none
+
+        compat.check_host(ResponseCache)
     except HostError as error:
         _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
         return
