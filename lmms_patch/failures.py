@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_patch.record_checks import wrong_views
 from lmms_patch.records import in_set
 from lmms_patch.spec import Key
 
@@ -84,7 +85,7 @@ def unanswered(record: Record) -> bool:
 
 def count(records: Sequence[Record]) -> Failed | None:
     """Count the failed calls of some docs; None where no call failed."""
-    views = [[*record["views"], *record.get("wrong_image", {}).get("views", ())] for record in records]
+    views = [[*record["views"], *wrong_views(record)] for record in records]
     texts = [[view["failed"] for view in of_doc if has_failed(view)] for of_doc in views]
     if not any(texts):
         return None

@@ -16,7 +16,7 @@ from typing import Any
 
 from lmms_patch import expect
 from lmms_patch.errors import RecordError
-from lmms_patch.record_checks import whole
+from lmms_patch.record_checks import whole, wrong_views
 from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import KINDS, REGIONS, Key, WrapSpec
 from lmms_patch.views import Region, Size, View
@@ -387,7 +387,7 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
             raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
         _check_schema(record.get("schema"), where)
         try:
-            scores = [score for view in record["views"] for score in view["scores"].values()]
+            scores = [score for view in (*record["views"], *wrong_views(record)) for score in view["scores"].values()]
             if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
                 raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
             doc_id = whole(record)
@@ -406,8 +406,14 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
 
 def lean_record(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
     """The record with its views (without boxes) and baselines replaced by equal ones that were there before, in ``shared``."""
-    views = [{key: value for key, value in view.items() if key != "boxes"} for view in record["views"]]
-    record["views"] = [shared.setdefault(repr(view), view) for view in views]
+
+    def lean(views: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        found = [{key: value for key, value in view.items() if key != "boxes"} for view in views]
+        return [shared.setdefault(repr(view), view) for view in found]
+
+    record["views"] = lean(record["views"])
+    if wrong := wrong_views(record):
+        record["wrong_image"] = {**record["wrong_image"], "views": lean(wrong)}
     if "baselines" in record:
         record["baselines"] = [shared.setdefault(repr(one), one) for one in record["baselines"]]
     record["image_sizes"] = shared.setdefault(repr(record.get("image_sizes")), record.get("image_sizes"))

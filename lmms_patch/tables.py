@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lmms_patch import failures
 from lmms_patch.errors import RecordError
+from lmms_patch.record_checks import wrong_views
 from lmms_patch.records import in_set
 from lmms_patch.scoring import best
 from lmms_patch.spec import Key
@@ -175,8 +176,8 @@ class Table:
         return [[view["said"] for view in views if in_set(view, key)] for views in self._wrong_views]
 
     @cached_property
-    def _wrong_views(self) -> list[list[Mapping[str, Any]]]:
-        return [list((record.get("wrong_image") or {}).get("views", ())) for record in self.records]
+    def _wrong_views(self) -> list[list[dict[str, Any]]]:
+        return [wrong_views(record) for record in self.records]
 
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
         views = [found[place] if found and place is not None else None for found, place in zip(self._wrong_views, places, strict=True)]
