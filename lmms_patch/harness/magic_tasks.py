@@ -113,7 +113,7 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
     judged = judge_model() is not None
     if said := compat.failure(answered[0] if answered else None):  # no answer: nothing is counted, no judge is asked
         return {"magic": {**record_of(doc, parse("", doc["question"])), "failed": said}, **dict.fromkeys(results.metrics(doc["variant"], judged))}
-    own, parsed = read_response(doc, answered[0] or "")
+    own, parsed = read_response(doc, answered[0])
     record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
     return {"magic": record, **{name: item(record, name) for name in results.metrics(doc["variant"], judged)}}
 

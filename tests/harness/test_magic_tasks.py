@@ -218,10 +218,17 @@ def test_a_prompt_that_comes_back_with_the_response_is_none_of_it():
     assert (record["used"], record["answer"], record["steps"]) == ([2], "red", 1)
 
 
-@pytest.mark.parametrize("said", ["", " ", None])
+@pytest.mark.parametrize("said", ["", " "])
 def test_an_empty_response_is_a_wrong_one(said):
     items = magic_tasks.process_results(doc_of(), [said])
     assert (items["acc_exact"], items["acc_synonym"], items["answer_found"], items["magiscore_f1_macro"], items["regions_unused"]) == (0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("said", [None, "[LMMS_EVAL_BUDGET_EXCEEDED]"])
+def test_a_failed_call_is_no_response(said):
+    items = magic_tasks.process_results(doc_of(), [said])
+    assert items["magic"]["failed"]
+    assert {name: value for name, value in items.items() if value is not None} == {"magic": items["magic"]}
 
 
 @pytest.mark.parametrize(
