@@ -14,7 +14,8 @@
 | ``tst_leakage``, ``tst_zero_shot``, ``tst_delta``, ``tst_s`` | tst | where the diagnostic has them |
 | ``magiscore_...``, ``regions_...``, ``acc_...``, ``self_heal...`` | magic | docs/magic.md; all with intervals |
 
-All on the metric's own scale (fractions where it is one), indices without unit.
+All on the metric's own scale (fractions where it is one), indices without unit. An index that must not be read as it stands is a
+``reading.Noted``: it brings the words that every table sets beside it (``assumed null``, ``contradicted``, ...).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from lmms_patch import reading
 from lmms_patch.errors import RecordError
 from lmms_patch.outcome import region_estimates
 from lmms_patch.records import TaskResult
@@ -55,6 +57,8 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
         out["fip"] = out["score"]
     if analysis and kind.regions:
         out |= {name: _estimate(one) for name, one in region_estimates(analysis).items()}
+        for key, grid in ((analysis.get("regions") or {}).get("sets") or {}).items():
+            out |= _indices(f"rci_{key}", grid, analysis)
     for name, value in numbers.items():
         if kind.regions and _OF_BOXES.match(name):
             continue
@@ -94,13 +98,21 @@ def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Est
     out["ceiling"] = _bare(analysis["ceiling"], score.n)
     for n, grid in analysis["grids"].items() if index else ():
         out[f"mpp{n}"] = _estimate(grid["mpp"])
-        out[f"{index}{n}"] = _estimate(grid["index"])
-        for end in ("adj", "adj_blind"):
-            if grid.get(end) is not None:
-                out[f"{index}{n}_{end}"] = _estimate(grid[end]["estimate"])
-            elif end == "adj":
-                out[f"{index}{n}_adj"] = dataclasses.replace(_estimate(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
+        out |= _indices(f"{index}{n}", grid, analysis)
+        if f"{index}{n}_adj" not in out:
+            out[f"{index}{n}_adj"] = dataclasses.replace(_estimate(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
         out[f"gap{n}"] = _estimate(grid["gap"])
+    return out
+
+
+def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any]) -> dict[str, Estimate]:
+    """Return the index of a set of views and its corrected forms, each with the words that stand beside it (``reading``)."""
+    marginal = bool(reading.gate_of(analysis).get("marginal"))
+    out = {name: reading.raw(_estimate(grid["index"]), reading.mark_of(grid), marginal)}
+    nulls = {"adj": reading.null_of(grid), "adj_blind": None}  # a blind run only raises an assumed null
+    for end, null in nulls.items():
+        if grid.get(end) is not None:
+            out[f"{name}_{end}"] = reading.corrected(_estimate(grid[end]["estimate"]), null, marginal, isinstance(grid.get("n"), str))
     return out
 
 
