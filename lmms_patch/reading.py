@@ -97,6 +97,11 @@ def corrected(estimate: Estimate, null: str | None, marginal: bool, boxes: bool 
     return noted(estimate, MISLEAD[boxes] if misleads else "", MARGINAL if marginal else "")
 
 
+def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
+    """Return the index that people should go by: with luck removed where that is measured, else the one as published."""
+    return adj if null == MEASURED and adj is not None and adj.value is not None else index
+
+
 def text(estimate: Estimate, number: Callable[[float], str]) -> str:
     """Return a number as people read it: with its interval, and the words beside it.
 
@@ -166,3 +171,11 @@ def mark_of(grid: Mapping[str, Any]) -> str:
 def explained(mark: str, null: str | None) -> str:
     """Return the line that explains a mark; empty where there is none."""
     return f"{CONTRADICTED}: {mark}{'' if null == MEASURED else f' ({ASSUMED})'}" if mark else ""
+
+
+def minds(analysis: Mapping[str, Any]) -> list[str]:
+    """Return what to mind of the indices of an analysis, one line each: what was not checked, a marginal pass, what is contradicted."""
+    sets = {**(analysis.get("grids") or {}), **((analysis.get("regions") or {}).get("sets") or {})}
+    out = [NOT_CHECKED] if sets and unchecked(analysis) else []
+    out += [MARGINAL_PASS] if gate_of(analysis).get("marginal") else []
+    return out + [f"{n}x{n}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]

@@ -236,22 +236,11 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
     blind = {s.described["base"] for s in shown if s.described["kind"] == "blind"}
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
-        lines += _on_reading(s)
-        for line in dict.fromkeys(lines):
+        lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
+        lines += reading.minds(s.analysis) if s.index or s.regions else []
+        for line in dict.fromkeys(filter(None, lines)):
             found.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
     return [f"{', '.join(names)}: {line}" for line, names in found.items()]
-
-
-def _on_reading(shown: Shown) -> list[str]:
-    """Return why the gate refuses, or what it did not check; and how raw and corrected index contradict each other."""
-    gate = reading.gate_of(shown.analysis)
-    out = [str(gate["reason"])] if shown.refused and gate.get("reason") else []
-    if (shown.grids or shown.regions) and reading.unchecked(shown.analysis):
-        out.append(reading.NOT_CHECKED)
-    if gate.get("marginal"):
-        out.append(reading.MARGINAL_PASS)
-    found = ((key, reading.mark_of(grid), reading.null_of(grid)) for key, grid in sets_in(shown.analysis).items())
-    return out + [f"{key}x{key}, {reading.explained(mark, null)}" for key, mark, null in found if mark]
 
 
 def _left_out(shown: Shown) -> list[str]:
