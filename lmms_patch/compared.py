@@ -56,4 +56,4 @@ class Compared:
 
 def plain_name(name: str) -> str:
     """A number's name with pcri called rci: they are one."""
-    return name.removeprefix("p") if name.startswith("pcri") else name
+    return f"rci{name.removeprefix('pcri')}" if name.startswith("pcri") else name

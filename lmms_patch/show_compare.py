@@ -149,7 +149,7 @@ def sentences(found: Comparison, task: Task) -> list[str]:
     """What the numbers of a task say: one sentence for its score, one for each index."""
     if task.compared.identical:
         return ["A and B score the same on each of these docs."]
-    index = re.compile(r"p?rci\d+$")
+    index = re.compile(r"(rci|pcri)\d+$")
     out = []
     if task.compared.kind == "magic":
         return _magic_sentences(found, task)

@@ -103,14 +103,16 @@ def test_a_run_shows_what_it_computed(tmp_path):
     metrics = shown.metrics
     row = table([shown]).splitlines()[2]
     assert f"{metrics['rci2']:+.3f} [{metrics['rci2_low']:+.3f}, {metrics['rci2_high']:+.3f}]" in row
-    assert row.split()[-1] == f"{metrics['rci2_adj']:+.3f}"
+    assert row.endswith(f"{metrics['rci2_adj']:+.3f}, assumed null")
     text = cell_tables([shown]).splitlines()
     assert "p = 0.001" in text[0]
     assert "*" in text[1].split()[0]
     line = chances([shown]).splitlines()[2].split()
     assert line[4] == "valid"
-    assert line[5] == "0.250"  # a random one of four letters
-    assert any("text priors" in line for line in warnings([shown]))
+    assert line[5:8] == ["n/a"] * 3  # nothing was asked on a wrong image
+    assert line[8] == "0.250"  # a random one of four letters
+    assert any("assumed null" in line for line in warnings([shown]))
+    assert any("not checked whether the answers depend on the image" in line for line in warnings([shown]))
 
 
 def test_an_index_below_chance_is_said_not_shown(tmp_path):

@@ -78,22 +78,22 @@ def settings(group: Group) -> str:
 def remarks(group: Group) -> list[str]:
     """What to know of a group before it is read, a sentence each."""
     out = [f"Not comparable with group 1; it differs in: {clean('; '.join(group.differs))}."] if group.differs else []
-    if group.kind == "index":
-        out += [f"{clean(group.why)}."] if group.why else []
-        out += _on_reading(group)
     if group.unknown:
         out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
     if group.merged:
         out.append(f"Set side by side although they differ in (--ignore): {'; '.join(group.merged)}.")
-    return out
+    return [*out, *_on_reading(group)]
 
 
 def _on_reading(group: Group) -> list[str]:
-    """Return which raw indices the corrected ones contradict, and of which models nobody checked that they look."""
+    """Return what a group of indices is ranked by, which of them are contradicted, and of which models nobody checked that they look."""
+    if group.kind != "index":
+        return []
     marked = [f"{clean(entry.model)}: {entry.mark}" for entry in group.entries if entry.mark and entry.result.gate != 0]
     unchecked = [clean(entry.model) for entry in group.entries if entry.result.gate != 0 and entry.result.looks is None]
     marginal = [clean(entry.model) for entry in group.entries if entry.result.gate == 1 and entry.result.marginal]
-    out = [f"{reading.CONTRADICTED.capitalize()}: {listed(marked, 6)}."] if marked else []
+    out = [f"{clean(group.why)}."] if group.why else []
+    out += [f"{reading.CONTRADICTED.capitalize()}: {listed(marked, 6)}."] if marked else []
     out += [f"{reading.NOT_CHECKED[0].upper()}{reading.NOT_CHECKED[1:]}: {listed(unchecked, 6)}."] if unchecked else []
     return out + ([f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else [])
 

@@ -31,7 +31,7 @@ SHOWN_AS = {
 """Kind -> what its first view shows: what ``score`` is of."""
 TABS = 40
 """Categories that get a tab of their own."""
-_INDEX = re.compile(r"^(?P<index>p?rci)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
+_INDEX = re.compile(r"^(?P<index>rci|pcri)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
 _GRID = re.compile(r"^(?P<what>mpp|gap|drop)(?P<n>\d)$")
 _PLAIN = {
     "chance": "Chance",
@@ -355,7 +355,7 @@ def sheet_cell(row: Mapping[str, Cell], column: Column) -> Shown:
         return Shown(cell, "", cell, "", "")
     if isinstance(cell, bool):
         return Shown("yes" if cell else "no", "", raw(cell), "", "")
-    coloured = column.signed and bool(re.search(r"p?rci|\bindex\b", f"{column.key} {column.title} {column.help}", re.IGNORECASE))
+    coloured = column.signed and bool(re.search(r"rci|pcri|\bindex\b", f"{column.key} {column.title} {column.help}", re.IGNORECASE))
     if not isinstance(cell, Estimate):
         return Shown(number(cell, column.signed, column.digits), "", raw(cell), f"num {band_class(cell)}".strip() if coloured else "num", "")
     return Shown(
