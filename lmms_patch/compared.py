@@ -31,6 +31,7 @@ class Compared:
         identical: whether the two score the same on every doc and view.
         tests: McNemar's test of each metric whose scores are 0 or 1, where a task has several (MAGIC); else empty.
         lower: the numbers that are better when lower, of tasks with numbers of several directions (MAGIC); else empty.
+        marks: of each index as published, by name, how the corrected index of a run contradicts it, a line for each such run.
     """
 
     task: str
@@ -52,6 +53,7 @@ class Compared:
     identical: bool = False
     tests: Mapping[str, McNemar] = field(default_factory=dict)
     lower: tuple[str, ...] = ()
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def plain_name(name: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
+from lmms_patch import reading
 from lmms_patch.compare import Comparison, Number, Side, Task
 from lmms_patch.compared import plain_name
 from lmms_patch.sheets import Cell, Column, Sheet, shown
@@ -57,16 +59,19 @@ def _block(found: Comparison, task: Task) -> str:
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
     clusters = "" if compared.clusters is None else f" in {compared.clusters} clusters"
     columns = _SHOWN if len(found.tasks) > 1 else _SHOWN[:-1]
-    lines = [f"{name}, {compared.metric}: {compared.docs} docs{clusters}", Sheet("", "", columns, tuple(_row(n) for n in task.numbers)).to_text()]
+    lines = [
+        f"{name}, {compared.metric}: {compared.docs} docs{clusters}",
+        Sheet("", "", columns, tuple(_row(n, compared.marks) for n in task.numbers)).to_text(),
+    ]
     lines += [line for line in (_right(task), *docs(task)) if line]
     lines += [f"mind: {line}" for line in minds(task)]
     return "\n".join([*lines, *sentences(found, task)])
 
 
-def _row(number: Number) -> dict[str, Cell]:
+def _row(number: Number, marks: Collection[str]) -> dict[str, Cell]:
     one = number.difference
     return {
-        "number": number.name,
+        "number": f"{number.name}, {reading.CONTRADICTED}" if number.name in marks else number.name,
         "a": "N/A" if one.first is None else one.first,
         "b": "N/A" if one.second is None else one.second,
         "difference": one.estimate,
@@ -149,7 +154,7 @@ def sentences(found: Comparison, task: Task) -> list[str]:
     """What the numbers of a task say: one sentence for its score, one for each index."""
     if task.compared.identical:
         return ["A and B score the same on each of these docs."]
-    index = re.compile(r"(rci|pcri)\d+$")
+    index = re.compile(r"(rci|pcri)\d+(_adj)?$")
     out = []
     if task.compared.kind == "magic":
         return _magic_sentences(found, task)
@@ -158,7 +163,8 @@ def sentences(found: Comparison, task: Task) -> list[str]:
             place = _PLACES.get(task.compared.kind, "on the full image")
             out.append(_sentence(found, task, number, f"is better {place}", place))
         elif index.match(number.name):
-            out.append(_sentence(found, task, number, "needs more of the image", "in how much of the image is needed"))
+            said = _sentence(found, task, number, "needs more of the image", "in how much of the image is needed")
+            out.append(" ".join([said, *(f"The index {_letters(line)}." for line in task.compared.marks.get(number.name, ()))]))
     return out
 
 
@@ -211,6 +217,7 @@ def sheet(found: Comparison) -> Sheet:
         Column("p", "p", digits=4, help="two-sided, paired clustered bootstrap"),
         Column("p_holm", "p (Holm)", digits=4, help="corrected over the tasks that have the number"),
         Column("detectable", "detectable", help="difference that would be found with 80 % power"),
+        Column("contradicted", "contradicted", help="which run's index as published the one with luck removed contradicts, and how"),
         Column("only_a_right", "right in A only", help="docs; 0/1 scores of the first view"),
         Column("only_b_right", "right in B only", help="docs; 0/1 scores of the first view"),
         Column("p_mcnemar", "p (McNemar)", digits=4, help="exact; docs taken as independent"),
@@ -243,6 +250,7 @@ def _cells(task: Task, number: Number) -> dict[str, Cell]:
         "p": one.p,
         "p_holm": number.p_holm,
         "detectable": number.detectable,
+        "contradicted": "; ".join(map(_letters, compared.marks.get(number.name, ()))) or None,
         "only_a_right": None if tested is None else tested.only_first,
         "only_b_right": None if tested is None else tested.only_second,
         "p_mcnemar": None if tested is None else tested.p,

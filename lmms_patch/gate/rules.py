@@ -47,7 +47,6 @@ class Rule:
         absolute: judge the number's distance from 0 in place of the number.
         interval: whether the interval decides; else the number alone.
         valid_gate: whether the gate must be valid.
-        looks: whether it must be shown that the answers depend on the image.
         max_tst_over_chance: limit of the text-only score less chance.
         max_excluded: limit of the share of docs that any grid leaves out, 0..1.
         min_docs: fewest docs with the primary metric.
@@ -55,6 +54,7 @@ class Rule:
         level: of the rule as a whole, 0..1.
         blocks: whether an inconclusive verdict blocks.
         corrected: whether ``level`` holds over all that the rule judges together (Bonferroni).
+        looks: whether it must be shown that the answers depend on the image.
     """
 
     name: str
@@ -70,7 +70,6 @@ class Rule:
     absolute: bool = False
     interval: bool = True
     valid_gate: bool = False
-    looks: bool = False
     max_tst_over_chance: float | None = None
     max_excluded: float | None = None
     min_docs: int | None = None
@@ -78,6 +77,7 @@ class Rule:
     level: float = LEVEL
     blocks: bool = True
     corrected: bool = True
+    looks: bool = False
 
     @property
     def of_value(self) -> bool:
