@@ -240,8 +240,8 @@ def number(value: float | None) -> str:
 def to_json(value: Any) -> Any:
     """An analysis (or any part of one) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kept = Estimate if isinstance(value, Estimate) else value  # without the words that tables set beside a number
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(kept)}
+        value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):

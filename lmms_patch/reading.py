@@ -66,9 +66,16 @@ def contradicted(estimate: Estimate | None) -> bool:
 def noted(estimate: Estimate, *said: str) -> Estimate:
     """Return the number with words beside it; empty words are none."""
     kept = tuple(word for word in said if word)
-    if not kept or estimate.value is None:
-        return estimate
-    return Noted(**{field.name: getattr(estimate, field.name) for field in dataclasses.fields(Estimate)}, words=kept)
+    return estimate if not kept or estimate.value is None else Noted(**_fields(estimate), words=kept)
+
+
+def plain(estimate: Estimate) -> Estimate:
+    """Return the number without the words beside it."""
+    return Estimate(**_fields(estimate)) if isinstance(estimate, Noted) else estimate
+
+
+def _fields(estimate: Estimate) -> dict[str, Any]:
+    return {field.name: getattr(estimate, field.name) for field in dataclasses.fields(Estimate)}
 
 
 def raw(estimate: Estimate, mark: str, marginal: bool) -> Estimate:

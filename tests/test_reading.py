@@ -41,7 +41,11 @@ def test_every_form_of_a_table_has_the_words_and_data_keeps_the_number(found, te
     assert text in sheet.to_markdown()
     assert text.replace("[", "{[}") in sheet.to_latex()
     (row,) = csv.DictReader(io.StringIO(sheet.to_csv()))
-    assert {key: float(row[key]) for key in ("rci3", "rci3_low", "rci3_high")} == {"rci3": found.value, "rci3_low": found.low, "rci3_high": found.high}
+    assert {key: float(row[key]) for key in ("rci3", "rci3_low", "rci3_high")} == {
+        "rci3": found.value,
+        "rci3_low": found.low,
+        "rci3_high": found.high,
+    }
     assert row.get("rci3_note", "") == note
     (data,) = sheet.to_json()["rows"]
     assert (data["rci3"]["value"], data["rci3"]["low"], data["rci3"].get("note", "")) == (found.value, found.low, note)

@@ -185,7 +185,7 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
 def _result(run: runs.Run, result: TaskResult) -> Result:
     described, details = result.described, result.details
     kind, analysis = KINDS[described["kind"]], details.get("analysis") or {}
-    numbers = {name: _checked(name, estimate) for name, estimate in measures.measures(result).items()}
+    numbers = {name: _checked(name, reading.plain(estimate)) for name, estimate in measures.measures(result).items()}
     gate = analysis.get("gate") or {}
     valid = gate.get("valid") if kind.index else None
     found = details.get("tst_details") or {}

@@ -30,6 +30,8 @@ KINDS = {
     "regions": "The docs' own boxes",
     "magic": "Region focus, answers and self-correction (MAGIC)",
 }
+MARKED = 6
+"""Entries whose contradiction is written out."""
 OVERLAP = (
     "A rank is a range: 1 and the number of results that are surely better, to the number of results less those that are surely worse. Surely: the"
     " intervals do not overlap. That is cautious: results whose intervals overlap can still differ. To compare two of them, pair their docs:"
@@ -93,7 +95,8 @@ def _on_reading(group: Group) -> list[str]:
     unchecked = [clean(entry.model) for entry in group.entries if entry.result.gate != 0 and entry.result.looks is None]
     marginal = [clean(entry.model) for entry in group.entries if entry.result.gate == 1 and entry.result.marginal]
     out = [f"{clean(group.why)}."] if group.why else []
-    out += [f"{reading.CONTRADICTED.capitalize()}: {listed(marked, 6)}."] if marked else []
+    rest = [f"and {len(marked) - MARKED} more"] if len(marked) > MARKED else []
+    out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
     out += [f"{reading.NOT_CHECKED[0].upper()}{reading.NOT_CHECKED[1:]}: {listed(unchecked, 6)}."] if unchecked else []
     return out + ([f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else [])
 
