@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch import failures
 from lmms_patch.draws import Draws, Native, Settings
 from lmms_patch.outcome import Analysis, Grid, Regions
 from lmms_patch.reading import NOT_CHECKED
@@ -33,7 +34,13 @@ GUESSES = 20
 
 
 def analyse(
-    table: Table, native: Native, settings: Settings | None = None, sets: Sequence[Key] = (), blind: Mapping[int, float] | None = None
+    table: Table,
+    native: Native,
+    settings: Settings | None = None,
+    sets: Sequence[Key] = (),
+    blind: Mapping[int, float] | None = None,
+    *,
+    part: bool = False,
 ) -> Analysis:
     """All numbers of one task.
 
@@ -43,21 +50,26 @@ def analyse(
         settings: see ``Settings``.
         sets: the sets of views with an index: grids, or the two sets of boxes (``WrapSpec.sets``).
         blind: by doc id, the scores of a blind run of the same base task.
+        part: whether the records are a part of the task's (``gate.with_looks``).
     """
-    return _Task(table, native, settings or Settings(), sets, blind).analysis()
+    return _Task(table, native, settings or Settings(), sets, blind, part).analysis()
 
 
 class _Task:
     """One analysis under way."""
 
-    def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None) -> None:
-        self.table, self.native, self.settings, self.blind = table, native, settings, blind
+    def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None, part: bool) -> None:
+        self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
         self.fip = native.whole() if len(table) else None
         self.boxes = tuple(sets) == REGIONS
         self.cells = {n: native.over_cells(n) for n in sets}
         self.best = {n: table.at(table.best_places(n)) for n in sets}
         self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in sets}
         self.form, self.warnings = self._form()
+        self.failed = failures.count(table.asked_records)
+        self.too_many = {n: failures.too_many(table.asked_records, n) if self.failed else "" for n in sets}
+        if self.failed and self.failed.many:
+            self.warnings.append(self.failed.sentence)
         self.constants = constants(table.asked)
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
 
@@ -80,7 +92,7 @@ class _Task:
         )
         if judged.valid is None and chance.reason:
             judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
-        judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0))
+        judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0), part=self.part)
         if not self.table.higher:
             judged = dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
         elif self.cells and not judged.looks:
@@ -104,6 +116,7 @@ class _Task:
             relative_change(*ends),
             tuple(self.warnings),
             self._regions(found) if self.boxes else None,
+            self.failed,
         )
 
     def _se_above(self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None) -> float | None:
@@ -311,15 +324,17 @@ class _Task:
         full, best, why = self.cells[n]
         used = self.used[n]
         judged = self._gate_of(n, judged)
-        point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher)
-        reason = point.reason or (judged.reason if judged.valid is False else "")
+        point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
+        reason = self.too_many[n] or point.reason or (judged.reason if judged.valid is False else "")
         warnings = [fragmentation(n)] if isinstance(n, int) and fragmentation(n) else []
+        if self.too_many[n]:
+            warnings.append(f"no index: {self.too_many[n]}")
         if judged.valid is None:
             warnings.append(f"the gate is {judged.reason}")
         count = int(used.sum())
         nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
         value, gap, adj, adj_blind = nothing, nothing, None, None
-        if judged.valid is not False and point.gap is not None:
+        if judged.valid is not False and point.gap is not None and not self.too_many[n]:
             gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, used)
         if not reason and point.value is not None:
             value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, used)
@@ -349,6 +364,10 @@ class _Task:
             reason,
             mark,
         )
+
+    def _signed(self, judged: gate.Gate) -> bool:
+        """Return whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
+        return self.settings.signed or self.table.signed or (judged.chance is not None and judged.chance < 0)
 
     def _gate_of(self, n: Key, judged: gate.Gate) -> gate.Gate:
         """The gate of the docs that grid n uses, where it leaves some out: those may be the easy ones."""
@@ -441,7 +460,7 @@ class _Task:
                 missing[key]["no box with a score"] += other
         return Regions(
             {key: sets[key] for key in REGIONS},
-            {key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.cells[key][2]) for key in REGIONS},
+            {key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]) for key in REGIONS},
             {key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
             {key: dict(missing[key]) for key in REGIONS},
             int(both.sum()),
@@ -450,7 +469,10 @@ class _Task:
                     lambda relevant, adversarial: relevant - adversarial,
                     (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"),
                     both,
-                    self.cells[REGIONS[0]][2] or self.cells[REGIONS[1]][2] or ("" if both.any() else "no doc has boxes of both sets"),
+                    next(filter(None, self.too_many.values()), "")
+                    or self.cells[REGIONS[0]][2]
+                    or self.cells[REGIONS[1]][2]
+                    or ("" if both.any() else "no doc has boxes of both sets"),
                 )
                 for how in ("best", "even", "mean")
             ),

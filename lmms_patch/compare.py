@@ -1,7 +1,7 @@
 """Two finished runs, or folders of runs, task by task: which of two models, or versions, is better, and is that more than noise? Pure.
 
-Each task that both have is compared doc by doc (``paired``); over the tasks, p-values are corrected by Holm's method, each number
-(FIP, RCI_3, ...) for itself.
+Each task that both have is compared doc by doc (``paired``). One number per task is primary (FIP mostly) and carries the claim: its
+p-values are corrected over the tasks alone. All other numbers (MPP_3, RCI_3, ...) of all tasks are corrected together. Both by Holm's method.
 
 Source: Holm (1979).
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import __version__, paired
-from lmms_patch.compared import Compared, plain_name
+from lmms_patch.compared import Compared, primary_of
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.joining import check_result
 from lmms_patch.outcome import to_json
@@ -64,14 +64,16 @@ class Number:
     Attributes:
         name: as in ``measures``.
         difference: second less first, with interval and p-value.
-        p_holm: the p-value, corrected over the tasks that have this number; None without one.
-        tests: over how many tasks.
+        primary: whether it is the one number of the task that carries the claim.
+        p_holm: the p-value, corrected: of a primary number over the tasks, of the others over all others of all tasks; None without one.
+        tests: over how many p-values.
         detectable: the true difference that would be found with 80 % power, at the level that Holm's first step asks for;
             None where too little varies to say.
     """
 
     name: str
     difference: Difference
+    primary: bool
     p_holm: float | None
     tests: int
     detectable: float | None
@@ -84,7 +86,7 @@ class Task:
     Attributes:
         first, second: the names of the task in the two runs.
         compared: docs, settings and warnings (``compared.Compared``).
-        numbers: in the order of ``measures``.
+        numbers: the primary one first, then in the order of ``measures``.
     """
 
     first: str
@@ -260,37 +262,46 @@ def _compared(one: Result, other: Result, level: float, draws: int, seed: int, s
 
 
 def _corrected(pairs: Sequence[Pair], found: Sequence[Compared], level: float) -> tuple[Task, ...]:
-    """With Holm's correction over the tasks that have a number, each number for itself."""
-    numbers = [{name: one for name, one in task.differences.items() if not (name == "score" and "fip" in task.differences)} for task in found]
+    """Return the tasks with their p-values corrected by Holm's method: the primary numbers over tasks, all others together."""
+    primary = [primary_of(task) for task in found]
+    numbers = [[name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in found]
     corrected: dict[tuple[int, str], float] = {}
-    tests: dict[str, int] = {}
-    for name in {plain_name(name) for own in numbers for name in own}:
-        own = [(k, key, one.p) for k, task in enumerate(numbers) for key, one in task.items() if plain_name(key) == name and one.p is not None]
-        tests[name] = len(own)
-        corrected |= {(k, key): float(p) for (k, key, _), p in zip(own, holm([p for *_, p in own]), strict=True)}
+    tests = {}
+    for first in (True, False):
+        own = [(k, name) for k, names in enumerate(numbers) for name in names if (name == primary[k]) == first]
+        known = [(key, p) for key in own if (p := found[key[0]].differences[key[1]].p) is not None]
+        tests[first] = len(known)
+        corrected |= {key: float(p) for (key, _), p in zip(known, holm([p for _, p in known]), strict=True)}
+
+    def number(k: int, name: str) -> Number:
+        first, difference = name == primary[k], found[k].differences[name]
+        return Number(name, difference, first, corrected.get((k, name)), tests[first], _detectable(difference, tests[first], level))
+
     return tuple(
         Task(
             task_label(*pair[0]),
             task_label(*pair[1]),
             found[k],
-            tuple(_number(name, one, corrected.get((k, name)), tests[plain_name(name)], level) for name, one in numbers[k].items()),
+            tuple(number(k, name) for name in sorted(numbers[k], key=lambda name, k=k: name != primary[k])),  # type: ignore[misc]
         )
         for k, pair in enumerate(pairs)
     )
 
 
-def _number(name: str, difference: Difference, p_holm: float | None, tests: int, level: float) -> Number:
+def _detectable(difference: Difference, tests: int, level: float) -> float | None:
     alpha = (1 - level) / max(1, tests)
     enough = difference.differing is None or least_p(difference.differing) <= alpha
     se = difference.estimate.se if difference.p is not None and enough else None
-    return Number(name, difference, p_holm, tests, detectable(se, level=1 - alpha, power=POWER) if se else None)
+    return detectable(se, level=1 - alpha, power=POWER) if se else None
 
 
 # --- written down ---------------------------------------------------------------------------------
 
 
 def _task_json(task: Task) -> dict[str, Any]:
-    told = {f.name: to_json(getattr(task.compared, f.name)) for f in dataclasses.fields(Compared) if f.name not in ("task", "differences")}
+    told = {
+        f.name: to_json(getattr(task.compared, f.name)) for f in dataclasses.fields(Compared) if f.name not in ("task", "differences", "unchanged")
+    }
     told = {name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")}  # not of every task
     return {"first": task.first, "second": task.second, **told, "numbers": [_number_json(number) for number in task.numbers]}
 
@@ -299,6 +310,7 @@ def _number_json(number: Number) -> dict[str, Any]:
     found = number.difference
     return {
         "name": number.name,
+        "primary": number.primary,
         "first": found.first,
         "second": found.second,
         "difference": to_json(found.estimate),

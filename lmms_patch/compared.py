@@ -29,6 +29,8 @@ class Compared:
         clusters: number of clusters of the docs; None where docs are independent.
         draws: of the bootstrap.
         identical: whether the two score the same on every doc and view.
+        unchanged: the second's numbers (``measures``) of which no answer changed: every doc of both, also one that could not be scored, has
+            the same scores in all views that the number is made of. Equal numbers alone do not show that.
         tests: McNemar's test of each metric whose scores are 0 or 1, where a task has several (MAGIC); else empty.
         lower: the numbers that are better when lower, of tasks with numbers of several directions (MAGIC); else empty.
         marks: of each index as published, by name, how the corrected index of a run contradicts it, a line for each such run.
@@ -54,6 +56,16 @@ class Compared:
     tests: Mapping[str, McNemar] = field(default_factory=dict)
     lower: tuple[str, ...] = ()
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unchanged: tuple[str, ...] = ()
+
+
+def primary_of(found: Compared) -> str:
+    """Return the name of the number that carries a comparison: the task's primary metric on its first view.
+
+    >>> primary_of(Compared("gqa_rci3", "exact_match", 9, (), (), 0, {"fip": None, "rci3": None}, None, ()))
+    'fip'
+    """
+    return next((name for name in (found.metric, "fip", "tst", "score") if name in found.differences), "")
 
 
 def plain_name(name: str) -> str:

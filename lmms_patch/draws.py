@@ -37,6 +37,7 @@ class Settings:
         chance: a documented floor, ``majority``, or None: asked of the scorer.
         seconds: time budget where the native aggregation is called for each draw.
         form: the aggregation's declared form, by a profile.
+        signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
     """
 
     draws: int = DRAWS
@@ -47,6 +48,7 @@ class Settings:
     chance: float | str | None = None
     seconds: float = 60.0
     form: str | None = None
+    signed: bool = False
 
 
 class Native(Protocol):

@@ -50,6 +50,11 @@ def _analysis(analysis: Mapping[str, Any]) -> str:
         found = "analysis.chance.floors holds something that is no estimate"
     found = found or _first(analysis.get("gate") or {}, {"valid": _flag, "threshold": _number, "reason": _text}, "analysis.gate.")
     found = found or next((said for n, grid in analysis["grids"].items() if (said := _grid(n, grid))), "")
+    if not found and analysis.get("failed") is not None:
+        counts = dict.fromkeys(("docs", "of", "calls", "asked", "first"), _count)
+        found = (
+            _first(analysis["failed"], {**counts, "text": _text}, "analysis.failed.") if _dict(analysis["failed"]) else "analysis.failed is no object"
+        )
     return found or (_regions(analysis["regions"]) if analysis.get("regions") is not None else "")
 
 
@@ -140,6 +145,10 @@ def _first(found: Mapping[str, Any], checks: Mapping[str, Check], where: str, op
         if key in found and not check(found[key]):
             return f"{where}{key} is of another type"
     return ""
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _dict(value: Any) -> bool:

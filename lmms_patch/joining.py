@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.errors import RecordError
-from lmms_patch.recompute import TaskRun
+from lmms_patch.recompute import TaskRun, fip_of
 from lmms_patch.records import TaskResult, read_samples
 from lmms_patch.runs import Run
-from lmms_patch.spec import Key
+from lmms_patch.spec import REGIONS, Key
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.tables import Table
@@ -40,8 +40,8 @@ def load(run: Run, result: TaskResult, *, lent: bool = True) -> TaskRun:
             raise RecordError(f"{log}: records of {record.get('base')}, but {result.task} asks {base}; the file is of another run")
         if not _is_whole(record):
             raise RecordError(f"{log}: doc {record.get('doc_id')!r} has no whole record; the file was changed or written by another program")
-        if not lent:
-            record.pop("lent", None)
+        if not lent:  # of the answers lent to other docs only whether they are the same
+            record["lent_hash"] = hash(repr(record.pop("lent", None)))
         records.append(record)
     if len(records) != result.docs:
         raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
@@ -99,6 +99,14 @@ def sources(table: Table) -> list[Hashable] | None:
 def view_scores(record: Mapping[str, Any]) -> list[Any]:
     """The scores of each view."""
     return [view["scores"] for view in record["views"]]
+
+
+def view_sets(record: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the views of a doc by the set that they are of: "" for the first view, a grid, or one of ``REGIONS``."""
+    out: dict[str, list[Mapping[str, Any]]] = {"": record["views"][:1]}
+    for view in record["views"][1:]:
+        out.setdefault(str(view.get("n", REGIONS[0 if view.get("relevant") else 1])), []).append(view)
+    return out
 
 
 def failed(record: Mapping[str, Any], n: int) -> bool:
@@ -169,7 +177,7 @@ def check_own(run: TaskRun, table: Table, form: Form | None, grids: Sequence[int
     """
     if form is None:
         return []
-    own = run.result.metrics.get("tst" if folds else table.metric)
+    own = run.result.metrics.get("tst") if folds else fip_of(run.result, table)
     scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
     out = []
     if own is not None and np.isfinite(scores).all():

@@ -50,6 +50,8 @@ def part(record: Record, metric: str) -> Part | None:
         record: the ``magic`` object of a line of the log.
         metric: one of ``results.metrics``.
     """
+    if "failed" in record:
+        return None
     if metric.endswith("_micro"):
         one = results.item_score(record)
         what = metric.removeprefix("magiscore_").removesuffix("_micro")
@@ -133,6 +135,10 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     only = [tuple(sorted(sides[k].keys() - sides[1 - k].keys())) for k in (0, 1)]
     if not ids:
         raise RecordError(f"{second[1].task}: the two runs have no doc in common; both must be asked the same docs")
+    asked = len(ids)
+    ids = [name for name in ids if not any("failed" in side[name]["magic"] for side in sides)]
+    if not ids:
+        raise RecordError(f"{second[1].task}: no doc is scored in both runs")
     shown_alike = prints[0].get("boxes shown") == prints[1].get("boxes shown")
     for name in ids:
         _check_doc(second[1].task, name, sides[0][name], sides[1][name], shown_alike)
@@ -151,7 +157,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         docs=len(ids),
         only_first=only[0],
         only_second=only[1],
-        unscored=0,
+        unscored=asked - len(ids),
         differences=found,
         mcnemar=None,
         settings=tuple(settings),
@@ -164,6 +170,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         identical=not others and all(_alike(one, other) for one, other in zip(*records, strict=True)),
         tests=_tests(names, records, lower),
         lower=lower,
+        unchanged=() if others else _unchanged(names, second[1].described["metric"], *records),
     )
 
 
@@ -218,6 +225,12 @@ def _tests(names: Sequence[str], records: Sequence[Sequence[Record]], lower: Seq
         if (found := paired.mcnemar(*(1 - sides if name in lower else sides))) is not None:
             out[name] = found
     return out
+
+
+def _unchanged(names: Sequence[str], primary: str, first: Sequence[Record], second: Sequence[Record]) -> tuple[str, ...]:
+    """Return the metrics in which each doc counts the same in both; ``score`` is the primary one."""
+    alike = [name for name in names if all(part(one, name) == part(other, name) for one, other in zip(first, second, strict=True))]
+    return (*alike, *(["score"] if primary in alike else []))
 
 
 def _alike(one: Record, other: Record) -> bool:

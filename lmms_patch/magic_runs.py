@@ -158,7 +158,7 @@ def lines_of(path: Path, task: str | None = None) -> tuple[str, list[dict[str, A
     log = run.log(result)
     if log is None:
         raise RecordError(f"{run.path}: no sample log of {result.task} beside it; run with --log_samples")
-    return result.task, list(logs.lines(log, result.place))
+    return result.task, [line for line in logs.lines(log, result.place) if "failed" not in line["magic"]]
 
 
 def _contrasts(tasks: Sequence[MagicTask], draws: int, level: float, seed: int) -> tuple[tuple[Contrasted, ...], tuple[str, ...]]:

@@ -34,7 +34,9 @@ from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import Estimate
 
 _INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
-_OURS = re.compile(r"^(records|patch|chance|ceiling|gate|n_docs|n_excluded\d+|(rci|pcri)\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$")
+_OURS = re.compile(
+    r"^(records|patch|chance|ceiling|gate|n_docs|n_failed|n_null|fip0|n_excluded\d+|(rci|pcri)\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$"
+)
 _OF_BOXES = re.compile(r"^(\w+_mpp|rci|gap|mean|n_excluded)_(relevant|adversarial)|^regions_(best|even|mean)(_low|_high)?$|^n_both$")
 NO_INTERVAL = "the harness's own number: no interval"
 

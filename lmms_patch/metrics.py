@@ -89,7 +89,7 @@ class RCI(evaluate.Metric):  # type: ignore[misc]
         fip, mpp = estimate(lambda s: s[..., 0] / s[..., 2]), estimate(lambda s: s[..., 1] / s[..., 2])
         se = None if fip.se is None else max(fip.se, se_at_chance(fip.se, fip.value, chance, scale))
         judged = gate(fip.value, chance, se=se, se_fip=fip.se, delta=DELTA * scale)
-        point = index(fip.value, mpp.value)
+        point = index(fip.value, mpp.value, signed=bool((full[known] < 0).any() or (cells[known] < 0).any()))
         reason = judged.reason if judged.valid is False else point.reason
         none = dataclasses.replace(fip, value=None, se=None, low=None, high=None)
         value = none if reason else estimate(lambda s: 1 - s[..., 1] / s[..., 0])

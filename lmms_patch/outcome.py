@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch import reading
+from lmms_patch.failures import Failed
 from lmms_patch.spec import Key, end
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.chance import Chance
@@ -99,6 +100,7 @@ class Analysis:
         relative_change: from the coarsest grid to the finest (PCRI §A.4.6), a fraction; None with one grid.
         warnings: what to mind.
         regions: of a task that shows docs' own boxes.
+        failed: the calls that gave no answer; None where each gave one.
     """
 
     metric: str
@@ -114,6 +116,7 @@ class Analysis:
     relative_change: float | None = None
     warnings: tuple[str, ...] = ()
     regions: Regions | None = None
+    failed: Failed | None = None
 
     @property
     def sets(self) -> Mapping[Key, Grid]:
@@ -134,9 +137,13 @@ def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | Non
         "ceiling": analysis.ceiling,
         "gate": analysis.gate.number,
         "n_docs": analysis.n_docs,
+        "n_failed": analysis.failed.docs if analysis.failed else 0,
     }
     if name is None:
         del out["gate"]
+    else:
+        wrong = next((one for one in analysis.gate.looks if one.against == "wrong images"), None)
+        out |= {"n_null": wrong.docs if wrong else 0, "fip0": wrong.other if wrong else None}
     for key, grid in analysis.sets.items():
         n = end(key)
         out |= _with_ends(f"{name}{n}", grid.index)
@@ -164,7 +171,7 @@ DIFFERENCES = ("regions_best", "regions_even", "regions_mean")
 
 def flat_names(name: str | None, sets: Sequence[Key]) -> list[str]:
     """The names of ``metrics``, in their order; without those of a blind run."""
-    names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs"]
+    names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs", "n_failed", *(["n_null", "fip0"] if name else [])]
     ends = ("", "_low", "_high")
     for n in map(end, sets) if name else ():
         names += [f"{stem}{last}" for stem in (f"{name}{n}", f"{name}{n}_adj", f"gap{n}") for last in ends]
@@ -208,6 +215,8 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
     fip, chance = number(analysis.fip.value), number(analysis.chance.value)
     told = [f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
     mind: list[str] = list(analysis.warnings)
+    if analysis.failed and not analysis.failed.many:
+        told.append(analysis.failed.sentence)
     for key, grid in analysis.sets.items():
         n = end(key)
         if grid.index.value is None:

@@ -7,7 +7,8 @@ Both sides are computed over the docs that both runs have scored; where those ar
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lmms_patch import magic_pairs, reading
 from lmms_patch.analysis import analyse
 from lmms_patch.compared import Compared, plain_name
 from lmms_patch.errors import RecordError
+from lmms_patch.failures import has_failed
 from lmms_patch.joining import (
     Sums,
     check_digest,
@@ -31,6 +33,7 @@ from lmms_patch.joining import (
     sources,
     tst_score,
     view_scores,
+    view_sets,
 )
 from lmms_patch.measures import measures
 from lmms_patch.recompute import Changes, TaskRun, form_of, table_of
@@ -39,6 +42,7 @@ from lmms_patch.runs import Run, differences, fingerprint, task_label
 from lmms_patch.spec import KINDS
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
+from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import LEVEL, Array, cluster_numbers, totals
 from lmms_patch.tables import Chosen, Table
@@ -51,6 +55,7 @@ _OF_DOCS = ("docs", "prompts", "number of docs", "limit")
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
+_OF_GRID = re.compile(r"^(mpp|rci|pcri|gap|drop)(\d+)(_adj|_adj_blind)?$")
 
 Bools = NDArray[np.bool_]
 Sides = tuple[Chosen, Chosen]
@@ -107,7 +112,22 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
         draws,
         both.identical(),
         marks=both.marks(),
+        unchanged=both.unchanged(),
     )
+
+
+def gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Difference | None:
+    """Return what the image adds to the score: a task's first view less its blind task's, paired by doc, over the docs that both scored.
+
+    None where the aggregation cannot be computed from sums over docs.
+
+    Raises:
+        RecordError: a log that is missing, cut or of another run; other docs or golds.
+    """
+    both = _Both(load(*blind, lent=False), load(*full, lent=False))
+    if both.only[0] or both.only[1]:
+        raise RecordError(f"{full[1].task}: the blind run was asked other docs")
+    return None if both.form is None else both.first_views(both.form, "score", {})["score"]
 
 
 class _Both:
@@ -160,7 +180,7 @@ class _Both:
         for run, table, chosen in zip(self.runs, self.whole_runs, firsts, strict=True):
             known = np.array([item is not None for item in chosen.items]) if counted else np.isfinite(chosen.scores)
             scored &= {record["doc_id"] for record, is_known in zip(table.records, known.tolist(), strict=True) if is_known}
-            broken = {record["doc_id"] for record in run.records if any("error" in view for view in record["views"])}
+            broken = {record["doc_id"] for record in run.records if any("error" in view or has_failed(view) for view in record["views"])}
             other |= {doc_id for doc_id in common if doc_id not in table.place and doc_id not in broken}
         neither = {doc_id for doc_id in other if all(doc_id not in table.place for table in self.whole_runs)}  # docs of another metric
         self.unscored = len(common) - len(scored) - len(neither)
@@ -209,6 +229,33 @@ class _Both:
             return np.array_equal(self.full[0].scores, self.full[1].scores)
         return all(view_scores(a) == view_scores(b) for a, b in zip(self.tables[0].records, self.tables[1].records, strict=True))
 
+    def unchanged(self) -> tuple[str, ...]:
+        """Return the numbers of the second run of which no answer changed (``Compared.unchanged``)."""
+        if self.only[0] or self.only[1]:
+            return ()
+        ours, theirs = ({record["doc_id"]: record for record in run.records} for run in self.runs)
+        pairs = [(record, theirs[doc_id]) for doc_id, record in ours.items()]
+        names = tuple(measures(self.runs[1].result))
+        if self.folds:
+            return names if all(one.get("tst") == other.get("tst") for one, other in pairs) else ()
+        changed = {change for pair in pairs for change in _changes(*pair)}
+        primary = self.runs[1].result.described["metric"]
+        exact = self.form is None or self.form.name in _COUNTS  # then items count, not their scalars
+        natives = {metric for record in ours.values() for metric in record["views"][0]["items"]}
+
+        def alike(name: str) -> bool:
+            metric = name if name in natives else primary
+            where = {"scores", "items"} if exact or metric != primary else {"scores"}
+            if name in (*natives, "score", "fip"):
+                made_of = {""}
+            elif match := _OF_GRID.match(name):
+                made_of = {match[2], *(() if match[1] in ("mpp", "drop") else ("",)), *(("lent",) if match[3] else ())}
+            else:  # of boxes, chance: whatever changed
+                return not changed
+            return not any(key in made_of and (not of or (of == metric and part in where)) for key, of, part in changed)
+
+        return tuple(name for name in names if alike(name))
+
     def marks(self) -> dict[str, tuple[str, ...]]:
         """Return how corrected indices contradict those as published (``Compared.marks``), by the runs' own numbers."""
         found = {
@@ -238,14 +285,16 @@ class _Both:
         if self.form is None:
             return self._as_run(level)
         options = {"draws": draws, "level": level, "seed": seed}
-        every = np.ones(len(self.ids), bool)
-        name = "tst" if self.folds else "score"
-        found = self._resampled(self.form, {"full": self.full}, every, {name: (("full",), _same)}, options)
+        found = self.first_views(self.form, "tst" if self.folds else "score", options)
         if self.has_full and not self.folds:
             found = {"fip": found["score"], **found}
         for n in self._grids():
             found |= self._grid(self.form, n, options)
         return found
+
+    def first_views(self, form: Form, name: str, options: Mapping[str, Any]) -> dict[str, Difference]:
+        """Return the difference of the scores of the first views, under a name."""
+        return self._resampled(form, {"full": self.full}, np.ones(len(self.ids), bool), {name: (("full",), _same)}, options)
 
     def _grids(self) -> list[int]:
         if not self.index:
@@ -338,6 +387,8 @@ class _Both:
                 break
         if not self.higher:
             found[index] = _without(found[index], [False, False], "the metric is better when lower: 1 - MPP/FIP has no meaning")
+        elif any(settings.signed or table.signed for settings, table in zip(self.settings, self.whole_runs, strict=True)):
+            found[index] = _without(found[index], [False, False], SIGNED)
         return found
 
     def _gate(self, k: int, used: Bools) -> tuple[bool | None, str]:
@@ -365,6 +416,23 @@ class _Both:
         shared = [name for name in ours if name in theirs and name.startswith(starts)]
         shared = [name for name in shared if not any(reading.assumed(side[name][1]) for side in (ours, theirs))]
         return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
+
+
+def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what is not the same of one doc in two runs: (set of views, metric, scores or items).
+
+    The metric is empty where the views themselves, what excludes them, or what was lent to other docs, are not the same.
+    """
+    if one.get("lent_hash") != other.get("lent_hash") or one.get("wrong_image") != other.get("wrong_image"):
+        yield "lent", "", ""
+    ours, theirs = view_sets(one), view_sets(other)
+    for key in {*ours, *theirs}:
+        views = list(zip(ours.get(key, ()), theirs.get(key, ()), strict=False))
+        if len(ours.get(key, ())) != len(theirs.get(key, ())) or one["excluded"].get(key) != other["excluded"].get(key):
+            yield key, "", ""
+        for a, b in views:
+            for part in ("scores", "items"):
+                yield from ((key, m, part) for m in {*a[part], *b[part]} if a[part] != b[part] and a[part].get(m) != b[part].get(m))
 
 
 def _mark(grid: Mapping[str, Any]) -> str:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.errors import RecordError, nearest
+from lmms_patch.failures import too_many
 from lmms_patch.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.records import groups_of
 from lmms_patch.spec import KINDS
 from lmms_patch.stats import forms, gate
 from lmms_patch.stats.index import index
 from lmms_patch.stats.resample import Estimate, bootstrap
+from lmms_patch.tables import Table
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
 
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
     names = tuple(m.run.name for m in members)
-    rows, labels, docs, floor, variance = [], [], 0, 0.0, 0.0
+    rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     for member in members:
         found = member.analysis
         form = forms.FORMS.get(found.form or "") if found else None
@@ -64,6 +66,8 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
             nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
             return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se=None))
         settings, _, table = table_of(member.run, changes)
+        if not lost and (why := too_many(table.asked_records, n)):
+            lost = f"{member.run.name}: {why}"
         best = table.at(table.best_places(n))
         used = np.array([item is not None for item in best.items], bool)
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
@@ -84,9 +88,9 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     judged = gate.gate(fip.value, chance, se=se, se_fip=fip.se, se_chance=own)
     refused = [(m.run.name, one) for m in members if m.analysis for one in m.analysis.gate.looks if one.value is False]
     judged = gate.with_looks(judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused))
-    point = index(fip.value, mpp)
+    point = index(fip.value, mpp, signed=bool((stacked < 0).any()))
     value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
-    reason = judged.reason if judged.valid is not True else point.reason
+    reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:
         value = Estimate(None, None, None, None, docs, value.clusters, 0, settings.level, reason)
     return Pooled(group, names, n, fip.value, mpp, value, judged)
@@ -112,6 +116,8 @@ class Averaged:
         metrics: the mean over runs of each number; None where a run has none.
         spread: the standard deviation between runs (n − 1) of each number; None likewise.
         intervals: of each index, the interval over docs of the mean of the runs' indices; docs resampled alike in all runs.
+        split: of each index, the same with the cell chosen on one run and scored on another, where runs answer differently. A model that
+            samples its answers is right on some cell by luck; a cell that is chosen on one run must win again on the next.
     """
 
     task: str
@@ -119,6 +125,7 @@ class Averaged:
     metrics: Mapping[str, float | None]
     spread: Mapping[str, float | None]
     intervals: Mapping[str, Estimate]
+    split: Mapping[str, Estimate]
 
 
 def average(runs: Sequence[Sequence[Analyzed]], changes: Changes | None = None) -> list[Averaged]:
@@ -148,29 +155,48 @@ def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
     mean = {name: float(known[name].mean()) if name in known else None for name in names}
     spread = {name: float(known[name].std(ddof=1)) if name in known and len(runs) > 1 else None for name in names}
     kind = KINDS[described[0]["kind"]].index
-    found = {f"{kind}{n}": _joint(runs, n, changes) for n in described[0]["grids"] if mean.get(f"{kind}{n}") is not None}
-    return Averaged(task, len(runs), mean, spread, {name: estimate for name, estimate in found.items() if estimate is not None})
+    grids = [n for n in described[0]["grids"] if mean.get(f"{kind}{n}") is not None]
+    same, split = ({f"{kind}{n}": found for n in grids if (found := _joint(runs, n, changes, pairs)) is not None} for pairs in (False, True))
+    return Averaged(task, len(runs), mean, spread, same, split)
 
 
-def _joint(runs: Sequence[Analyzed], n: int, changes: Changes) -> Estimate | None:
+def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Estimate | None:
+    """The mean index of several runs, docs resampled alike in all of them; None where the aggregation must be called.
+
+    Args:
+        runs: of the same docs.
+        n: grid.
+        changes: other settings than those of the runs.
+        split: a doc's cell is chosen on one run and scored on another, over all ordered pairs of runs; None where all runs answer alike.
+    """
     form = forms.FORMS.get((runs[0].analysis.form or "") if runs[0].analysis else "")
     if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):
         return None
+    settings = table_of(runs[0].run, changes)[0]
+    tables = _alike([table_of(a.run, changes)[2] for a in runs])
+    cells = [table.cells(n) for table in tables]
+    if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
+        return None
+    places = [table.best_places(n) for table in tables]
+    pairs = [(a, b) for a in range(len(runs)) for b in range(len(runs)) if (a != b) == split]
     parts = []
-    for a in runs:
-        settings, _, table = table_of(a.run, changes)
-        order = np.argsort([record["doc_id"] for record in table.records])
-        best = table.at(table.best_places(n))
-        used = np.array([item is not None for item in best.items], bool)
-        for chosen in (table.full, best):
-            rows = form.rows(table.picked(chosen))
+    for a, b in pairs:
+        best = tables[b].at(places[a])
+        used = np.array([one is not None and two is not None for one, two in zip(best.items, places[b], strict=True)], bool)
+        for chosen in (tables[b].full, best):
+            rows = form.rows(tables[b].picked(chosen))
             rows[~(used & np.isfinite(rows).all(axis=1))] = 0
-            parts.append(rows[order])
+            parts.append(rows)
     width = parts[0].shape[1]
-    clusters = None if table.clusters is None else table.clusters[order]
 
     def mean_index(sums: Any) -> Any:
         values = [form.value(sums[..., k * width : (k + 1) * width]) for k in range(len(parts))]
-        return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(runs)
+        return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(pairs)
 
-    return bootstrap(np.hstack(parts), mean_index, clusters, draws=settings.draws, level=settings.level, seed=settings.seed)
+    return bootstrap(np.hstack(parts), mean_index, tables[0].clusters, draws=settings.draws, level=settings.level, seed=settings.seed)
+
+
+def _alike(tables: Sequence[Table]) -> list[Table]:
+    """The docs that all runs have, by doc id: one whose first call failed in one run is in none."""
+    ids = sorted(set.intersection(*(set(table.place) for table in tables)))
+    return [Table([t.records[t.place[i]] for i in ids], t.metric, higher=t.higher, cluster=t.cluster, whole=t.whole) for t in tables]

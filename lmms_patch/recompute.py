@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch import outcome
+from lmms_patch import failures, outcome
 from lmms_patch.analysis import analyse
 from lmms_patch.draws import Settings
 from lmms_patch.errors import RecordError
@@ -173,8 +173,8 @@ class _Logged:
         return None if self._form is None else self._form.name
 
     def whole(self) -> float | None:
-        if self._whole:
-            return self._run.result.metrics.get(self._table.metric)
+        if self._whole and has_fip(self._run.result, self._table):
+            return fip_of(self._run.result, self._table)
         return None if self._form is None else forms.value_of(self._form, self._table.picked(self._table.full))
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
@@ -206,6 +206,22 @@ class _Logged:
         return None
 
 
+def has_fip(result: TaskResult, table: Table) -> bool:
+    """Tell whether a run reported FIP of a table's docs: where calls failed, only of its primary metric."""
+    stored = (result.details.get("analysis") or {}).get("metric")
+    return stored == table.metric or not any(map(failures.unanswered, table.asked_records))
+
+
+def fip_of(result: TaskResult, table: Table) -> float | None:
+    """Return FIP of a table's docs as the run reported it; None where it did not.
+
+    Where calls failed, what the run reported under the metric's own name is the harness's number, over all docs.
+    """
+    if not any(map(failures.unanswered, table.asked_records)):
+        return result.metrics.get(table.metric)
+    return result.details["analysis"]["fip"]["value"] if has_fip(result, table) else None
+
+
 def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
     """The numbers of one task with other settings.
 
@@ -219,7 +235,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if form is None and table.records:
         return _as_run(run, changes, metric)
     part = table if changes.category is None else _part(table, changes.category)
-    found = analyse(part, _Logged(run, part, form, part is table), settings, sets, run.blind)
+    found = analyse(part, _Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
     categories = _categories(run, part, form, settings, sets) if by_category else {}
     without = sum(record.get("fields", {}).get("category") is None for record in part.records) if by_category else 0
     note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
@@ -255,7 +271,7 @@ def category_names(table: Table) -> list[str]:
 
 
 def _part(table: Table, category: str) -> Table:
-    return Table(only(table.records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
+    return Table(only(table.asked_records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
 
 
 def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, sets: Sequence[Key]) -> dict[str, Analysis]:
@@ -265,7 +281,7 @@ def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: S
     if len(names) > MOST_CATEGORIES:
         raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; its field says too much to split by")
     parts = {name: _part(table, name) for name in names}
-    return {name: analyse(part, _Logged(run, part, form, False), settings, sets, run.blind) for name, part in parts.items()}
+    return {name: analyse(part, _Logged(run, part, form, False), settings, sets, run.blind, part=True) for name, part in parts.items()}
 
 
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
@@ -280,7 +296,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     stored = run.result.details.get("settings") or {}
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
     if changes.metric is not None and changes.metric != described["metric"]:
-        base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric))
+        base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric), signed=False)
     given = {name: value for name in ("draws", "level", "delta", "seed", "chance") if (value := getattr(changes, name)) is not None}
     settings = dataclasses.replace(base, **given)
     cluster = _cluster(run, options, changes.cluster)
@@ -310,7 +326,7 @@ def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key])
     analysis = run.result.details.get("analysis") or {}
     if analysis.get("metric") == table.metric:
         return forms.FORMS.get(analysis.get("form") or "")
-    checks = [(table.picked(table.full), run.result.metrics.get(table.metric))]
+    checks = [(table.picked(table.full), fip_of(run.result, table))]
     for key in sets:
         best = table.at(table.best_places(key))
         used = np.array([item is not None for item in best.items], bool)

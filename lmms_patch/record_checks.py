@@ -8,6 +8,23 @@ from typing import Any
 from lmms_patch.spec import REGIONS
 
 
+def wrong_views(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a doc's views on another doc's image; empty where it was not asked so, and in records of earlier versions.
+
+    Raises:
+        TypeError: they are no list of objects, or their doc is no number.
+    """
+    wrong = record.get("wrong_image")
+    if wrong is None:
+        return []
+    if not isinstance(wrong, dict) or not isinstance(wrong.get("from"), int):
+        raise TypeError("'wrong_image' as an object with the number of a doc")
+    views = wrong.get("views", [])
+    if not isinstance(views, list) or not all(isinstance(view, dict) for view in views):
+        raise TypeError("'wrong_image' with a list of views")
+    return views
+
+
 def whole(record: Mapping[str, Any]) -> int:
     """The doc id of a record whose parts are of the types that readers count on.
 
@@ -20,13 +37,17 @@ def whole(record: Mapping[str, Any]) -> int:
     for name in ("best", "excluded"):
         if not isinstance(record[name], dict):
             raise TypeError(f"{name!r} as an object")
-    for view in record["views"]:
+    for view in (*record["views"], *wrong_views(record)):
         if not isinstance(view["items"], dict) or not isinstance(view["kind"], str):
             raise TypeError("views with items and kind")
+        if not isinstance(view.get("failed", ""), str):
+            raise TypeError("views that say in words what failed")
         if "cell" in view and not all(isinstance(view[key], int) for key in ("n", "cell", "row", "col")):
             raise TypeError("cells with n, row and col")
         if "region" in view and not (isinstance(view["region"], int) and isinstance(view["relevant"], bool)):
             raise TypeError("boxes that say whether they are relevant")
+    if not all(isinstance(view["said"], str) for view in wrong_views(record)):
+        raise TypeError("what was said of a wrong image")
     sizes = record.get("image_sizes", [])
     if not isinstance(sizes, list) or not all(
         isinstance(size, list) and len(size) == 2 and all(isinstance(x, int) and x > 0 for x in size) for size in sizes

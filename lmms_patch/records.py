@@ -16,7 +16,7 @@ from typing import Any
 
 from lmms_patch import expect
 from lmms_patch.errors import RecordError
-from lmms_patch.record_checks import whole
+from lmms_patch.record_checks import whole, wrong_views
 from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import KINDS, REGIONS, Key, WrapSpec
 from lmms_patch.views import Region, Size, View
@@ -37,6 +37,7 @@ class ScoredView:
         scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
         error: why there is no score (the scorer's exception, in one line); None where it scored.
         from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
+        failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
     """
 
     view: View
@@ -44,6 +45,12 @@ class ScoredView:
     scores: Mapping[str, Scalar] = field(default_factory=dict)
     error: str | None = None
     from_m: str | None = None
+    failed: str = ""
+
+    @property
+    def unscored(self) -> bool:
+        """Whether the view has no score because its call or its scorer failed."""
+        return bool(self.failed) or self.error is not None
 
 
 @dataclass(frozen=True)
@@ -186,9 +193,11 @@ def _view_json(scored: ScoredView, sizes: Sequence[Size]) -> dict[str, Any]:
         out |= {"cell": view.cell, "row": view.row, "col": view.col, "boxes": [list(view.box(size) or ()) for size in sizes]}
     if isinstance(view, Region):
         out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
-    out |= {"scores": plain(scored.scores), "items": plain(scored.items)}
+    out |= {"scores": plain(scored.scores), "items": {} if scored.failed else plain(scored.items)}
     if scored.error is not None:
         out["error"] = scored.error
+    if scored.failed:
+        out["failed"] = scored.failed
     return out
 
 
@@ -378,7 +387,7 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
             raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
         _check_schema(record.get("schema"), where)
         try:
-            scores = [score for view in record["views"] for score in view["scores"].values()]
+            scores = [score for view in (*record["views"], *wrong_views(record)) for score in view["scores"].values()]
             if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
                 raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
             doc_id = whole(record)
@@ -397,8 +406,14 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
 
 def lean_record(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
     """The record with its views (without boxes) and baselines replaced by equal ones that were there before, in ``shared``."""
-    views = [{key: value for key, value in view.items() if key != "boxes"} for view in record["views"]]
-    record["views"] = [shared.setdefault(repr(view), view) for view in views]
+
+    def lean(views: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        found = [{key: value for key, value in view.items() if key != "boxes"} for view in views]
+        return [shared.setdefault(repr(view), view) for view in found]
+
+    record["views"] = lean(record["views"])
+    if wrong := wrong_views(record):
+        record["wrong_image"] = {**record["wrong_image"], "views": lean(wrong)}
     if "baselines" in record:
         record["baselines"] = [shared.setdefault(repr(one), one) for one in record["baselines"]]
     record["image_sizes"] = shared.setdefault(repr(record.get("image_sizes")), record.get("image_sizes"))

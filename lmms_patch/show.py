@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import reading
+from lmms_patch import failures, reading
 from lmms_patch.analysis import ASSUMED
 from lmms_patch.outcome import DIFFERENCES, Analysis, metrics, sets_in, to_json
 from lmms_patch.pooling import Averaged, Pooled
@@ -16,6 +16,7 @@ from lmms_patch.recompute import Analyzed
 from lmms_patch.records import TaskResult, read_results
 from lmms_patch.spec import KINDS, REGIONS, Key, end
 from lmms_patch.stats.gate import NOT_SHOWN
+from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate
 
 Row = list[str]
@@ -103,9 +104,9 @@ def table(shown: Sequence[Shown]) -> str:
     """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
 
     Scores are on the metric's own scale; ``n/a`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
-    says that the index means nothing. FIP is over all docs; MPP and the index leave out the docs that the third column counts. What
-    stands beside an index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have
-    a table of their own.
+    says that the index means nothing. FIP is over all docs whose full image was answered; MPP and the index leave out the docs that
+    the third column counts; of those with a failed call, all or some numbers. What stands beside an index (``assumed null``,
+    ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
     """
     parts = [_grid_table([s for s in shown if not s.regions]) if not all(s.regions for s in shown) else ""]
     parts.append(_region_table([s for s in shown if s.regions]))
@@ -163,13 +164,17 @@ def _grid_table(shown: Sequence[Shown]) -> str:
 
 def _fip(shown: Shown) -> float | None:
     metric = shown.described["metric"]
+    if shown.metrics.get("n_failed"):  # what the harness prints counts failed calls as answers
+        return (shown.analysis.get("fip") or {}).get("value")
     return None if metric == "bypass" else shown.metrics.get(metric)  # the host's mark of --predict_only
 
 
 def _docs(shown: Shown) -> str:
-    docs = int(shown.metrics.get("n_docs") or shown.metrics.get("records") or 0)
+    failed = int(shown.metrics.get("n_failed") or 0)
+    docs = int(shown.metrics.get("n_docs") or (0 if failed else shown.metrics.get("records")) or 0)
     out = max([int(shown.metrics.get(f"n_excluded{n}") or 0) for n in shown.grids], default=0)
-    return f"{docs} ({out} left out)" if out else str(docs)
+    notes = [*([f"{out} left out"] if out else []), *([f"{failed} failed"] if failed else [])]
+    return f"{docs} ({', '.join(notes)})" if notes else str(docs)
 
 
 def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> Row:
@@ -238,6 +243,7 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
         lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
         lines += reading.minds(s.analysis) if s.index or s.regions else []
+        lines += _of_failures(s)
         for line in dict.fromkeys(filter(None, lines)):
             found.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
     return [f"{', '.join(names)}: {line}" for line, names in found.items()]
@@ -250,6 +256,14 @@ def _left_out(shown: Shown) -> list[str]:
         told = ", ".join(f"{count} with {why}" for why, count in sorted(reasons.items(), key=lambda item: -item[1]))
         out += [f"docs left out of the numbers of {key} boxes: {told}"] if told else []
     return out
+
+
+def _of_failures(shown: Shown) -> list[str]:
+    """Return how many calls failed, and what the harness's own number makes of them; nothing where each was answered."""
+    failed, metric = failures.from_json(shown.analysis.get("failed")), shown.described["metric"]
+    if failed is None:
+        return []
+    return [failed.sentence, *filter(None, [failed.native(metric) if shown.metrics.get(metric) is not None else ""])]
 
 
 def chances(shown: Sequence[Shown]) -> str:
@@ -319,6 +333,8 @@ def averaged_table(averaged: Sequence[Averaged]) -> str:
             estimate = a.intervals.get(name)
             span = _span(estimate.low, estimate.high).strip() if estimate else ""
             rows.append([a.task, name, str(a.runs), number(value), number(a.spread[name]), span])
+        for name, split in a.split.items():
+            rows.append([a.task, f"{name}, cell chosen on another run", str(a.runs), number(split.value), "", _span(split.low, split.high).strip()])
     return aligned([header, *rows])
 
 
@@ -367,7 +383,7 @@ def _phrase(shown: Shown) -> str:
         return ""
     if measured and all(end > 1 for end in low):
         return _MISLEAD
-    if all(end >= 0.30 for end in low):
+    if all(band(end) == "strong global" for end in low):
         return _WHOLE[measured]
     lucky = not measured and any((shown.metrics.get(f"{name}_adj_low") or 0) > 0 for name in names)
     return _LOCAL[measured] if all(end <= 0 for end in high) and not lucky else ""

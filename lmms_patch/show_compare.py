@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 from lmms_patch import reading
 from lmms_patch.compare import Comparison, Number, Side, Task
-from lmms_patch.compared import plain_name
 from lmms_patch.sheets import Cell, Column, Sheet, shown
+from lmms_patch.stats.paired import Difference
 
 NAMED = 10
 """Docs of one run alone that are named; the JSON file has all."""
@@ -24,11 +24,12 @@ _SHOWN = (
 )
 _SIGNED = Column("", "", signed=True)
 _MAGIC = (
-    (("magiscore_f1_macro",), "looks more at the boxes that the question needs, and at those only", "in region focus"),
-    (("acc_short", "acc_synonym"), "answers better", "in the final answers"),
-    (("self_heal", "self_heal_words"), "corrects more of the injected errors", "in self-correction"),
+    (("magiscore_f1_macro",), "{higher} looks more at the boxes that the question needs, and at those only", "in region focus"),
+    (("acc_short", "acc_synonym"), "{higher} answers better", "in the final answers"),
+    (("self_heal", "self_heal_words"), "{higher} corrects more of the injected errors", "in self-correction"),
 )
 """Of MAGIC tasks: numbers that get a sentence (the first of each that is there), and how it says so."""
+_INDEX = re.compile(r"(rci|pcri)\d+(_adj)?$")
 
 
 # --- for a terminal -------------------------------------------------------------------------------
@@ -58,9 +59,9 @@ def _block(found: Comparison, task: Task) -> str:
     compared = task.compared
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
     clusters = "" if compared.clusters is None else f" in {compared.clusters} clusters"
-    columns = _SHOWN if len(found.tasks) > 1 else _SHOWN[:-1]
+    columns = _SHOWN if any(number.tests > 1 for number in task.numbers) else _SHOWN[:-1]
     lines = [
-        f"{name}, {compared.metric}: {compared.docs} docs{clusters}",
+        f"{name}, {compared.metric}: {compared.docs} docs{clusters}; primary: {task.numbers[0].name}",
         Sheet("", "", columns, tuple(_row(n, compared.marks) for n in task.numbers)).to_text(),
     ]
     lines += [line for line in (_right(task), *docs(task)) if line]
@@ -86,22 +87,18 @@ def _foot(found: Comparison) -> str:
         if side.only:
             lines.append(f"{len(side.only)} task{'s' * (len(side.only) > 1)} only in {own}, not in {other}: {', '.join(side.only)}")
     interval = f"{100 * found.level:g} % intervals of B - A, paired by doc, clusters together."
-    return "\n".join([*lines, interval + (f" {_holm(found)}" if len(found.tasks) > 1 else "")])
+    return "\n".join([*lines, f"{interval} {_holm(found)}"])
 
 
 def _holm(found: Comparison) -> str:
-    """Over how many tasks each number is corrected: those of which it has a p-value."""
-    tests = {plain_name(number.name): number.tests for task in found.tasks for number in task.numbers}
-    by_count: dict[int, list[str]] = {}
-    for name, count in tests.items():
-        by_count.setdefault(count, []).append(name)
-    if not any(by_count):
+    """Say which numbers are primary, and over how many p-values they and the others are corrected."""
+    every = [number for task in found.tasks for number in task.numbers]
+    names = ", ".join(dict.fromkeys(number.name for number in every if number.primary))
+    first, others = (next((number.tests for number in every if number.primary is which), 0) for which in (True, False))
+    if not first and not others:
         return "Holm: nothing to correct, no number has a p-value."
-    start = "Holm: p corrected over the tasks that have one, each number for itself"
-    if len(by_count) == 1:
-        return f"{start}: {next(iter(by_count))}."
-    parts = [f"{count} for {', '.join(names)}" for count, names in sorted(by_count.items(), reverse=True)]
-    return f"{start}: {'; '.join(parts)}."
+    over = f" (Holm over {first} tasks)" if first > 1 else ""
+    return f"Primary: {names}{over}." + (f" All other numbers are corrected together: Holm over {others}." if others > 1 else "")
 
 
 def p_text(p: float | None) -> str:
@@ -151,21 +148,29 @@ def minds(task: Task) -> list[str]:
 
 
 def sentences(found: Comparison, task: Task) -> list[str]:
-    """What the numbers of a task say: one sentence for its score, one for each index."""
+    """Say in words what the numbers of a task show: one sentence for its score, one for each index."""
     if task.compared.identical:
         return ["A and B score the same on each of these docs."]
-    index = re.compile(r"(rci|pcri)\d+(_adj)?$")
     out = []
     if task.compared.kind == "magic":
         return _magic_sentences(found, task)
     for number in task.numbers:
         if number.name in ("fip", "score", "tst"):
             place = _PLACES.get(task.compared.kind, "on the full image")
-            out.append(_sentence(found, task, number, f"is better {place}", place))
-        elif index.match(number.name):
-            said = _sentence(found, task, number, "needs more of the image", "in how much of the image is needed")
+            out.append(_sentence(found, task, number, f"{{higher}} is better {place}", place))
+        elif _INDEX.match(number.name):
+            said = _sentence(found, task, number, *_of_index(number.difference))
             out.append(" ".join([said, *(f"The index {_letters(line)}." for line in task.compared.marks.get(number.name, ()))]))
     return out
+
+
+def _of_index(one: Difference) -> tuple[str, str]:
+    """Say what a higher index means beside a lower one, which depends on their signs: below 0 one cell beats the full image."""
+    if one.first is None or one.second is None or min(one.first, one.second) >= 0:
+        return "{higher} needs more of the image", "in how much of the image is needed"
+    if max(one.first, one.second) < 0:
+        return "One cell beats the full image in both, by more in {lower}", "in how far one cell beats the full image"
+    return "{higher} needs more of the image; in {lower} one cell beats the full image", "in how much of the image is needed"
 
 
 def _magic_sentences(found: Comparison, task: Task) -> list[str]:
@@ -182,11 +187,13 @@ def _sentence(found: Comparison, task: Task, number: Number, more: str, where: s
     value = shown(estimate, _SIGNED)
     if one.p is None or number.p_holm is None:
         return f"{what}: B - A = {value}; no test: {_letters(estimate.reason or 'no interval')}."
-    after = f", {p_text(number.p_holm)} after Holm's correction over {number.tests} tasks" if number.tests > 1 else ""
+    after = f", {p_text(number.p_holm)} after Holm's correction over {number.tests} {'tasks' if number.primary else 'numbers'}"
+    after = after if number.tests > 1 else ""
     said = f"B - A = {value}, p = {p_text(one.p)}{after}".replace("= <", "< ")
     if number.p_holm <= found.alpha:
         upwards = task.compared.higher or number.name not in ("fip", "score", "tst")
-        return f"{'B' if (estimate.value > 0) == upwards else 'A'} {more} ({what}): {said}."
+        higher, lower = "BA" if (estimate.value > 0) == upwards else "AB"
+        return f"{more.format(higher=higher, lower=lower)} ({what}): {said}."
     return f"No difference is shown {where} ({what}): {said}. {_power(number, estimate.reason)}"
 
 
@@ -215,7 +222,8 @@ def sheet(found: Comparison) -> Sheet:
         Column("b", "B", help="over the compared docs, on the metric's own scale"),
         Column("difference", "B - A", signed=True, help=f"paired by doc, with its {100 * found.level:g} % interval"),
         Column("p", "p", digits=4, help="two-sided, paired clustered bootstrap"),
-        Column("p_holm", "p (Holm)", digits=4, help="corrected over the tasks that have the number"),
+        Column("claim", "claim", help="primary: carries the claim, corrected over the tasks alone; other: corrected with all others together"),
+        Column("p_holm", "p (Holm)", digits=4, help="corrected by Holm's method, as the claim says"),
         Column("detectable", "detectable", help="difference that would be found with 80 % power"),
         Column("contradicted", "contradicted", help="which run's index as published the one with luck removed contradicts, and how"),
         Column("only_a_right", "right in A only", help="docs; 0/1 scores of the first view"),
@@ -248,6 +256,7 @@ def _cells(task: Task, number: Number) -> dict[str, Cell]:
         "b": one.second,
         "difference": one.estimate,
         "p": one.p,
+        "claim": "primary" if number.primary else "other",
         "p_holm": number.p_holm,
         "detectable": number.detectable,
         "contradicted": "; ".join(map(_letters, compared.marks.get(number.name, ()))) or None,

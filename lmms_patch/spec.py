@@ -130,6 +130,7 @@ class Options:
             gold, at least 1/2 for yes/no. Default: asked of the native scorer.
         scale, delta: the metric's full marks, and the gate's margin, on the metric's own scale. Default: what the gold
             answers score, and 1 % of that.
+        signed: the metric's scale goes below 0 (−1..1), also where no answer shows it: it has no natural zero, and so no index.
         type: the papers' task type: mcq, yesno, vqa or caption; for reports.
         format: the answer format (``answers.FORMATS``). Default: recognised from golds and prompts.
         gold: the doc field that holds the gold, where the base's target is not what its scorer compares with.
@@ -163,6 +164,7 @@ class Options:
     chance: float | str | None = None
     scale: float | None = None
     delta: float | None = None
+    signed: bool = False
     type: str | None = None
     format: str | None = None
     gold: str | None = None
@@ -197,6 +199,7 @@ class Options:
             OptionError: an unknown key, or a value that is not allowed.
         """
         known = cls.names()
+        mapping = {"null" if key is None else key: value for key, value in mapping.items()}  # YAML reads the bare key null as None
         for key, value in mapping.items():
             if key not in known:
                 raise OptionError(f"{where}: unknown option {key!r}; allowed: {', '.join(known)}")
@@ -229,7 +232,7 @@ _ONE_OF = {
     "box_image": ("first", "last"),
 }
 _LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "null": 0, "fold_seed": 0, "fold_seeds": 1}
-_NEVER_NONE = (*_LEAST, "images", "allow_judge", "seconds", "grouping", "boxes", "relevant", "box_form", "box_image")
+_NEVER_NONE = (*_LEAST, "images", "allow_judge", "signed", "seconds", "grouping", "boxes", "relevant", "box_form", "box_image")
 
 
 def _check_option(key: str, value: Any, where: str) -> None:
@@ -249,8 +252,8 @@ def _check_option(key: str, value: Any, where: str) -> None:
         raise OptionError(f"{where}: aggregation must say which form a metric has ({', '.join(FORMS)}), such as {{acc: mean}}, not {value!r}")
     if key in _LEAST and (not isinstance(value, int) or isinstance(value, bool) or value < _LEAST[key]):
         raise OptionError(f"{where}: {key} must be a whole number of at least {_LEAST[key]}, not {value!r}")
-    if key == "allow_judge" and not isinstance(value, bool):
-        raise OptionError(f"{where}: allow_judge must be true or false, not {value!r}")
+    if key in ("allow_judge", "signed") and not isinstance(value, bool):
+        raise OptionError(f"{where}: {key} must be true or false, not {value!r}")
 
 
 def _is_name(value: Any) -> bool:

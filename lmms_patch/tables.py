@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch import failures
 from lmms_patch.errors import RecordError
+from lmms_patch.record_checks import wrong_views
 from lmms_patch.records import in_set
 from lmms_patch.scoring import best
 from lmms_patch.spec import Key
@@ -22,6 +24,7 @@ from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
 from lmms_patch.stats.resample import Array, cluster_numbers
 
 Record = Mapping[str, Any]
+_ROUNDING = 1e-9
 LEAST_CLASS = 20
 """Docs that an answer class of its own needs."""
 
@@ -44,19 +47,26 @@ class Chosen:
 
 
 class Table:
-    """The docs of one task that have one metric.
+    """The docs of one task that have one metric, and an answer to their first view.
+
+    Attributes:
+        records: those docs.
+        asked_records: also the docs whose first call failed.
 
     Args:
         records: ``patch`` objects, one per doc.
         metric: the metric; docs without it are left out.
         higher: whether higher is better.
         cluster: a key of ``fields`` in the records, or None: docs are independent.
-        whole: the aggregation works on whole clusters (MME's pairs): a grid uses all docs of a cluster or none.
+        whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
     """
 
     def __init__(self, records: Sequence[Record], metric: str, *, higher: bool = True, cluster: str | None = "cluster", whole: bool = False) -> None:
         self.metric, self.higher, self.cluster, self.whole = metric, higher, cluster, whole
-        self.records = [record for record in records if any(metric in view["items"] for view in record["views"])]
+        self.asked_records = [record for record in records if _has(record, metric)]
+        lost = [record for record in self.asked_records if failures.unanswered(record)]
+        halved = {_label(record, cluster) for record in lost} if whole and cluster is not None else set()
+        self.records = [r for r in self.asked_records if not failures.unanswered(r) and not (halved and _label(r, cluster) in halved)]
         self.place = {record["doc_id"]: i for i, record in enumerate(self.records)}
 
     def __len__(self) -> int:
@@ -105,6 +115,12 @@ class Table:
     def full(self) -> Chosen:
         """On the full image (the first view)."""
         return self.at([0] * len(self))
+
+    @cached_property
+    def signed(self) -> bool:
+        """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
+        scored = (one for record in self.records for one in (*record["views"], *record.get("baselines", ())))
+        return any((one["scores"].get(self.metric) or 0.0) < -_ROUNDING for one in scored)
 
     def cells(self, n: int) -> Array:
         """Scalars of the cells, shape (docs, n²); nan where there is none."""
@@ -160,8 +176,8 @@ class Table:
         return [[view["said"] for view in views if in_set(view, key)] for views in self._wrong_views]
 
     @cached_property
-    def _wrong_views(self) -> list[list[Mapping[str, Any]]]:
-        return [list((record.get("wrong_image") or {}).get("views", ())) for record in self.records]
+    def _wrong_views(self) -> list[list[dict[str, Any]]]:
+        return [wrong_views(record) for record in self.records]
 
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
         views = [found[place] if found and place is not None else None for found, place in zip(self._wrong_views, places, strict=True)]
@@ -307,6 +323,18 @@ def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
     if not known or not all(isinstance(item, Mapping) and key in item for item in known):
         return None
     return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
+
+
+def _has(record: Record, metric: str) -> bool:
+    """Tell whether a doc has a metric; one whose every call failed may have it."""
+    items = [view["items"] for view in record["views"]]
+    return any(metric in found for found in items) or (not any(items) and any(map(failures.has_failed, record["views"])))
+
+
+def _label(record: Record, cluster: str | None) -> str:
+    """Return the label of a doc's cluster; that of a doc without one is its own."""
+    label = record.get("fields", {}).get(cluster)
+    return f"doc {record['doc_id']}" if label is None else repr(label)
 
 
 def _nan(score: float | None) -> float:

@@ -30,27 +30,26 @@ def hashed(*parts: object) -> int:
     return int.from_bytes(hashlib.blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-def sample(units: Mapping[int, Hashable], keys: Mapping[int, str], least: int, seed: int) -> frozenset[int]:
-    """Choose whole clusters of docs by their hashes until at least ``least`` docs are chosen.
+def sample(units: Mapping[int, str], least: int, seed: int) -> frozenset[int]:
+    """Choose whole clusters of docs by the hashes of their names, until at least ``least`` docs are chosen.
+
+    Every cluster is as likely to be chosen as any other, whatever its size; so is every doc.
 
     Args:
-        units: by doc id, the cluster of each evaluated doc.
-        keys: by doc id, an id of each doc that does not depend on its place.
+        units: by doc id, the name of each evaluated doc's cluster; of a doc without one, an id that does not depend on its place.
         least: how many docs are wanted; all are chosen where there are no more.
         seed: of the hashes.
     """
     if len(units) <= least:
         return frozenset(units)
-    members: dict[Hashable, list[int]] = {}
+    members: dict[str, list[int]] = {}
     for doc_id, unit in units.items():
         members.setdefault(unit, []).append(doc_id)
-    # A cluster goes by the least hash of its docs: clusters of docs that are their own need no name.
-    order = sorted(members.values(), key=lambda docs: min(hashed(seed, "null", keys[doc_id]) for doc_id in docs))
     chosen: list[int] = []
-    for docs in order:
+    for unit in sorted(members, key=lambda name: hashed(seed, "null", name)):
         if len(chosen) >= least:
             break
-        chosen += docs
+        chosen += members[unit]
     return frozenset(chosen)
 
 

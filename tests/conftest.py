@@ -1,8 +1,10 @@
 """Tests are offline, and keep the caches of datasets apart from the user's."""
 
+import gc
 import os
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 from tests.browsing import axe, browser  # noqa: F401 - fixtures
@@ -26,3 +28,14 @@ def pytest_collection_modifyitems(items):
     """Files with real command lines first: they take longest, and with several workers none should wait for the last of them."""
     slow = {item.path for item in items if item.get_closest_marker("cli")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loaded_modules_are_no_garbage():
+    """Leave what is loaded by now out of garbage collections: lmms-eval collects twice a run, each time a second for all that torch brings."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    gc.unfreeze()  # C extensions report what is alive at the end as leaks

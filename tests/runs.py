@@ -15,27 +15,28 @@ from lmms_patch.views import swapped, views_of
 LETTERS = "ABCD"
 
 
-def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b")):
-    """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses."""
+def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b"), answers=0):
+    """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses; ``answers`` draws them anew."""
 
     def say(stream, gold):
         said = [gold if stream.random() < chance else guess(stream) for chance in (know_full, know_cell, *[0] * (grid * grid - 1))]
         return said, None
 
-    return world_run(say, n=n, grid=grid, seed=seed, per_cluster=per_cluster, categories=categories)
+    return world_run(say, n=n, grid=grid, seed=seed, per_cluster=per_cluster, categories=categories, answers=answers)
 
 
-def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), base="toy", kind="rci"):
+def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), base="toy", kind="rci", answers=0):
     """Records of a 4-option task whose model is ``say``: from a random stream and the gold to its answers on the full image and each cell,
-    and to those on a wrong image (None: the doc is not asked so)."""
+    and to those on a wrong image (None: the doc is not asked so). ``answers`` draws them anew."""
     spec = WrapSpec(base, kind, (grid,), Options(cluster="image", category="kind", given=frozenset({"cluster", "category"})))
     stream = np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
     made = plan(docs)
+    stream = np.random.default_rng([seed, answers]) if answers else stream
     views = grid * grid + 1
-    answers = [[None if some is None else some[:views] for some in say(stream, gold)] for gold in golds]
-    return spec, [_record(spec, i, golds, answers, made, categories, per_cluster) for i in range(n)], made
+    given = [[None if some is None else some[:views] for some in say(stream, gold)] for gold in golds]
+    return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
 
 
 def guess(stream):

@@ -9,7 +9,7 @@ import pytest
 from lmms_eval.tasks.mme import utils as mme
 from lmms_eval.tasks.pope import utils as pope
 
-from lmms_patch.analysis import analyse
+from lmms_patch.analysis import ASSUMED, NOT_CHECKED, analyse
 from lmms_patch.draws import Settings
 from lmms_patch.errors import RecordError
 from lmms_patch.tables import only
@@ -73,7 +73,7 @@ def test_the_index_of_a_plain_task():
     records = standard()
     found = numbers(records)
     grid = found.grids[2]
-    assert (found.metric, found.n_docs, found.clusters, found.form, found.warnings) == ("acc", 200, None, "mean", ())
+    assert (found.metric, found.n_docs, found.clusters, found.form, found.warnings) == ("acc", 200, None, "mean", (NOT_CHECKED,))
     assert (found.fip.value, grid.fip, grid.mpp.value) == pytest.approx((0.7, 0.7, 0.85))
     assert found.fip.se == pytest.approx(math.sqrt(0.7 * 0.3 / 200), rel=0.1)
     assert grid.mpp.se == pytest.approx(math.sqrt(0.85 * 0.15 / 200), rel=0.1)
@@ -110,7 +110,9 @@ def test_the_floor_that_decides_is_the_largest():
     assert found.chance.se == pytest.approx(math.sqrt(0.4 * 0.6 / 200), rel=0.1)
     assert found.chance.floors["stratum"].value == pytest.approx(0.2)
     assert (found.gate.chance, found.gate.se_fip, found.gate.se_chance) == (found.chance.value, found.fip.se, found.chance.se)
-    assert found.gate.threshold == pytest.approx(0.4 + 2 * max(found.fip.se, found.chance.se))
+    # right answers are as frequent among the As as elsewhere: Var(d) = 0.7 * 0.3 + 0.4 * 0.6
+    assert found.gate.se == pytest.approx(math.sqrt(0.45 / 200), rel=0.1)
+    assert found.gate.threshold == pytest.approx(0.4 + 2 * found.gate.se)
 
 
 def test_luck_of_a_plain_task():
@@ -124,7 +126,7 @@ def test_luck_of_a_plain_task():
     assert (one.label, one.docs, one.state, luck.without_donor) == ("mc4", 200, "used", 0)
     assert grid.adj_blind is None
     assert grid.luck_ceiling == pytest.approx(1 - 0.75**4)
-    assert any("text priors" in warning for warning in grid.warnings)
+    assert grid.warnings == (ASSUMED,)
 
 
 def test_where_a_plain_task_looks():
@@ -319,6 +321,20 @@ def test_a_metric_that_should_be_low():
     assert (grid.mpp.value, grid.mpp.low, grid.mpp.high) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("where", ["an answer", "an uninformed answer", "a profile"])
+def test_a_metric_without_a_natural_zero(where):
+    """A score from −1 to 1: FIP 0.7 and MPP 0.85 are as before, but the ratio of two such numbers says nothing. The gap does."""
+    records = standard()
+    if where == "an answer":
+        records[0]["views"][3]["scores"][METRIC] = -1.0  # a cell that is not the best one
+    elif where == "an uninformed answer":
+        next(one for one in records[0]["baselines"] if one["scores"][METRIC] == 0)["scores"][METRIC] = -0.1
+    grid = numbers(records, signed=where == "a profile").grids[2]
+    assert (grid.index.value, grid.adj, grid.band, grid.gap.value) == (None, None, None, pytest.approx(-0.15))
+    assert "no natural zero" in grid.index.reason
+    assert grid.reason == grid.index.reason
+
+
 def test_golds_that_do_not_get_full_marks_are_counted():
     def baselines(i):
         return guesses("A", "ABCD", score=lambda answer, gold: exact(answer, gold) * (0.5 if i < 3 else 1.0))
@@ -458,7 +474,7 @@ def test_the_time_budget_is_kept_and_said():
     assert grid.index.low is None
     assert grid.index.reason == "time for only 1 of 1000 draws"
     assert found.gate.valid is None
-    assert "SE of FIP" in found.gate.reason
+    assert found.gate.reason == "unknown: no standard error of FIP - chance"
 
 
 def test_what_may_not_be_called_again_is_not_bootstrapped():
@@ -528,7 +544,7 @@ def test_f1_against_pope_and_plain_loops():
     def f1(drawn, k):
         return pope.pope_aggregate_f1_score([pair[k] for pair in drawn])
 
-    assert (found.form, found.warnings) == ("f1", ())
+    assert (found.form, found.warnings) == ("f1", (NOT_CHECKED,))
     assert (found.fip.value, grid.mpp.value) == pytest.approx((f1(items, 0), f1(items, 1)))
     assert grid.index.value == pytest.approx(1 - f1(items, 1) / f1(items, 0))
     se, low, high = resampled(items, lambda drawn: 1 - f1(drawn, 1) / f1(drawn, 0), draws=1500)
@@ -576,7 +592,7 @@ def test_mme_by_hand():
     records = mme_records()
     found = numbers(records, FakeNative(records, mme.mme_aggregate_results), form="mme")
     grid = found.grids[2]
-    assert (found.form, found.clusters, found.n_docs, found.warnings) == ("mme", 60, 120, ())
+    assert (found.form, found.clusters, found.n_docs, found.warnings) == ("mme", 60, 120, (NOT_CHECKED,))
     assert (found.fip.value, grid.mpp.value, found.ceiling) == pytest.approx((300, 370, 400))
     assert (grid.index.value, grid.gap.value) == pytest.approx((1 - 370 / 300, -70))
     assert found.chance.floors["constant"].value == pytest.approx(100)
@@ -705,9 +721,9 @@ def test_a_blind_run_is_a_null_too():
 
 
 def test_a_blind_run_of_some_docs():
-    """The mean over the docs that it has: 100 docs, 0.6 of them right."""
-    grid = numbers(standard(), blind={i: float(i % 10 < 6) for i in range(100)}).grids[2]
-    assert grid.adj_blind.classes[0].fip0 == pytest.approx(0.6)
+    """The mean over the docs that it has: 100 docs, 0.4 of them right."""
+    grid = numbers(standard(), blind={i: float(i % 10 < 4) for i in range(100)}).grids[2]
+    assert grid.adj_blind.classes[0].fip0 == pytest.approx(0.4)
 
 
 # --- luck: who has donors --------------------------------------------------------------------------------------------------

@@ -56,39 +56,36 @@ def write_two(folder, shares=((0.5, 0.7), (0.5, 0.52), (0.5, 0.6)), **more):
 # --- Holm and power --------------------------------------------------------------------------------
 
 
+def by_holm(p_values):
+    """Holm (1979) by hand: the smallest p times m, the next times m − 1, ..., never falling, at most 1."""
+    order, out, least = sorted(range(len(p_values)), key=p_values.__getitem__), {}, 0.0
+    for step, k in enumerate(order):
+        least = max(least, (len(p_values) - step) * p_values[k])
+        out[k] = min(1.0, least)
+    return [out[k] for k in range(len(p_values))]
+
+
 def test_holm_by_hand(tmp_path):
-    """Three tasks: the smallest p times 3, the next times 2, the last times 1, never falling; each number for itself."""
+    """Three tasks: fip is primary, corrected over the three; mpp2, rci2 and gap2 of all of them together, over nine."""
     found = compare(*write_two(tmp_path), draws=FEW)
     assert [task.first for task in found.tasks] == ["t0_rci2", "t1_rci2", "t2_rci2"]
-    for name in ("fip", "rci2"):
-        own = [by_name(task)[name] for task in found.tasks]
-        raw = sorted(range(3), key=lambda k: own[k].difference.p)
-        expected, least = {}, 0.0
-        for step, k in enumerate(raw):
-            least = max(least, (3 - step) * own[k].difference.p)
-            expected[k] = min(1.0, least)
-        assert [one.p_holm for one in own] == pytest.approx([expected[k] for k in range(3)])
-        assert {one.tests for one in own} == {3}
+    assert [[number.name for number in task.numbers if number.primary] for task in found.tasks] == [["fip"]] * 3
+    for primary, count in ((True, 3), (False, 9)):
+        own = [number for task in found.tasks for number in task.numbers if number.primary is primary]
+        assert [one.p_holm for one in own] == pytest.approx(by_holm([one.difference.p for one in own]))
+        assert ({one.tests for one in own}, len(own)) == ({count}, count)
         for one in own:  # Bonferroni: the level at which Holm's first step decides
             if one.detectable is not None:
-                assert one.detectable == pytest.approx(detectable(one.difference.estimate.se, level=1 - 0.05 / 3))
+                assert one.detectable == pytest.approx(detectable(one.difference.estimate.se, level=1 - 0.05 / count))
 
 
-def test_a_number_that_one_task_has_is_not_corrected(tmp_path):
+def test_the_primary_number_of_a_single_task_keeps_its_p(tmp_path):
     for side, right in (("a", 0.5), ("b", 0.6)):
-        finish(tmp_path / side, docs(right, grids=(2, 3)), name="t0", date="2026-01-01")
-        finish(tmp_path / side, docs(right, grids=(2,)), name="t1", date="2026-01-02")
-    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
-    assert {name: number.tests for name, number in by_name(found.tasks[0]).items()} == {
-        "fip": 2,
-        "mpp2": 2,
-        "rci2": 2,
-        "gap2": 2,
-        "mpp3": 1,
-        "rci3": 1,
-        "gap3": 1,
-    }
-    assert by_name(found.tasks[0])["fip"].p_holm == pytest.approx(2 * by_name(found.tasks[0])["fip"].difference.p)
+        finish(tmp_path / side, docs(right, grids=(2, 3)), name="t0")
+    numbers = compare(tmp_path / "a", tmp_path / "b", draws=FEW).tasks[0].numbers
+    assert (numbers[0].name, numbers[0].primary, numbers[0].tests) == ("fip", True, 1)
+    assert numbers[0].p_holm == numbers[0].difference.p
+    assert {(one.primary, one.tests) for one in numbers[1:]} == {(False, 6)}
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -100,7 +97,8 @@ def test_what_is_said(tmp_path):
     assert "B is better on the full image (fip): B - A = +0." in text
     assert "No difference is shown on the full image (fip): B - A = " in text
     assert re.search(r"With these docs a difference of 0\.1\d\d would be found with 80 % power", text)  # 2.8 · √(0.5 / 200) = 0.14, Holm more
-    assert "Holm: p corrected over the tasks that have one, each number for itself: 3." in text
+    assert "t0_rci2, acc: 200 docs; primary: fip" in text
+    assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 9." in text
     assert "A: a  (" in text
     turned = shown_of(compare(tmp_path / "b", tmp_path / "a", draws=FEW))
     assert "A is better on the full image (fip): B - A = -0." in turned
@@ -177,6 +175,28 @@ def test_settings_are_told(tmp_path):
     finish(tmp_path / "b", docs(0.6), made={"lmms_eval": "0.7.3"})
     text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
     assert "mind: A and B differ in lmms-eval version (0.7.2 and 0.7.3): that may be where a difference comes from" in text
+
+
+def indices(tmp_path, *right, best):
+    """Two runs of 400 docs with an exact index of 1 − best / right each."""
+    for side, share in zip("ab", right, strict=True):
+        made = [record(i, float(i < 400 * share), {2: [float(i % 2 == 0 or i < 400 * (2 * best - 1)), 0.0, 0.0, 0.0]}) for i in range(400)]
+        finish(tmp_path / side, made)
+    return shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+
+
+@pytest.mark.parametrize(
+    ("right", "best", "said"),
+    [
+        ((0.90, 0.60), 0.54, "A needs more of the image (rci2): B - A = -0.300"),  # 0.40 and 0.10
+        ((0.60, 0.54), 0.80, "One cell beats the full image in both, by more in B (rci2): B - A = -0.148"),  # −0.333 and −0.481
+        ((0.54, 0.60), 0.80, "One cell beats the full image in both, by more in A (rci2): B - A = +0.148"),
+        ((0.60, 0.90), 0.75, "B needs more of the image; in A one cell beats the full image (rci2): B - A = +0.417"),  # −0.25 and +0.167
+        ((0.60, 0.59), 0.80, "No difference is shown in how far one cell beats the full image (rci2)"),  # −0.333 and −0.356
+    ],
+)
+def test_what_is_said_of_two_indices_goes_by_their_signs(tmp_path, right, best, said):
+    assert said in indices(tmp_path, *right, best=best)
 
 
 # --- which results ----------------------------------------------------------------------------------
@@ -279,14 +299,13 @@ def test_files_are_written_all_or_none(tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_the_footer_says_over_how_many_tasks_each_number_is_corrected(tmp_path):
-    """Three tasks with a 2x2 grid, one of them with 3x3 too."""
+def test_the_footer_says_over_how_many_p_values_each_number_is_corrected(tmp_path):
+    """Three tasks with a 2x2 grid, one of them with 3x3 too: 3 times fip; 3 · 3 + 3 others."""
     for side, right in (("a", 0.5), ("b", 0.6)):
         for k in range(3):
             finish(tmp_path / side, docs(right, grids=(2, 3) if k == 0 else (2,), seed=k), name=f"t{k}", date=f"2026-01-0{k + 1}")
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
-    foot = "Holm: p corrected over the tasks that have one, each number for itself: 3 for fip, mpp2, rci2, gap2; 1 for mpp3, rci3, gap3."
-    assert foot in shown_of(found)
+    assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 12." in shown_of(found)
 
 
 def test_tasks_without_a_p_value_are_not_counted(tmp_path):
@@ -296,7 +315,7 @@ def test_tasks_without_a_p_value_are_not_counted(tmp_path):
             made = docs(right, seed=k)
             finish(tmp_path / side, made[:5] if k == 2 else made, name=f"t{k}", date=f"2026-01-0{k + 1}")
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
-    assert "each number for itself: 2." in shown_of(found)
+    assert "Primary: fip (Holm over 2 tasks). All other numbers are corrected together: Holm over 6." in shown_of(found)
     assert by_name(found.tasks[2])["fip"].p_holm is None
 
 

@@ -384,6 +384,73 @@ def test_a_metric_that_is_better_when_lower(tmp_path):
     assert (found.mcnemar.only_first, found.mcnemar.only_second) == (25, 0)
 
 
+def test_a_metric_without_a_natural_zero(tmp_path):
+    """One cell of one run scores −1: the indices of both say nothing, FIP, MPP and gap do."""
+    first, second = scored(A * 25), scored(B * 25)
+    second[7]["views"][3]["scores"]["acc"] = -1.0
+    found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second)).differences
+    assert (found["rci2"].estimate.value, found["rci2"].first, found["rci2"].second) == (None, None, None)
+    assert "no natural zero" in found["rci2"].estimate.reason
+    assert (found["fip"].estimate.value, found["mpp2"].estimate.value, found["gap2"].estimate.value) == (0.25, -0.25, 0.5)
+
+
+# --- what has not changed -------------------------------------------------------------------------
+
+
+def rescored(records, doc, place, score):
+    """The records with another score at one view of one doc; what is best stays."""
+    out = json.loads(json.dumps(records))
+    view = out[doc]["views"][place]
+    view["scores"]["acc"] = view["items"]["acc"] = score
+    return out
+
+
+@pytest.mark.parametrize(
+    ("change", "unchanged"),
+    [
+        (lambda records: records, {"fip", "score", "acc", "mpp2", "rci2", "gap2"}),
+        (lambda records: rescored(records, 2, 0, 1.0), {"mpp2"}),  # the full image of a doc
+        (lambda records: rescored(records, 0, 1, 0.5), {"fip", "score", "acc"}),  # a cell, though not the best: MPP is the same number
+        (lambda records: rescored(rescored(records, 2, 0, 1.0), 0, 0, 0.0), {"mpp2"}),  # one doc up, one down: FIP is the same number
+        (lambda records: records[:-4], set()),  # other docs, of the same kinds
+    ],
+)
+def test_what_has_not_changed_goes_by_each_score_not_by_the_numbers(tmp_path, change, unchanged):
+    found = compare(finish(tmp_path / "a", scored(A * 25)), finish(tmp_path / "b", change(scored(A * 25))))
+    assert unchanged == {"fip", "score", "acc", "mpp2", "rci2", "gap2"} & set(found.unchanged)
+
+
+def test_of_a_metric_that_counts_items_the_items_must_be_the_same(tmp_path):
+    """F1 from (gold, prediction): a doc whose gold is no, and whose prediction turns, keeps the scalar 1 here; the F1 it is counted in does not."""
+
+    def items(turned):
+        made = scored(A * 25)
+        for i, one in enumerate(made):
+            for view in one["views"]:
+                view["items"]["acc"] = {
+                    "prediction": "yes" if view["scores"]["acc"] and i != turned else "no",
+                    "ground_truth": "yes" if i % 2 else "no",
+                }
+        return made
+
+    def f1(found):
+        both = sum(one["prediction"] == one["ground_truth"] == "yes" for one in found)
+        return 2 * both / (sum(one["prediction"] == "yes" for one in found) + sum(one["ground_truth"] == "yes" for one in found))
+
+    paths = [finish(tmp_path / str(turned), items(turned), f1, options={"aggregation": {"acc": "f1"}}) for turned in (-1, 0)]
+    assert "fip" in compare(paths[0], paths[0]).unchanged
+    assert "fip" not in compare(*paths).unchanged
+
+
+def test_docs_that_no_run_could_score_have_not_changed(tmp_path):
+    made = scored(A * 25)
+    made[3]["views"][0] |= {"scores": {"acc": None}, "items": {"acc": None}, "error": "no answer"}
+    path = finish(tmp_path, made)
+    found = compare(path, path)
+    assert found.unscored == 1
+    assert {"fip", "rci2"} <= set(found.unchanged)
+
+
 # --- the gate -------------------------------------------------------------------------------------
 
 

@@ -144,12 +144,25 @@ def test_groups(tmp_path):
         {"baselines": None},
         {"fields": "x"},
         {"answer": 1},
+        {"wrong_image": 3},
+        {"wrong_image": {"views": []}},
+        {"wrong_image": {"from": 1, "views": [3]}},
+        {"wrong_image": {"from": 1, "views": [{"kind": "full", "items": {}, "scores": {}}]}},
     ],
 )
 def test_a_record_whose_parts_are_of_other_types_is_refused(tmp_path, change):
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"patch": {**record().to_json(), **change}}) + "\n")
     with pytest.raises(RecordError, match="line 1: a record without its"):
+        list(read_samples(path))
+
+
+@pytest.mark.parametrize("score", [float("nan"), "1"])
+def test_a_score_on_a_wrong_image_that_is_no_number_is_refused(tmp_path, score):
+    view = {"kind": "full", "items": {}, "scores": {"acc": score}, "said": "x"}
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"patch": {**record().to_json(), "wrong_image": {"from": 1, "views": [view]}}}) + "\n")
+    with pytest.raises(RecordError, match="line 1: a score that is not a finite number"):
         list(read_samples(path))
 
 

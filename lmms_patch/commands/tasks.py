@@ -46,7 +46,9 @@ def lines(found: api.Catalogue) -> list[str]:
     """One line per name, and the counts."""
     out = []
     for e in found.entries:
-        requests = "" if e.docs is None or found.asked is None else f", {e.docs * found.asked:,} requests"
+        wrong = e.on_wrong_images or 0
+        requests = "" if e.docs is None or found.asked is None else f", {(e.docs + wrong) * found.asked:,} requests"
+        requests += f" ({wrong:,} docs also on another doc's image)" if wrong else ""
         cost = "" if e.docs is None else f", {e.docs:,} docs{requests}"
         name = e.name if e.verdict == "no" else f"{e.name}_{found.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")

@@ -14,6 +14,8 @@ from lmms_patch.gate import limits
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.magic_pairs import BY_JUDGE
 from lmms_patch.measures import matching
+from lmms_patch.outcome import sets_in
+from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
 
@@ -31,12 +33,14 @@ class Judged:
         value: the number itself, with its own interval at that level.
         baseline: the baseline's number; None without, or where it is not defined.
         basis: ``interval``, ``paired`` or ``unpaired``.
+        unchanged: whether the number is made of the same scores, doc by doc, as the baseline's.
     """
 
     judged: Estimate
     value: Estimate
     baseline: float | None = None
     basis: str = "interval"
+    unchanged: bool = False
 
 
 def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
@@ -84,6 +88,9 @@ def _top(one: Result) -> float | None:
     """Full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known."""
     if one.kind == "magic":
         return 1.0
+    details = one.result.details
+    if (details.get("settings") or {}).get("signed") or any(grid.get("reason") == SIGNED for grid in sets_in(details.get("analysis") or {}).values()):
+        return None
     ceiling = one.measures.get("ceiling")
     scale = one.result.described["options"].get("scale")
     top = scale if isinstance(scale, (int, float)) else None if ceiling is None else ceiling.value
@@ -133,6 +140,7 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
     _check_judge(one, other, name)
     first, second = _leveled(other, theirs, level), _leveled(one, name, level)
     compared = before.compared(one)
+    unchanged = compared is not None and name in compared.unchanged and _same(first.value, second.value)
     paired = None if compared is None else _paired(one, other, name, compared)
     if compared is None or paired is None:
         change, basis, ours = limits.of_unpaired(first, second), "unpaired", second
@@ -145,7 +153,11 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
     if absolute:
         change = limits.magnitude_difference(first, second, change)
         first, ours = limits.magnitude(first), limits.magnitude(ours)
-    return Judged(change, ours, first.value, basis)
+    return Judged(change, ours, first.value, basis, unchanged)
+
+
+def _same(first: float | None, second: float | None) -> bool:
+    return first == second or (first is not None and second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12))
 
 
 def _check_judge(one: Result, other: Result, name: str) -> None:
@@ -217,7 +229,7 @@ def _of_paired(
     top, form = _top(one), _form(one)
     plain = _plain(one, name) or name == "tst_over_chance"
     reach = None if top is None else top if plain else 2 * top if _GAP.match(name) else None
-    few = found.differing is not None and found.differing < limits.FEW_DIFFER and found.estimate.clusters < found.estimate.n
+    few = found.differing is not None and found.differing < limits.FEW_DIFFER
     alike = found.differing == 0 and found.estimate.value == 0
     if _INDEX.match(name) and top is not None and (few or alike):
         # (nearly) every doc alike in both runs: the index moves by what the few that might not be could do

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from lmms_patch.stats.resample import Estimate
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 WORDS = {PASSED: "passed", FAILED: "failed", BAD_INPUT: "bad input", INCONCLUSIVE: "inconclusive"}
 """Exit statuses, as they are said."""
+UNCHANGED = "no answer changed: what the number is made of is the same on every doc"
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,9 @@ class Verdict:
         baseline: the baseline's number; None without a baseline or where not defined.
         baseline_model: whose that is.
         difference: number − baseline, with its interval at ``level``; None where the number itself is judged.
+        primary: whether it is the primary number of its comparison, which carries the claim; None where the number itself is judged.
         level: of this one interval, after the correction; None where the number alone decides.
-        detectable: how far beyond the limit the truth must be to fail in 80 % of runs; None where nothing varies, or no interval decides.
+        detectable: how far beyond limit and margin the truth must be to fail in 80 % of runs; None where nothing varies, or no interval decides.
         basis: ``paired``, ``unpaired``, ``interval`` (the number's own) or ``number`` (no interval decides).
         call: pass, fail or inconclusive.
         warned: whether it is inconclusive and its rule says that this does not block.
@@ -54,6 +56,7 @@ class Verdict:
     baseline: float | None
     baseline_model: str
     difference: Estimate | None
+    primary: bool | None
     level: float | None
     detectable: float | None
     basis: str
@@ -101,7 +104,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class _Item:
+class Item:
     """One thing to judge: a result, what check, which number."""
 
     one: Result
@@ -155,14 +158,16 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         if before is not None and rule.of_difference:
             before.check_complete(rule, [item.one for item in items if item.check == "difference"], rules.source)
     _check_logs(results, plans, before)
-    verdicts = tuple(verdict for rule, items in plans for verdict in _of_rule(rule, items, before))
+    _check_primary(rules, plans)
+    level = levels(plans, rules.primary)
+    verdicts = tuple(of_item(rule, item, before, level(rule, item), rules.primary) for rule, items in plans for item in items)
     if before is not None:
         notes += [f"{before.older} older results in {before.path} left aside"] if before.older else []
         notes += list(before.notes) if needed else ["no rule compares with the baseline"]
     return Judgement(verdicts, tuple(dict.fromkeys(notes)), rules.source, str(out), "" if baseline is None else str(baseline))
 
 
-def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[_Item]]], before: Baseline | None) -> None:
+def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[Item]]], before: Baseline | None) -> None:
     """Every sample log of the run, and of the baseline those that something is set against."""
     compared = {id(item.one) for _, items in plans for item in items if item.check == "difference"}
     checked = set()
@@ -175,13 +180,13 @@ def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[
 # --- what is judged -------------------------------------------------------------------------------
 
 
-def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_Item], list[str]]:
+def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[Item], list[str]]:
     """What a rule judges, and notes on results that it leaves out.
 
     Raises:
         OptionError: no result has what a check asks for.
     """
-    items: list[_Item] = []
+    items: list[Item] = []
     notes = []
     if rule.metric is not None:
         names = {id(one): _metrics(one, rule.metric) for one in selected}
@@ -193,7 +198,7 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_I
                 hint = "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)"
             raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
         checks = [check for check, asked in (("value", rule.of_value), ("difference", rule.of_difference)) if asked]
-        items += [_Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
+        items += [Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
         for item in items:
             direction.check(rule, item.one, item.metric, source)
             _check_null(rule, item, source)
@@ -213,7 +218,7 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[_I
             for one in of:
                 direction.check_text_only(rule, one, source)
         if asked:
-            items += [_Item(one, "tst" if metric == "tst_over_chance" else check, metric) for one in of]
+            items += [Item(one, "tst" if metric == "tst_over_chance" else check, metric) for one in of]
             notes += _skipped(rule, [one for one in selected if one not in of], why)
     return items, notes
 
@@ -233,28 +238,83 @@ def _skipped(rule: Rule, out: Sequence[Result], why: str) -> list[str]:
     return [f"rule {rule.name!r} leaves out {', '.join(names[:5])}{more}: {why}"] if names else []
 
 
+# --- what is judged together ------------------------------------------------------------------------
+
+
+def levels(plans: Sequence[tuple[Rule, Sequence[Item]]], primary: str | None) -> Callable[[Rule, Item], float]:
+    """Return the function that says at which level each interval is made, so that a claim holds at its rule's level as a whole.
+
+    Three kinds of claim, each corrected within itself (Bonferroni):
+
+    - "no task got worse": the primary number of every comparison with the baseline, over the comparisons of the file. With one
+      comparison that is the full level.
+    - "nothing else moved": all other numbers of all comparisons of the file together.
+    - limits of numbers themselves: over the numbers that the rule judges.
+
+    A number that two rules judge counts once, and so does one with several names. Rules without correction, and checks without
+    interval, count nowhere.
+
+    Args:
+        plans: the rules, each with what it judges.
+        primary: see ``Rules``.
+    """
+    families: dict[Hashable, set[tuple[int, int]]] = {}
+    for rule, items in plans:
+        for item in items if rule.interval and rule.corrected else ():
+            if item.check in ("value", "difference", "tst"):
+                families.setdefault(_family(rule, item, primary), set()).add((id(item.one), id(item.one.measures.get(item.metric))))
+
+    def level(rule: Rule, item: Item) -> float:
+        count = len(families.get(_family(rule, item, primary), ()))
+        return limits.corrected(rule.level, count) if rule.corrected else rule.level
+
+    return level
+
+
+def _family(rule: Rule, item: Item, primary: str | None) -> Hashable:
+    return _is_primary(item, primary) if item.check == "difference" else rule.name
+
+
+def _is_primary(item: Item, primary: str | None) -> bool:
+    """Return whether a number is the primary one of its result: the named one where the result has it, else the task's own metric."""
+    own = item.one.measures
+    named = matching(own, primary) if primary else []
+    return own[item.metric] is own[named[0] if named else "score"]
+
+
+def _check_primary(rules: Rules, plans: Sequence[tuple[Rule, Sequence[Item]]]) -> None:
+    """Refuse a primary number that no rule compares: the key would say nothing.
+
+    Raises:
+        OptionError: it is so; says what is compared.
+    """
+    compared = list(dict.fromkeys(item.metric for _, items in plans for item in items if item.check == "difference"))
+    if rules.primary and not matching(dict.fromkeys(compared), rules.primary):
+        what = f"compared are {', '.join(compared)}" if compared else "no rule has max_drop or max_rise"
+        raise OptionError(f"{rules.source}: defaults: primary {rules.primary!r} is not compared with the baseline by any rule; {what}")
+
+
 # --- verdicts -------------------------------------------------------------------------------------
 
 
-def _of_rule(rule: Rule, items: Sequence[_Item], before: Baseline | None) -> list[Verdict]:
-    judged = sum(item.check in ("value", "difference", "tst") for item in items) if rule.interval else 0
-    level = limits.corrected(rule.level, judged) if rule.corrected else rule.level
-    out = []
-    for item in items:
-        if item.check in ("gate", "looks", "excluded", "docs"):
-            out.append(_counted(rule, item))
-        elif item.check == "difference":
-            assert before is not None
-            out.append(_of_limit(rule, item, difference_of(item.one, item.metric, before, level, rule.absolute), level, before))
-        else:
-            out.append(_of_limit(rule, item, number_of(item.one, item.metric, level, rule.absolute and item.check == "value"), level, None))
-    return out
+def of_item(rule: Rule, item: Item, before: Baseline | None, level: float, primary: str | None) -> Verdict:
+    """Return the verdict of a rule on one thing that it judges, at a level (``levels``)."""
+    if item.check in ("gate", "looks", "excluded", "docs"):
+        return _counted(rule, item)
+    if item.check == "difference":
+        assert before is not None
+        return _of_limit(rule, item, difference_of(item.one, item.metric, before, level, rule.absolute), level, before, _is_primary(item, primary))
+    return _of_limit(rule, item, number_of(item.one, item.metric, level, rule.absolute and item.check == "value"), level, None, None)
 
 
-def _of_limit(rule: Rule, item: _Item, found: Judged, level: float, before: Baseline | None) -> Verdict:
-    """The verdict on a number, or a difference, with limits."""
+def _of_limit(rule: Rule, item: Item, found: Judged, level: float, before: Baseline | None, primary: bool | None) -> Verdict:
+    """Return the verdict on a number, or a difference, with limits."""
     least, most = _ends(rule, item.check)
-    call, reason = _marked(item, *verdict(found.judged, least, most, rule.margin, rule.interval))
+    if found.unchanged:  # the difference is 0 on these docs, and its interval is about others
+        call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
+    else:
+        call, reason = verdict(found.judged, least, most, rule.margin, rule.interval)
+    call, reason = _marked(item, call, reason)
     other = None if before is None else before.partner(item.one)
     absolute = rule.absolute and item.check != "tst"
     return Verdict(
@@ -267,6 +327,7 @@ def _of_limit(rule: Rule, item: _Item, found: Judged, level: float, before: Base
         baseline=found.baseline,
         baseline_model="" if other is None else other.model,
         difference=found.judged if item.check == "difference" else None,
+        primary=primary,
         level=level if rule.interval else None,
         detectable=limits.smallest(found.judged.se, level, found.judged.clusters) if rule.interval else None,
         basis=found.basis if rule.interval else "number",
@@ -286,6 +347,7 @@ def verdict(judged: Estimate, least: float | None, most: float | None, margin: f
         interval: whether the interval decides; else the number alone.
 
     Returns:
+        As ``limits.call``, and "missed within the margin" where the limit is missed for certain, but the margin is kept.
         Without a number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive;
         never pass.
     """
@@ -297,7 +359,10 @@ def verdict(judged: Estimate, least: float | None, most: float | None, margin: f
     if judged.low is None or judged.high is None:
         why = f"no interval ({judged.reason or 'not computed'})"
         return ("fail", f"{why}, and the number alone is beyond the limit") if alone == "fail" else ("inconclusive", why)
-    return limits.call(judged.low, judged.high, least=least, most=most, margin=margin), judged.reason
+    found = limits.call(judged.low, judged.high, least=least, most=most, margin=margin)
+    if found == "pass" and limits.call(judged.low, judged.high, least=least, most=most) == "fail":
+        return found, "; ".join(filter(None, ["the limit is missed, but by less than the margin", judged.reason]))
+    return found, judged.reason
 
 
 def _ends(rule: Rule, check: str) -> tuple[float | None, float | None]:
@@ -319,7 +384,7 @@ def _words(rule: Rule, check: str) -> str:
     return f"{words}, margin {rule.margin:g}" if rule.margin else words
 
 
-def _check_null(rule: Rule, item: _Item, source: str) -> None:
+def _check_null(rule: Rule, item: Item, source: str) -> None:
     """Check that no rule rests on an assumed null.
 
     Raises:
@@ -332,7 +397,7 @@ def _check_null(rule: Rule, item: _Item, source: str) -> None:
         )
 
 
-def _marked(item: _Item, call: Call, reason: str) -> tuple[Call, str]:
+def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:
     """Return the verdict on a raw index that the corrected one contradicts, and why; others as they are.
 
     A pass is then not shown: where the null is measured, the raw index is known to be mostly luck.
@@ -346,7 +411,7 @@ def _marked(item: _Item, call: Call, reason: str) -> tuple[Call, str]:
     return call, "; ".join(filter(None, [reading.explained(reading.mark_of(grid), null), reason]))
 
 
-def _counted(rule: Rule, item: _Item) -> Verdict:
+def _counted(rule: Rule, item: Item) -> Verdict:
     """The verdict on what has no interval: the gate, whether the model looks, the docs left out, the number of docs."""
     if item.check == "looks":
         return _looks(rule, item)
@@ -368,10 +433,12 @@ def _counted(rule: Rule, item: _Item) -> Verdict:
     n = item.one.result.docs
     estimate = Estimate(value, None, None, None, n, n, 0, reason=reason)
     call: Call = "pass" if kept else "fail"
-    return Verdict(rule.name, item.one.task, item.one.model, item.metric, limit, estimate, None, "", None, None, None, "number", call, False, reason)
+    return Verdict(
+        rule.name, item.one.task, item.one.model, item.metric, limit, estimate, None, "", None, None, None, None, "number", call, False, reason
+    )
 
 
-def _looks(rule: Rule, item: _Item) -> Verdict:
+def _looks(rule: Rule, item: Item) -> Verdict:
     """The verdict on whether the answers depend on the image; inconclusive where nobody asked."""
     one = item.one
     stored = reading.gate_of(one.result.details.get("analysis") or {})
@@ -382,7 +449,7 @@ def _looks(rule: Rule, item: _Item) -> Verdict:
     value = Estimate(None if found is None else int(found), None, None, None, n, n, 0, reason=reason)
     call: Call = "pass" if found else "inconclusive" if found is None else "fail"
     warned = found is None and not rule.blocks
-    return Verdict(rule.name, one.task, one.model, item.metric, "shown", value, None, "", None, None, None, "number", call, warned, reason)
+    return Verdict(rule.name, one.task, one.model, item.metric, "shown", value, None, "", None, None, None, None, "number", call, warned, reason)
 
 
 def _excluded(one: Result) -> tuple[float | None, str]:

@@ -1,7 +1,8 @@
 """Does a number keep a limit? Intervals at another level, exact ends of the scale, distances from 0, and the verdict. Pure.
 
-Sources: Clopper & Pearson (1934), the exact binomial interval; Newcombe (1998), method 10, and Zou & Donner (2008), the difference of
-two numbers from their own intervals (MOVER); McNemar (1947), conditional on the docs that differ.
+Sources: Piaggio et al. (2012, JAMA 308: 2594), non-inferiority by an interval; Clopper & Pearson (1934), the exact binomial interval;
+Newcombe (1998), method 10, and Zou & Donner (2008), the difference of two numbers from their own intervals (MOVER); McNemar (1947),
+conditional on the docs that differ; Tango (1998, Statistics in Medicine 17: 891), the score interval of a paired difference of shares.
 """
 
 from __future__ import annotations
@@ -24,29 +25,29 @@ _TOLERANCE = 1e-12
 
 
 def call(low: float, high: float, *, least: float | None = None, most: float | None = None, margin: float = 0.0) -> Call:
-    """The verdict on a number that lies between ``low`` and ``high``.
+    """Return the verdict on a number that lies between ``low`` and ``high``.
 
-    For a lower limit L: pass where low ≥ L − margin; else fail where high < L; else inconclusive. For an upper limit its mirror image.
-    With both limits the worse of the two.
+    The margin moves a limit outwards, and the moved limit B alone decides (non-inferiority). For a lower limit, B = L − margin: pass
+    where low ≥ B, fail where high < B, else inconclusive. For an upper limit its mirror image. With both limits the worse of the two.
 
-    >>> call(0.48, 0.55, least=0.5, margin=0.02), call(0.40, 0.47, least=0.5), call(0.45, 0.55, least=0.5)
+    >>> call(0.48, 0.55, least=0.5, margin=0.02), call(0.40, 0.47, least=0.5), call(0.47, 0.49, least=0.5, margin=0.02)
     ('pass', 'fail', 'inconclusive')
     """
     calls: list[Call] = []
     if least is not None:
-        calls.append(_above(low, high, least, margin))
+        calls.append(_above(low, high, least - margin))
     if most is not None:
-        calls.append(_above(-high, -low, -most, margin))
+        calls.append(_above(-high, -low, -most - margin))
     if not calls:
         raise ValueError("no limit")
     return max(calls, key=CALLS.index)
 
 
-def _above(low: float, high: float, limit: float, margin: float) -> Call:
-    slack = _TOLERANCE * max(1.0, abs(limit))  # what adding the margin may lose in the last digit
-    if low >= limit - margin - slack:
+def _above(low: float, high: float, bound: float) -> Call:
+    slack = _TOLERANCE * max(1.0, abs(bound))  # what adding the margin may lose in the last digit
+    if low >= bound - slack:
         return "pass"
-    return "fail" if high < limit - slack else "inconclusive"
+    return "fail" if high < bound - slack else "inconclusive"
 
 
 # --- intervals ------------------------------------------------------------------------------------
@@ -206,22 +207,48 @@ def of_paired(
     if drawn is not None and drawn.low is not None and drawn.high is not None:
         near, far = min(near, drawn.low), max(far, drawn.high)
         out = dataclasses.replace(out, low=near, high=far)
-    if out.clusters < out.n:  # docs hang together: not docs but clusters are exchangeable, and McNemar's test counts docs
-        return out if differing is None or differing >= FEW_DIFFER else _few_clusters(out, differing, reach)
-    if mcnemar is not None and unit is not None and 0 < (count := mcnemar.only_first + mcnemar.only_second) < FEW_DIFFER:
-        ends = sorted(unit * count / out.n * (2 * share - 1) for share in binomial(mcnemar.only_second, count, level))
-        out = _noted(out, min(near, ends[0]), max(far, ends[1]), f"only {count} docs differ: with McNemar's exact interval")
-    elif differing is not None and least_p(differing) > 1 - level:
-        out = _noted(out, min(near, 0.0), max(far, 0.0), f"only {differing} docs differ: too few to exclude 0")
-    return out
+    # where docs hang together, not docs but clusters are exchangeable, and McNemar's test counts docs
+    if out.clusters == out.n and mcnemar is not None and unit is not None and 0 < (count := mcnemar.only_first + mcnemar.only_second) < FEW_DIFFER:
+        ends = [unit * count / out.n * (2 * share - 1) for share in binomial(mcnemar.only_second, count, level)]
+        ends += [unit * end for end in score_interval(mcnemar.only_first, mcnemar.only_second, out.n, level)]
+        return _noted(out, min(near, *ends), max(far, *ends), f"only {count} docs differ: with McNemar's exact interval and Tango's")
+    return out if differing is None or differing >= FEW_DIFFER else _few_differ(out, differing, reach)
 
 
-def _few_clusters(estimate: Estimate, differing: int, reach: float | None) -> Estimate:
-    """The interval where the runs differ in k < 50 of G clusters: the others say nothing of the sign, so it is one of k clusters.
+def score_interval(only_first: int, only_second: int, n: int, level: float) -> tuple[float, float]:
+    """Return Tango's score interval of the difference of two paired shares, second less first.
 
-    Half-widths times (t of k − 1 degrees · √(k / (k − 1))) / (what they were made with), but to no more than all that the share of
-    clusters which may differ (Clopper & Pearson) could change; never narrower than it came. With so few that a test could not
-    exclude 0 (``least_p``), it holds 0.
+    McNemar's interval takes the number of docs that differ as given. Here that number is uncertain too, which counts at the end that
+    is farther from 0: where one doc of 300 turned wrong, 2 % may.
+
+    Args:
+        only_first, only_second: docs that exactly one of the two has right.
+        n: all docs.
+        level: 0..1.
+    """
+    z, value = normal_quantile((1 + level) / 2), (only_second - only_first) / n
+
+    def distance(d: float) -> float:
+        """Return how many standard errors the data lie above a true difference d."""
+        a, b, c = 2 * n, -only_first - only_second + (2 * n - only_second + only_first) * d, -only_first * d * (1 - d)
+        loss = (math.sqrt(max(0.0, b * b - 4 * a * c)) - b) / (2 * a)  # the likeliest share that only the first has right, given d
+        return (only_second - only_first - n * d) / math.sqrt(max(n * (2 * loss + d * (1 - d)), 1e-300))
+
+    def solved(inner: float, outer: float, target: float) -> float:
+        for _ in range(60):
+            middle = (inner + outer) / 2
+            inner, outer = (inner, middle) if abs(distance(middle)) > target else (middle, outer)
+        return (inner + outer) / 2
+
+    return solved(value, -1.0, z), solved(value, 1.0, z)
+
+
+def _few_differ(estimate: Estimate, differing: int, reach: float | None) -> Estimate:
+    """Return the interval where the runs differ in k < 50 of G docs or clusters.
+
+    Those that agree carry no information on the sign, so the degrees of freedom come from k. Half-widths times
+    (t of k − 1 degrees · √(k / (k − 1))) / (what they were made with), but to no more than all that the share which may differ
+    (Clopper & Pearson) could change; never narrower than it came. With so few that a test could not exclude 0 (``least_p``), it holds 0.
     """
     assert estimate.value is not None
     assert estimate.low is not None
@@ -234,7 +261,8 @@ def _few_clusters(estimate: Estimate, differing: int, reach: float | None) -> Es
         low, high = max(low, -most), min(high, most)
     if least_p(differing) > 1 - level:
         low, high = min(low, 0.0), max(high, 0.0)
-    reason = f"the runs differ in only {differing} of {groups} clusters: widened to what those can show"
+    what = "docs" if groups == estimate.n else "clusters"
+    reason = f"the runs differ in only {differing} of {groups} {what}: widened to what those can show"
     return _noted(estimate, min(low, estimate.low), max(high, estimate.high), reason)
 
 
@@ -326,9 +354,10 @@ def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list
 
 
 def smallest(se: float | None, level: float, clusters: int) -> float | None:
-    """The minimum detectable effect: how far beyond a limit without margin the truth must be to fail in 80 % of runs.
+    """Return the minimum detectable effect: how far beyond limit and margin the truth must be for 80 % of runs to fail.
 
-    Under 50 clusters the standard error counts for more, as the interval is wider. None where nothing varies.
+    As far inside, 80 % of runs pass: the interval then lies wholly on the other side of the same point. Under 50 clusters the standard
+    error counts for more, as the interval is wider. None where nothing varies.
     """
     if not se:
         return None

@@ -24,6 +24,7 @@ from lmms_patch.stats.resample import Estimate
 SCHEMA = 1
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """What XML 1.0 does not allow, what moves a terminal's cursor, and what turns the direction of writing."""
+_CLAIMS = {True: "primary", False: "other", None: None}
 
 COLUMNS = (
     Column("verdict", "verdict", help="pass, fail or inconclusive; warned: inconclusive, and the rule lets it pass"),
@@ -36,8 +37,9 @@ COLUMNS = (
     Column("baseline", "baseline", digits=4, help="over the docs of the difference"),
     Column("difference", "difference", signed=True, digits=4, help="value - baseline, with its interval"),
     Column("docs", "docs", help="that are paired: value, baseline and difference are over these"),
-    Column("detectable", "detectable", digits=4, help="how far beyond the limit the truth must be to fail in 80 % of runs"),
-    Column("level", "level", digits=4, help="of this one interval, after the correction for how many the rule judges"),
+    Column("detectable", "detectable", digits=4, help="how far beyond limit and margin the truth must be to fail in 80 % of runs"),
+    Column("claim", "claim", help="primary: the number of a comparison that carries the claim; other: corrected with all others together"),
+    Column("level", "level", digits=4, help="of this one interval, after the correction for how many are judged together"),
     Column("basis", "basis", help="paired: doc by doc; unpaired: as if on other docs; interval: the number's own; number: no interval decides"),
 )
 
@@ -63,14 +65,15 @@ def _row(one: Verdict) -> Mapping[str, Cell]:
     texts = {"verdict": word(one), "rule": one.rule, "task": one.task, "model": one.model, "metric": one.metric, "limit": one.limit}
     numbers: dict[str, Cell] = {"value": one.value, "baseline": one.baseline, "difference": one.difference}
     numbers["docs"] = one.difference.n if one.difference is not None and one.basis == "paired" else None
-    return {**{key: clean(text) for key, text in texts.items()}, **numbers, "detectable": one.detectable, "level": one.level, "basis": one.basis}
+    how: dict[str, Cell] = {"detectable": one.detectable, "claim": _CLAIMS[one.primary], "level": one.level, "basis": one.basis}
+    return {**{key: clean(text) for key, text in texts.items()}, **numbers, **how}
 
 
 def what(one: Verdict) -> str:
     """The verdict in one line: what, of what, and why."""
     value = shown(one.value, Column("", "", digits=4))
     change = "" if one.difference is None else f", difference {shown(one.difference, Column('', '', signed=True, digits=4))} ({one.basis})"
-    smallest = "" if one.call != "inconclusive" or one.detectable is None else f"; detectable with 80 % power: {one.detectable:.4f}"
+    smallest = "" if one.call != "inconclusive" or one.detectable is None else f"; detectable with 80 % power: {one.detectable:.4f} beyond it"
     why = f": {one.reason}" if one.reason else ""
     return clean(f"{one.task} of {one.model}: {one.metric} {value}{change}, limit {one.limit}{smallest}{why}")
 

@@ -28,7 +28,7 @@ LIMITS = ("min", "max", "max_drop", "max_rise")
 CHECKS = (*LIMITS, "require", "max_tst_over_chance", "max_excluded", "min_docs")
 SHARED = ("level", "margin", "inconclusive", "correction")
 """What a rule may say for itself, and ``defaults`` for all."""
-DEFAULTS = (*SHARED, "ignore")
+DEFAULTS = (*SHARED, "ignore", "primary")
 RULE = ("name", *SELECTORS, "metric", *CHECKS, "absolute", "interval", *SHARED)
 TOP = ("schema", "defaults", "rules")
 CHOICES = {"inconclusive": ("block", "warn"), "correction": ("bonferroni", "none")}
@@ -50,10 +50,10 @@ class Rule:
         max_tst_over_chance: limit of the text-only score less chance.
         max_excluded: limit of the share of docs that any grid leaves out, 0..1.
         min_docs: fewest docs with the primary metric.
-        margin: by how much a limit may be missed, if that is shown to be all; on the metric's own scale.
-        level: of the rule as a whole, 0..1.
+        margin: by how much a limit may be missed; limit and margin together decide (``limits.call``). On the metric's own scale.
+        level: of the claim as a whole, 0..1.
         blocks: whether an inconclusive verdict blocks.
-        corrected: whether ``level`` holds over all that the rule judges together (Bonferroni).
+        corrected: whether ``level`` holds over all that is judged together (``judge.levels``).
         looks: whether it must be shown that the answers depend on the image.
     """
 
@@ -98,11 +98,13 @@ class Rules:
         source: the file, as it is named to people.
         rules: in its order.
         ignore: settings in which a result and its baseline may differ (keys of ``runs.fingerprint``).
+        primary: the one number of each comparison that carries the claim; None: the task's primary metric.
     """
 
     source: str
     rules: tuple[Rule, ...]
     ignore: tuple[str, ...] = ()
+    primary: str | None = None
 
 
 def shipped() -> list[str]:
@@ -158,6 +160,7 @@ def parse(data: Any, source: str = "rules") -> Rules:
         raise OptionError(f"{source}: 'schema' is {_short(schema)}; this version of lmms-patch reads 'schema: {SCHEMA}'")
     defaults = _mapping(top.get("defaults") or {}, DEFAULTS, f"{source}: defaults")
     ignore = _texts(defaults.get("ignore", []), f"{source}: defaults: ignore")
+    primary = _primary(defaults, f"{source}: defaults")
     given = top.get("rules")
     if not isinstance(given, list) or not given:
         raise OptionError(f"{source}: 'rules' must be a list of at least one rule, not {_short(given)}")
@@ -166,7 +169,7 @@ def parse(data: Any, source: str = "rules") -> Rules:
     names = [rule.name for rule in rules]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise OptionError(f"{source}: two rules have the name {_short(twice)}; each needs its own")
-    return Rules(source, rules, ignore)
+    return Rules(source, rules, ignore, primary)
 
 
 def _rule(data: Any, shared: Mapping[str, Any], source: str, number: int) -> Rule:
@@ -246,6 +249,16 @@ def _shared(found: Mapping[str, Any], where: str) -> dict[str, Any]:
                 raise OptionError(f"{where}: '{key}' must be {' or '.join(CHOICES[key])}, not {_short(value)}")
             out[name] = value == CHOICES[key][0]
     return out
+
+
+def _primary(found: Mapping[str, Any], where: str) -> str | None:
+    """Return the name of the primary number; None where the defaults do not say."""
+    if "primary" not in found:
+        return None
+    name = found["primary"]
+    if not isinstance(name, str) or not name.strip() or any(sign in name for sign in "*?["):
+        raise OptionError(f"{where}: 'primary' must be the name of one number such as fip or rci3, no wildcard, not {_short(name)}")
+    return name
 
 
 def _required(found: Mapping[str, Any], where: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_patch import failures
 from lmms_patch.harness import compat
 from lmms_patch.harness.calls import Aggregation, aside, call_native, copied, one_line, with_signature_of
 from lmms_patch.harness.judge import client_of, effects
@@ -57,6 +58,7 @@ class _Run:
 
     items: list[PatchItem] = field(default_factory=list)
     native: dict[str, Any] = field(default_factory=dict)
+    whole: dict[str, float | None] = field(default_factory=dict)
     cells: dict[tuple[str, Key], tuple[float | None, float | None]] = field(default_factory=dict)
     over_cells: dict[tuple[str, Key], float | None] = field(default_factory=dict)
     reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
@@ -144,6 +146,7 @@ class Aggregations:
         self._run = _Run(list(items))
         self._report_errors()
         self._report_excluded()
+        self._report_native()
         try:
             self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), self._plan(), self._about_tst())
         except Exception as error:
@@ -154,7 +157,7 @@ class Aggregations:
     def _native(self) -> Native:
         function = self.native[self.primary]
         return Native(
-            lambda: scalar(self._native_value(self.primary)),
+            lambda: self._whole(self.primary),
             self._over_cells,
             lambda items: self._aside(self.primary, items),
             no_calls=effects(function) or "",
@@ -187,10 +190,21 @@ class Aggregations:
     def _report_excluded(self) -> None:
         what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
         for n in self.spec.sets or self.spec.grids:
-            reasons = [item["excluded"][str(n)] for item in self._run.items if str(n) in item["excluded"]]
+            reasons = [why for item in self._run.items if (why := item["excluded"].get(str(n))) and why != failures.REASON]
             where = f"at grid {n}" if isinstance(n, int) else f"of {n} boxes"
             if reasons:
                 logger.warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})")
+
+    def _report_native(self) -> None:
+        """Say how many failed calls the native metric counts as answers. How many there are in all, the statistics say."""
+        failed = sum(map(failures.unanswered, self._run.items))
+        if failed:
+            said = (
+                f"counts {failed} failed calls as wrong answers"
+                if not self._unscored()
+                else f"is null: {self.spec.base} has no score for failed calls"
+            )
+            logger.warning(f"{self.spec.name}: {self.primary}, the harness's own, {said}; our numbers leave them out")
 
     # --- native metrics -------------------------------------------------------------------------
 
@@ -203,8 +217,8 @@ class Aggregations:
         return with_signature_of(function, lambda items: self._for_host(metric, items))
 
     def _unscored(self) -> bool:
-        """Whether the first view of some doc could not be scored: the native metric would be that of the other docs."""
-        return any("error" in item["views"][0] for item in self._run.items)
+        """Whether the first view of some doc has no native item: the native metric would be that of the other docs."""
+        return any("error" in item["views"][0] or (failures.unanswered(item) and not item.full) for item in self._run.items)
 
     def _own_items(self, metric: str) -> list[Any]:
         return [item.full[metric] for item in self._run.items if metric in item.full]
@@ -233,6 +247,27 @@ class Aggregations:
             fail_at_exit(f"{self.spec.name}: the aggregation of {metric} failed: {one_line(error)}")
             return None
 
+    def _whole(self, metric: str) -> float | None:
+        """FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
+        if not any(map(failures.unanswered, self._run.items)):
+            return scalar(self._native_value(metric))
+        if metric not in self._run.whole:
+            self._run.whole[metric] = self._aside(metric, [item.full[metric] for item in self._answered(metric)])
+        return self._run.whole[metric]
+
+    def _answered(self, metric: str) -> list[PatchItem]:
+        """The docs of a metric whose first view was answered; as ``tables.Table`` takes them."""
+        failed = [item for item in self._run.items if failures.unanswered(item)]
+        answered = [item for item in self._run.items if metric in item.full and not failures.unanswered(item)]
+        return self._whole_clusters(metric, answered, failed)
+
+    def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
+        """The kept docs; where the metric works on whole clusters, without those of clusters that have a doc that is out."""
+        if not out or not is_whole((self.spec.options.aggregation or {}).get(metric)):
+            return kept
+        halved = {repr(item.get("fields", {}).get("cluster")) for item in out}
+        return [item for item in kept if repr(item.get("fields", {}).get("cluster")) not in halved]
+
     def _aside(self, metric: str, items: list[Any]) -> float | None:
         """The native aggregation once more, without leaving a trace: no file, no output. None where it fails."""
         if not items:
@@ -251,11 +286,11 @@ class Aggregations:
         run, name = self._run, self.over_cells(metric, n)
         if (metric, n) not in run.cells:
             used = self._used(metric, name)
-            everyone = len(used) == sum(metric in item.full for item in run.items)
+            everyone = len(used) == len(self._answered(metric))
             if self._why_none(metric, n):
                 run.cells[metric, n] = None, None
             else:
-                full = scalar(self._native_value(metric)) if everyone else self._aside(metric, [item.full[metric] for item in used])
+                full = self._whole(metric) if everyone else self._aside(metric, [item.full[metric] for item in used])
                 run.cells[metric, n] = full, self._best(metric, n)
         return run.cells[metric, n]
 
@@ -268,12 +303,9 @@ class Aggregations:
 
     def _used(self, metric: str, name: str) -> list[PatchItem]:
         """The docs that have a chosen cell; where the metric works on whole clusters, of clusters in which all have one."""
-        items = [item for item in self._run.items if metric in item.full]
-        used = [item for item in items if name in item.chosen]
-        if len(used) == len(items) or not is_whole((self.spec.options.aggregation or {}).get(metric)):
-            return used
-        halved = {repr(item.get("fields", {}).get("cluster")) for item in items if name not in item.chosen}
-        return [item for item in used if repr(item.get("fields", {}).get("cluster")) not in halved]
+        items = self._answered(metric)
+        used, out = ([item for item in items if (name in item.chosen) is chosen] for chosen in (True, False))
+        return self._whole_clusters(metric, used, out)
 
     def _why_none(self, metric: str, n: Key) -> str:
         """Why there is no number over cells; empty where there is one."""
@@ -300,7 +332,7 @@ class Aggregations:
         best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
         tells_apart = len({*full, *(score for item in items for view in item["views"] if (score := view["scores"].get(metric)) is not None)}) > 1
         over_cells = self._best(metric, n)
-        if tells_apart and _is_mean(scalar(self._native_value(metric)), full) and _is_mean(over_cells, best):
+        if tells_apart and _is_mean(self._whole(metric), full) and _is_mean(over_cells, best):
             return ""
         return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
 

@@ -29,6 +29,7 @@ class Entry:
         reason: why it does not wrap, or what it needs; empty where it simply wraps.
         docs: number of docs where known, else None.
         family: the folder of its task file.
+        on_wrong_images: how many of the docs are also asked on another doc's image; None where ``docs`` is not known.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Entry:
     reason: str
     docs: int | None
     family: str
+    on_wrong_images: int | None = None
 
 
 def task_manager(include_path: str | None = None) -> Any:
@@ -59,7 +61,16 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
     known = [facts.docs for facts in found if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(found) else None
-    return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]))
+    wrong = None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in found)
+    return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]), wrong)
+
+
+def _null(facts: configs.Facts, spec: WrapSpec) -> int:
+    """How many docs of a task are asked on a wrong image, at most."""
+    try:
+        return configs.options_over(facts.metadata, spec, facts.name).null if KINDS[spec.kind].takes_null else 0
+    except PatchError:
+        return 0
 
 
 def _family(path: Any) -> str:
@@ -120,7 +131,9 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     """
     spec = parse(f"x_{kind}")
     if spec is None:
-        raise UnknownNameError(f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, shuffle3, occlude3, regions")
+        raise UnknownNameError(
+            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, swap, shuffle3, occlude3, regions"
+        )
     return spec
 
 

@@ -14,15 +14,26 @@ from typing import Any
 from lmms_patch import __version__
 from lmms_patch.errors import HostError
 
-SUPPORTED = (0, 7)
-"""``major.minor`` of the lmms-eval that this version was written against (0.7.3 in tests)."""
+OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
+"""The supported versions of lmms-eval: from ``OLDEST`` on (the version in tests), before ``TOO_NEW``.
 
-PATCHED = {
-    "match_tasks": ("self", "task_list"),
-    "_load_individual_task_or_group": ("self", "name_or_config", "task_type", "parent_name", "update_config"),
-    "initialize_tasks": ("self", "include_path", "include_defaults"),
+Before 0.7.3 the key of the response cache left out the settings of tasks inside groups: a run with other options got the answers to the old ones.
+"""
+
+PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
+    "TaskManager": {
+        "match_tasks": ("self", "task_list"),
+        "_load_individual_task_or_group": ("self", "name_or_config", "task_type", "parent_name", "update_config"),
+        "initialize_tasks": ("self", "include_path", "include_defaults"),
+    },
+    "ResponseCache": {
+        "_lookup": ("self", "cache_key"),
+        "_store": ("self", "cache_key", "request_type", "task_name", "doc_id", "idx", "gen_kwargs", "response"),
+        "merge_shards": ("shard_paths", "output_path"),
+    },
+    "lmms_eval.evaluator": {"unwrap_generation_output": ("output",)},
 }
-"""The methods of ``TaskManager`` that are replaced, with the parameters they must have."""
+"""By class or module of the host, the functions that are replaced, with the parameters they must have."""
 
 OVERRIDDEN = {
     # what the model is shown
@@ -64,29 +75,34 @@ def versions() -> dict[str, str]:
     return {"lmms_patch": __version__, "lmms_eval": host_version()}
 
 
-def check_host(manager: type) -> None:
+def check_host(*owners: Any) -> None:
     """Check that the host is a version we know and has what we patch.
 
     Args:
-        manager: the host's ``TaskManager`` class.
+        owners: classes and modules of the host that ``PATCHED`` names.
 
     Raises:
         HostError: one line naming both versions, and what is not as expected.
     """
     found = host_version()
     wrong = []
-    if tuple(int(part) if part.isdigit() else -1 for part in found.split(".")[:2]) != SUPPORTED:
+    release = tuple(int(number) for number in re.findall(r"^[\d.]*", found)[0].split(".") if number)  # () of "unknown"
+    if release and release < OLDEST:
+        wrong.append("its response cache (--use_cache) ignores changed options of tasks inside groups")
+    elif not OLDEST <= release < TOO_NEW:
         wrong.append("its version is not supported")
-    for name, parameters in PATCHED.items():
-        method = getattr(manager, name, None)
-        if method is None:
-            wrong.append(f"TaskManager.{name} is missing")
-        elif tuple(inspect.signature(inspect.unwrap(method)).parameters)[: len(parameters)] != parameters:
-            wrong.append(f"TaskManager.{name} has other parameters")
+    for owner in owners:
+        for name, parameters in PATCHED[owner.__name__].items():
+            function = getattr(owner, name, None)
+            if function is None:
+                wrong.append(f"{owner.__name__}.{name} is missing")
+            elif tuple(inspect.signature(inspect.unwrap(function)).parameters)[: len(parameters)] != parameters:
+                wrong.append(f"{owner.__name__}.{name} has other parameters")
     if wrong:
+        oldest, too_new = (".".join(map(str, numbers)) for numbers in (OLDEST, TOO_NEW))
         raise HostError(
-            f"lmms-patch {__version__} works with lmms-eval {'.'.join(map(str, SUPPORTED))}.x, not with the installed {found}: "
-            f"{'; '.join(wrong)}; type: pip install 'lmms-eval=={'.'.join(map(str, SUPPORTED))}.*'"
+            f"lmms-patch {__version__} works with lmms-eval from {oldest} on, before {too_new}, not with the installed {found}: "
+            f"{'; '.join(wrong)}; type: pip install 'lmms-eval>={oldest},<{too_new}'"
         )
 
 
@@ -110,3 +126,58 @@ def as_log_likelihood(response: Any) -> Any:
     """
     found = _PAIR.fullmatch(response) if isinstance(response, str) else None
     return (float(found[1]), found[2] == "True") if found else response
+
+
+# --- what is no answer ----------------------------------------------------------------------------
+
+BEGINNINGS = ("[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED]", "[SAFETY_BLOCKED:", "[GENERATION_FAILED]")
+"""How texts begin that an adapter of the host writes where a call gave no answer. No model writes them of itself."""
+_BLANK = (
+    "aero auroracap bagel_unig2u baichuan_omni claude gpt4o_audio gpt4v illume_plus kimi_audio minicpm_o mmada ola omnivinci ovis_u1 "
+    "qwen2_5_omni qwen3_omni qwen_image_edit qwen_vl_api reka srt_api video_salmonn_2 xcomposer2d5"
+)
+_WRITES_FILES = "cosmos_wm generation_api ltx_video magi1_wm wan2_1_t2i wan2_1_t2v wan2_2 wan2_2_t2v"
+WRITTEN_BY = {
+    **dict.fromkeys(_BLANK.split(), re.compile("")),
+    **dict.fromkeys(_WRITES_FILES.split(), re.compile(r"\[ERROR\] .*", re.DOTALL)),
+    **dict.fromkeys(("llava_vid", "oryx"), re.compile(r"Video .* (can not load|generate failed), check the source", re.DOTALL)),
+    "async_openai": re.compile(r'Error: can only concatenate str \(not "NoneType"\) to str'),  # the server sent no text
+    "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
+}
+"""By adapter, the whole text that it writes where a call failed. From another adapter the same text is an answer: a model may say nothing."""
+LONGEST_FAILURE = 160
+
+
+class NoText(str):
+    """Stands for None among the answers: the host turns None into the text "None", which may be an answer. Equal to that text."""
+
+    __slots__ = ()
+
+
+def adapter_of(model: Any) -> str:
+    """Return the id of the host's adapter for ``--model``: of a name or an alias, or of a model object; "" where there is none."""
+    if not isinstance(model, str):
+        return type(model).__module__.rpartition(".")[2] if model is not None else ""
+    from lmms_eval.models import MODEL_REGISTRY_V2
+
+    try:
+        return str(MODEL_REGISTRY_V2.get_manifest(model).model_id)
+    except ValueError:
+        return model
+
+
+def failure(response: Any, adapter: str = "") -> str:
+    """Say in one short line why a response is no answer of a model; "" where it is an answer.
+
+    Args:
+        response: what the host kept of a call: a text, or None.
+        adapter: ``adapter_of`` the model. Some adapters write an empty text where a call failed, others where the model says nothing.
+    """
+    if response is None or isinstance(response, NoText):
+        return "no answer came (None)"
+    if not isinstance(response, str):
+        return ""
+    text = response.strip()
+    if not text.startswith(BEGINNINGS) and not (adapter in WRITTEN_BY and WRITTEN_BY[adapter].fullmatch(text)):
+        return ""
+    return " ".join(text.split())[:LONGEST_FAILURE] or f"an empty text, as {adapter} writes where a call fails"

@@ -111,6 +111,8 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
         answered: one response.
     """
     judged = judge_model() is not None
+    if said := compat.failure(answered[0] if answered else None):  # no answer: nothing is counted, no judge is asked
+        return {"magic": {**record_of(doc, parse("", doc["question"])), "failed": said}, **dict.fromkeys(results.metrics(doc["variant"], judged))}
     own, parsed = read_response(doc, answered[0] or "")
     record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
     return {"magic": record, **{name: item(record, name) for name in results.metrics(doc["variant"], judged)}}
@@ -230,7 +232,7 @@ def micro_f1(items: list[Any]) -> float | None:
 
 
 def _ratio(items: list[Any], above: Mapping[str, int], below: Mapping[str, int]) -> float | None:
-    top, bottom = (sum(weight * one[key] for one in items for key, weight in side.items()) for side in (above, below))
+    top, bottom = (sum(weight * one[key] for one in items if one is not None for key, weight in side.items()) for side in (above, below))
     return top / bottom if bottom else None
 
 
@@ -250,10 +252,11 @@ def _details(task: str, about: Mapping[str, Any], missing: magic_docs.LeftOut, i
 def details(task: str, about: Mapping[str, Any], missing: magic_docs.LeftOut, records: Sequence[Mapping[str, Any]]) -> Details:
     """All numbers of a task with their intervals, and how they came about (docs/magic.md, schema ``details``)."""
     variant = str(about["variant"])
+    every, records = records, results.answered(records)
     models = {record["judge"]["model"] for record in records if record.get("judge")}
     judged = bool(models)
     found = results.numbers(records, variant, judged, seed=SEED)
-    counts = results.counts(records, variant, judged)
+    counts = {**results.counts(records, variant, judged), "failed": len(every) - len(records)}
     notes = results.warnings(counts, judged)
     if missing.items:
         notes.append(f"{missing.items} items of {missing.name} cannot be used and were left out: type 'lmms-patch magic check' for the reasons")
@@ -262,11 +265,12 @@ def details(task: str, about: Mapping[str, Any], missing: magic_docs.LeftOut, re
     judge = _judge() if judged else None
     if judge is not None:
         logger.info("{}: judge {}, in this process so far: {}", task, min(models), ", ".join(f"{n} {what}" for what, n in judge.counts.items()))
-    asked = sorted((record["id"], record["asked"]["doc"], record["asked"]["prompt"]) for record in records)
+    asked = sorted((record["id"], record["asked"]["doc"], record["asked"]["prompt"]) for record in every)
     told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
     return Details(
         {
-            "records": len(records),
+            "records": len(every),
+            "n_failed": counts["failed"],
             **{name: one.value for name, one in found.items()},
             "made": {
                 **compat.versions(),

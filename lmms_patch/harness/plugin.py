@@ -9,7 +9,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loguru import logger
@@ -50,6 +54,9 @@ def install() -> None:
     install_exit_status()
     try:
         compat.check_host(TaskManager)
+        from lmms_eval.caching.response_cache import ResponseCache  # not before its version is known: an older host has none
+
+        compat.check_host(ResponseCache)
     except HostError as error:
         _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
         return
@@ -58,18 +65,21 @@ def install() -> None:
     _patch(TaskManager, "_load_individual_task_or_group", _load)
 
 
-def _patch(owner: type, name: str, replacement: Callable[..., Any]) -> None:
-    """Replace a method by ``replacement(original, self, ...)``; the original stays reachable as ``__wrapped__``."""
+def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
+    """Replace a function of a class or module by ``replacement(original, ...)``; the original stays reachable as ``__wrapped__``.
+
+    A function that is replaced already stays as it is.
+    """
     original = getattr(owner, name, None)
-    if original is None:
+    if original is None or getattr(original, _MARK, False):
         return
 
     @functools.wraps(original)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return replacement(original, self, *args, **kwargs)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return replacement(original, *args, **kwargs)
 
-    setattr(method, _MARK, True)
-    setattr(owner, name, method)
+    setattr(function, _MARK, True)
+    setattr(owner, name, staticmethod(function) if isinstance(inspect.getattr_static(owner, name), staticmethod) else function)
 
 
 def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any, task_list: Any) -> Any:
@@ -123,7 +133,7 @@ def _load(
     Why here: it is the one door for names, groups, tags, inline members and task files, and it
     knows whether the model is simple or chat.
     """
-    from lmms_patch.harness import configs, magic_files
+    from lmms_patch.harness import configs, magic_files, magic_tasks
 
     native = functools.partial(magic_files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
     try:
@@ -133,8 +143,12 @@ def _load(
                 _note(manager, wrapped=False)
             if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
                 update_config = {**configs.without_videos(manager, name_or_config), **(update_config or {})} or None
-            return _mend_groups(native(name_or_config, update_config=update_config))
+            loaded = native(name_or_config, update_config=update_config)
+            if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
+                keep_no_failures()
+            return _mend_groups(loaded)
         _note(manager, wrapped=True)
+        keep_no_failures()
         configs.check(manager, spec)
         text_only = not KINDS[spec.kind].needs_image
         videos = configs.without_videos(manager, spec.base) if text_only else {}
@@ -284,3 +298,72 @@ def _note(manager: Any, *, wrapped: bool) -> None:
             "wrapped and native tasks run together: adapters that read the first request's task for a whole batch would show native "
             "docs of the wrong task; use --batch_size 1, or run the native tasks by themselves (a wrapped task reports the native metric too)"
         )
+
+
+# --- failed calls ---------------------------------------------------------------------------------
+
+
+def keep_no_failures() -> None:
+    """Let the host's response cache keep answers only, and tell a model's None from the answer "None". Twice is as once.
+
+    Called when a task of ours is loaded: a run without one is left as it is. Native tasks in a run with ours also ask failed calls
+    again, and lose nothing by it: what the cache had kept for them was no answer either.
+
+    Raises:
+        HostError: the installed evaluator has no such function.
+    """
+    from lmms_eval import evaluator
+    from lmms_eval.caching.response_cache import ResponseCache
+
+    compat.check_host(evaluator)
+    _patch(ResponseCache, "_lookup", _lookup)
+    _patch(ResponseCache, "_store", _store)
+    _patch(ResponseCache, "merge_shards", _merge_shards)
+    _patch(evaluator, "unwrap_generation_output", _unwrap)
+
+
+def _adapter(cache: Any) -> str:
+    """Return the adapter whose answers a cache holds: its fingerprint is ``model|arguments``."""
+    return compat.adapter_of(str(cache.model_fingerprint).partition("|")[0])
+
+
+def _lookup(original: Callable[..., Any], cache: Any, cache_key: str) -> Any:
+    """Find no entry where the entry is a failed call. Why here: caches of earlier runs hold such entries, and each would be a hit for ever."""
+    found = original(cache, cache_key)
+    return None if compat.failure(found, _adapter(cache)) else found
+
+
+def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) -> None:
+    """Keep no failed call. Why here: the host asks whether a response is valid by its text alone; what is stored passes here, with its cache."""
+    stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments["response"]
+    if not compat.failure(stored, _adapter(cache)):
+        original(cache, *args, **kwargs)
+
+
+def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], output_path: str) -> Any:
+    """Let new answers replace failed calls. Why here: the host adds what a run asked to the shared cache, and never replaces an entry."""
+    if os.path.exists(output_path):
+        with contextlib.closing(sqlite3.connect(output_path, timeout=30)) as shared:
+            for path in filter(os.path.exists, shard_paths):
+                shared.execute("ATTACH DATABASE ? AS shard", (path,))
+                model = shared.execute("SELECT value FROM shard.meta WHERE key = 'model_fingerprint'").fetchone()
+                adapter = compat.adapter_of(model[0].partition("|")[0]) if model else ""
+                shared.create_function("failed", 1, functools.partial(_is_failure, adapter))
+                shared.execute("DELETE FROM responses WHERE cache_key IN (SELECT cache_key FROM shard.responses) AND failed(response)")
+                shared.commit()
+                shared.execute("DETACH DATABASE shard")
+    return original(shard_paths, output_path)
+
+
+def _is_failure(adapter: str, stored: str) -> bool:
+    """Tell whether an entry of the cache, JSON as the host writes it, is a failed call."""
+    try:
+        return bool(compat.failure(json.loads(stored), adapter))
+    except ValueError:
+        return False
+
+
+def _unwrap(original: Callable[..., Any], output: Any) -> Any:
+    """Mark None, which the host turns into the text "None". Why here: a step later nothing tells it from a model that answers "None"."""
+    text, counts = original(output)
+    return (compat.NoText(text), counts) if output is None else (text, counts)

@@ -50,12 +50,16 @@ class Scorer:
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
             out = []
             for number, (view, got) in enumerate(zip(views, answers, strict=True)):
-                failed = next((answer for answer in got if isinstance(answer, Unanswered)), None)
-                if failed is not None:
-                    out.append(ScoredView(view, error=failed.why))
-                    continue
-                with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}") if number else contextlib.nullcontext():
-                    out.append(self._score_view(_fresh(doc), view, list(got), kwargs))
+                none = [answer for answer in got if isinstance(answer, Unanswered)]
+                failed = next((answer.why for answer in none if answer.failed), "")
+                if none and not failed:
+                    out.append(ScoredView(view, error=none[0].why))
+                elif failed and (number or None in map(native_answer, got)):
+                    out.append(ScoredView(view, failed=failed))
+                else:
+                    with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}") if number else contextlib.nullcontext():
+                        scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
+                    out.append(ScoredView(view, scored.items, failed=failed) if failed else scored)
             return out
 
     def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
@@ -155,13 +159,22 @@ class Unanswered:
     Attributes:
         raw: the model's answer before filters.
         why: what went wrong, in one line.
+        failed: whether the call failed, and not the filter.
+        native: of a failed call, what the harness would hand to the scorer: the text that stands for the answer, filtered; None: nothing.
     """
 
     raw: Any
     why: str
+    failed: bool = False
+    native: Any = None
 
     def __str__(self) -> str:
         return str(self.raw)
+
+
+def native_answer(answer: Any) -> Any:
+    """Return what the harness itself would score: of a failed call the text that stands for its answer."""
+    return answer.native if isinstance(answer, Unanswered) else answer
 
 
 def _fresh(value: Any) -> Any:

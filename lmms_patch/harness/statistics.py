@@ -81,6 +81,7 @@ def settings_of(options: Options, metric: str) -> Settings:
         chance=options.chance,
         seconds=options.seconds,
         form=(options.aggregation or {}).get(metric),
+        signed=options.signed,
     )
 
 

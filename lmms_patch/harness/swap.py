@@ -48,9 +48,9 @@ class WrongImages:
             if self._sampled is None:
                 known = len(self._docs)
                 chosen = [i for i in (range(known) if self._evaluated is None else self._evaluated) if i < known]
-                units = {i: unit_of(self._docs[i]) for i in chosen}
+                units = {i: self._keys[i] if (cluster := self._docs[i].cluster) is None else repr(cluster) for i in chosen}
                 options = self._spec.options
-                self._sampled = sample(units, {i: self._keys[i] for i in chosen}, options.null, options.seed) if options.null else frozenset()
+                self._sampled = sample(units, options.null, options.seed) if options.null else frozenset()
             return self._sampled
 
     def donor(self, doc_id: int) -> int | None:

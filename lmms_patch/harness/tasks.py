@@ -12,7 +12,9 @@ from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 from loguru import logger
 
+from lmms_patch import failures
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
+from lmms_patch.harness import compat
 from lmms_patch.harness.aggregate import Aggregations, PatchItem
 from lmms_patch.harness.configs import OUTPUT_TYPES, judge_refusal, options_over
 from lmms_patch.harness.delegate import Delegate
@@ -31,6 +33,7 @@ from lmms_patch.spec import KINDS, WrapSpec
 from lmms_patch.views import PIXELS, views_of
 
 _DOCS_TO_LOOK_AT = 16
+_NO_WRONG_IMAGE = "not asked: no other doc shows other images in the same number"
 _NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
@@ -191,6 +194,7 @@ class WrappedTask(Delegate):
         if self.spec.options.allow_judge and calls_judge(self._base):
             docs, answers = len(native), sum(len(self._table.views_of(doc_id)) for doc_id in native)
             views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
+            views += ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
             logger.warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
 
     def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:
@@ -284,7 +288,8 @@ class WrappedTask(Delegate):
 
     def apply_filters(self) -> None:
         """The base's filters, once per view and choice; one that fails is reported with its cause, and the raw answers are kept."""
-        apply_filters(self._instances or [], self._filters, self.eval_docs_no_media, self._base.eval_docs)
+        adapter = compat.adapter_of(getattr(self._base, "model_name", None))
+        apply_filters(self._instances or [], self._filters, self.eval_docs_no_media, self._base.eval_docs, adapter)
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
         """Score every view of a doc with the base's own scorer.
@@ -297,7 +302,8 @@ class WrappedTask(Delegate):
         Returns:
             ``patch`` first; then the metrics that are ours, from every doc: the native item of its best
             cell, or None; then each native item of the full view (None for each native metric where that
-            view could not be scored: the metric is then null, not that of the other docs). Native ones
+            view could not be scored: the metric is then null, not that of the other docs). Of a failed call
+            it is what the base's scorer makes of the text that stands for the answer. Native ones
             come last because the host takes the number of docs from the metric that it aggregates last.
         """
         if not isinstance(doc, TaggedDoc):
@@ -309,6 +315,8 @@ class WrappedTask(Delegate):
         answers = [results[i * size : (i + 1) * size] for i in range(len(views))]
         unscored = [ScoredView(view) for view in views]
         scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, **kwargs)
+        if KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None:  # the model was shown the doc's own image
+            scored = [ScoredView(view, failed=_NO_WRONG_IMAGE) for view in views]
         return self._metrics_of(self._record(doc, scored, answers))
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
@@ -316,6 +324,8 @@ class WrappedTask(Delegate):
         wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
         scored, answers = scored[:own], answers[:own]
         excluded = {key: why for key in self.spec.sets or self.spec.grids if (why := self._table.why_unusable(doc.doc_id, key))}
+        failed = {one.view.set for one in scored if one.failed}
+        excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and (scored[0].failed or key in failed)}
         sizes = () if not KINDS[self.spec.kind].needs_image else self._table.sizes(doc.doc_id)
         best = self._scorer.best_cells(scored, excluded)
         beside = {} if self._predict_only else self._references.of(doc.doc_id, [one.view for one in scored], answers, list(best))
@@ -350,7 +360,7 @@ class WrappedTask(Delegate):
         if KINDS[self.spec.kind].keeps_best:
             # the host's --baseline takes the first number of a log line whose key speaks of a score: that must be the full image's
             ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item) and "score" not in name.lower()}
-        return {"patch": patch, **ours, **(dict.fromkeys(self.aggregations.native) if record.views[0].error else full)}
+        return {"patch": patch, **ours, **(full if full or not record.views[0].unscored else dict.fromkeys(self.aggregations.native))}
 
     # --- metrics ------------------------------------------------------------------------------
 

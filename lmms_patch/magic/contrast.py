@@ -75,7 +75,7 @@ def contrast(
     for wanted, records in zip(CONTRASTS[name], (first, second), strict=True):
         if other := sorted({str(record["variant"]) for record in records} - {wanted}):
             raise RecordError(f"the contrast {name!r} is of {' and '.join(CONTRASTS[name])}, not of {other[0]}")
-    ours, theirs = ({str(record["item"]): record for record in records} for records in (first, second))
+    ours, theirs = ({str(record["item"]): record for record in results.answered(records)} for records in (first, second))
     both = sorted(ours.keys() & theirs.keys())
     if not both:
         raise RecordError("the two variants have no item in common; both must be asked of the same data")

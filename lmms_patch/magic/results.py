@@ -75,6 +75,11 @@ def higher_is_better(metric: str, variant: str) -> bool:
     return metric not in LOWER_IS_BETTER or (variant == "relevant" and metric in NEUTRAL_WHERE_RELEVANT)
 
 
+def answered(records: Sequence[Record]) -> list[Record]:
+    """Return the docs whose call gave an answer; the others are in the log under ``failed``, and count in no number."""
+    return [record for record in records if "failed" not in record]
+
+
 def item_score(record: Record) -> ItemScore:
     """MagiScore's counts of one doc."""
     return score_item(record["used"], record["relevant"], record["boxes"], record["invented"])
@@ -86,6 +91,8 @@ def score(record: Record, metric: str) -> float | None:
     Returns:
         None where the doc is no part of the mean, or the metric is none (micro numbers are ratios of sums).
     """
+    if "failed" in record:
+        return None
     if metric in (found := {**ANSWERS, **JUDGED, **HEALED, "answer_found": "answer_found"}):
         value = record.get(found[metric])
         return None if value is None else float(value)
@@ -173,6 +180,9 @@ def warnings(found: Mapping[str, int], judged: bool) -> list[str]:
         if key.startswith("unjudged_") and missing:
             name = key.removeprefix("unjudged_")
             out.append(f"{name} is of the {docs - missing} docs that have a verdict; {missing} of {docs} have none (docs/magic-judge.md)")
+    if found.get("failed"):
+        share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs are in no number"
+        out.append(f"{share}; run again with the same --use_cache: only the failed calls are asked")
     if found["answer_not_found"]:
         out.append(
             f"{found['answer_not_found']} of {docs} responses mark no answer; their last sentence was taken for it (cut short? see max_new_tokens)"

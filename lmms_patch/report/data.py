@@ -55,9 +55,11 @@ class Entry:
         whole: all docs.
         categories: by name; empty where the run named none, or one only.
         blind: score of the same model's blind run on the same docs, None without.
+        gain: score on the full image less ``blind``, paired by doc; None where that cannot be had.
         tst: the best text-only cross-validation of the same docs, None without.
         excluded: by grid, reason -> number of docs.
-        failures: what could not be scored: ``full`` and ``cells`` (views with an error), ``empty`` (empty answers to the full view), ``views`` (all).
+        failures: what has no score: ``full`` and ``cells`` (views whose call or scorer failed), ``empty`` (empty answers to the full view),
+            ``views`` (all).
         date: of the run.
         path: its results file, as it was given.
         warnings: one line each.
@@ -78,6 +80,7 @@ class Entry:
     whole: Part
     categories: Mapping[str, Part] = field(default_factory=dict)
     blind: Estimate | None = None
+    gain: Estimate | None = None
     tst: Estimate | None = None
     excluded: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)

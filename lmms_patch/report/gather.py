@@ -1,7 +1,8 @@
-"""From finished runs to the entries of a report. Reads each sample log once, line by line. Pure."""
+"""From finished runs to the entries of a report. Reads each sample log once, line by line, and once more to pair it with a blind run. Pure."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from collections import Counter
@@ -9,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch import magic_pairs, outcome, reading, runs
+from lmms_patch import magic_pairs, outcome, paired, reading, runs
 from lmms_patch.errors import RecordError
+from lmms_patch.failures import has_failed
 from lmms_patch.measures import measures, of_analysis
 from lmms_patch.recompute import TaskRun, by_category, recompute
 from lmms_patch.records import TaskResult, lean_record, read_lines
@@ -68,10 +70,12 @@ def gather(
     for name, (run, result) in zip(ids, latest, strict=True):
         tell(f"reading {runs.task_label(run, result)} of {labels[run.identity]}")
         read = _read(run, result, latest, examples, categories)
+        blind = _blind(run, result, latest, warnings)
         entries.append(
             dataclasses.replace(
                 read.entry(name, labels[run.identity]),
-                blind=_blind(run, result, latest, warnings),
+                blind=None if blind is None else measures(blind[1])["score"],
+                gain=None if blind is None else _gain(blind, (run, result)),
                 tst=_tst(result, latest),
             )
         )
@@ -85,16 +89,30 @@ def _same_docs(one: TaskResult, other: TaskResult) -> bool:
     return one.described["base"] == other.described["base"] and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
 
 
-def _blind(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]], warnings: list[str]) -> Estimate | None:
-    """The same model's score on the same docs without the image; None without, and a warning where it was asked other docs."""
+def _blind(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]], warnings: list[str]) -> tuple[Run, TaskResult] | None:
+    """Return the same model's result on the same docs without the image; None without, and a warning where it was asked other docs."""
     if result.described["kind"] == "blind":
         return None
-    of_model = [r for other, r in latest if other.identity == run.identity and r.described["kind"] == "blind" and r.filter == result.filter]
-    found = [r for r in of_model if r.described["base"] == result.described["base"] and r.described["metric"] == result.described["metric"]]
-    same = [r for r in found if _same_docs(r, result)]
+    of_model = [pair for pair in latest if pair[0].identity == run.identity and pair[1].described["kind"] == "blind"]
+    found = [pair for pair in of_model if pair[1].filter == result.filter and _asked_alike(pair[1], result)]
+    same = [pair for pair in found if _same_docs(pair[1], result)]
     if found and not same:
-        warnings.append(f"{result.task}: the blind run was asked other docs ({found[-1].docs} and {result.docs}) and is not set beside it")
-    return measures(same[-1])["score"] if same else None
+        warnings.append(f"{result.task}: the blind run was asked other docs ({found[-1][1].docs} and {result.docs}) and is not set beside it")
+    return same[-1] if same else None
+
+
+def _asked_alike(one: TaskResult, other: TaskResult) -> bool:
+    return all(one.described[key] == other.described[key] for key in ("base", "metric"))
+
+
+def _gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Estimate | None:
+    """Return what the image adds, paired by doc; None where a log is missing, the docs do not match, or there is no full image."""
+    if not KINDS[full[1].described["kind"]].full:
+        return None
+    with contextlib.suppress(RecordError):
+        found = paired.gain(blind, full)
+        return None if found is None else found.estimate
+    return None
 
 
 def _tst(result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]) -> Estimate | None:
@@ -205,9 +223,9 @@ def _records(lines: Iterator[dict[str, Any]], out: _Read, picker: Picker) -> Ite
         views, answers = record["views"], line.get("filtered_resps")
         out.failures["views"] += len(views)
         for i, view in enumerate(views):
-            if "error" in view:
+            if "error" in view or has_failed(view):
                 out.failures["cells" if i and "cell" in view else "full"] += 1
-        if isinstance(answers, list) and answers and isinstance(answers[0], str) and not answers[0].strip():
+        if isinstance(answers, list) and answers and isinstance(answers[0], str) and not answers[0].strip() and not has_failed(views[0]):
             out.failures["empty"] += 1
         yield lean_record(record, shared)
 

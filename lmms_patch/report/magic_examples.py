@@ -46,6 +46,8 @@ def healed(record: Record) -> bool | None:
 def rule_of(record: Record) -> str | None:
     """The rule that a doc falls under; None where nothing is known of its answer."""
     is_right, _ = right(record)
+    if "failed" in record:
+        return None
     if record["variant"] == "selfheal":
         found = healed(record)
         return None if found is None else "healed" if found else "not healed"

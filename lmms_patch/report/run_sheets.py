@@ -62,7 +62,7 @@ _RUN_COLUMNS = (
     Column("n", "grid n", help="n x n cells"),
     Column("docs", "docs", help="docs that were scored"),
     Column("excluded", "excluded", help="docs that MPP and index leave out at this grid"),
-    Column("failed", "views failed", help="views that could not be scored, of all views"),
+    Column("failed", "views failed", help="views without a score, of all views: the call or the scorer failed"),
     Column("empty", "empty answers", help="empty answers to the first view"),
     Column("chance", "chance", help=f"what the best uninformed answer scores, {SCALE}"),
     Column("ceiling", "ceiling", help=f"what the gold answers score, {SCALE}"),
@@ -183,7 +183,13 @@ def _excluded(entries: Sequence[Entry]) -> Sheet:
         if count
     ]
     columns = (*_RUN_COLUMNS[:3], Column("n", "grid n"), Column("reason", "why"), Column("docs", "docs"))
-    return Sheet("excluded", "Docs that MPP and index leave out", columns, tuple(rows), "They are scored on the full image, and counted there.")
+    return Sheet(
+        "excluded",
+        "Docs that MPP and index leave out",
+        columns,
+        tuple(rows),
+        "They are scored on the full image, and counted there, unless that call failed.",
+    )
 
 
 # --- text only ------------------------------------------------------------------------------------
@@ -261,7 +267,7 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
                 "tst": entry.tst,
                 "blind": entry.blind,
                 "full": score,
-                "gain": paired.unpaired(entry.blind, score).estimate if entry.blind is not None else None,
+                "gain": entry.gain or (paired.unpaired(entry.blind, score).estimate if entry.blind is not None else None),
             }
         )
     columns = (
@@ -276,7 +282,7 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
             "gain",
             "full - blind",
             signed=True,
-            help="what the image adds; interval of two independent runs, wider than the paired one of lmms-patch gap",
+            help="what the image adds, paired by doc; without the sample logs of both as if on other docs, which is wider",
         ),
     )
     note = f"{counted(len(rows), 'result')} with a blind run or a text-only cross-validation beside it."

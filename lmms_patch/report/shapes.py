@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch import reading
+from lmms_patch.failures import from_json
 from lmms_patch.measures import NO_INTERVAL
 from lmms_patch.report.data import Entry, Part, Report
 from lmms_patch.report.magic_words import WORDS
@@ -378,6 +379,8 @@ def notes(entry: Entry) -> Iterator[str]:
     for key, what in words.items():
         if count := entry.failures.get(key, 0):
             yield f"{count:,} × {what}" + (f" (of {views:,} views)" if key != "empty" and views else "")
+    if failed := from_json(entry.whole.analysis.get("failed")):
+        yield from filter(None, (failed.sentence, failed.native(entry.metric)))
 
 
 def spark(estimate: Estimate | None) -> dict[str, Any] | None:

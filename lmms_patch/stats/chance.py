@@ -4,7 +4,7 @@ Each doc was scored for a few uninformed answers; here they are put together int
 
 - ``uniform``: a random option (a doc without options takes the constant);
 - ``constant``: one answer for all docs of a format, the best one;
-- ``stratum``: the most frequent gold among docs that are asked alike;
+- ``stratum``: the most frequent gold among the *other* docs that are asked alike;
 - ``other``: the gold of another doc of the same kind (captions and corpus metrics).
 
 Source: RCI paper, §A.2; DESIGN §6. The paper's own rule (1/|C|; max(0.5, majority); the majority
@@ -95,10 +95,13 @@ def constants(docs: Sequence[Asked]) -> dict[str, str]:
 
 
 def pick(doc: Asked, floor: str, best: Mapping[str, str]) -> list[Uninformed]:
-    """The answers of a floor for one doc: all options for ``uniform``, else at most one; empty where it has none."""
+    """The answers of a floor for one doc: all options for ``uniform``, else at most one; empty where it has none.
+
+    A doc without options takes the constant for ``uniform``; so does a doc without others of its kind for ``stratum``.
+    """
     if floor == "uniform" and (options := doc.of("option")):
         return options
-    role = "constant" if floor == "uniform" else floor
+    role = "constant" if floor == "uniform" or (floor == "stratum" and not doc.of("stratum")) else floor
     found = doc.of(role)
     if role == "constant":
         found = [one for one in found if one.answer == best.get(doc.format)]

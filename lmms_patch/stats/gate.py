@@ -111,7 +111,9 @@ def gate(
     >>> gate(0.55, 0.50, se=0.02).marginal
     True
     """
-    missing = [name for name, term in (("FIP", fip), ("chance", chance), ("SE", se), ("scale", delta)) if not _known(term)]
+    missing = [
+        name for name, term in (("FIP", fip), ("chance", chance), ("standard error of FIP - chance", se), ("scale", delta)) if not _known(term)
+    ]
     if fip is not None and chance is not None and delta is not None and _known(fip - chance - delta) and fip < chance + delta and missing:
         reason = f"near chance: FIP {fip:.4g} is below {chance + delta:.4g}, the floor {chance:.4g} and its least margin"
         return Gate(False, fip, chance, delta, se_fip, se_chance, chance + delta, reason, se)
@@ -161,9 +163,16 @@ def looks(
     return Looks(against, False, full, other, difference, docs, int(wanted), f"{NOT_SHOWN} ({told}){settle}")
 
 
-def with_looks(judged: Gate, found: tuple[Looks, ...]) -> Gate:
-    """Add the conditions on the image to a gate: one that fails makes it fail, one that is unknown leaves it as it is."""
-    failed = next((one.reason for one in found if one.value is False), "")
+def with_looks(judged: Gate, found: tuple[Looks, ...], *, part: bool = False) -> Gate:
+    """Add the conditions on the image to a gate: one that fails makes it fail, one that is unknown leaves it as it is.
+
+    Args:
+        judged: the gate.
+        found: the conditions.
+        part: whether they are of a part of a task (a category). Few of its docs were asked on a wrong image, so that a condition fails only
+            where it is shown that the answers do not depend on the image, not where it is not shown that they do.
+    """
+    failed = next((one.reason for one in found if one.value is False and (not part or one.reason.startswith(SAME))), "")
     if judged.valid is False or not failed:
         return dataclasses.replace(judged, looks=found)
     return dataclasses.replace(judged, valid=False, reason=failed, looks=found)

@@ -21,13 +21,18 @@ class Index:
     reason: str = ""
 
 
-def index(fip: float | None, mpp: float | None, *, higher_is_better: bool = True) -> Index:
-    """RCI_n = 1 − MPP_n / FIP, or the reason why there is none. Never inf or nan.
+SIGNED = "the metric's scale goes below 0, so it has no natural zero: 1 - MPP/FIP has no meaning"
+"""Why a metric on a scale such as −1..1 has no index: adding a constant to every score would give another one. The gap stays."""
+
+
+def index(fip: float | None, mpp: float | None, *, higher_is_better: bool = True, signed: bool = False) -> Index:
+    """Return RCI_n = 1 − MPP_n / FIP, or the reason why there is none. Never inf or nan.
 
     Args:
         fip: the native metric on full images (P_whole), on the metric's own scale.
         mpp: the native metric when each doc keeps the answer of its best cell (P_patch,n), same scale.
         higher_is_better: an index of a metric that should be low has no meaning.
+        signed: whether the metric's scale goes below 0; where FIP or MPP does, that is known here.
 
     >>> index(0.8, 0.9).value
     -0.125
@@ -38,10 +43,10 @@ def index(fip: float | None, mpp: float | None, *, higher_is_better: bool = True
     gap = fip - mpp
     if not higher_is_better:
         return Index(None, gap, "the metric is better when lower: 1 - MPP/FIP has no meaning")
+    if signed or fip < 0 or mpp < 0:
+        return Index(None, gap, SIGNED)
     if fip == 0:
         return Index(None, gap, "FIP is 0: nothing is answered on the full image")
-    if fip < 0:
-        return Index(None, gap, "FIP is negative: the ratio has no meaning")
     return Index(1 - mpp / fip, gap)
 
 
@@ -54,14 +59,17 @@ BANDS = (
 """Upper ends of the bands (RCI paper, §3.2); the last one is open: 0.30 itself is strong global."""
 
 FRAGMENTED = 5
+_DIGITS = 9
+"""Decimals to which an index is rounded before it is cut: far below what docs can tell, far above the error of its arithmetic."""
 
 
 def band(value: float) -> str:
-    """The band of an index (RCI paper, §3.2): ≤ −0.30, ≤ −0.10, ≤ +0.10, < +0.30, ≥ +0.30.
+    """Return the band of an index (RCI paper, §3.2): ≤ −0.30, ≤ −0.10, ≤ +0.10, < +0.30, ≥ +0.30.
 
-    >>> band(-0.1), band(0.1), band(0.3)
+    >>> band(1 - 0.88 / 0.8), band(0.1), band(0.3)  # the first is -0.0999999999999999 in floating point
     ('moderate local', 'balanced', 'strong global')
     """
+    value = round(value, _DIGITS)
     for end, name in BANDS[:-1]:
         if value <= end:
             return name

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 from lmms_patch import api, outcome, recompute, schemas
 from lmms_patch.cli import main
+from lmms_patch.failures import Failed
 from lmms_patch.records import SampleRecord, ScoredView
 from lmms_patch.spec import SUFFIXES, Options, WrapSpec, parse
 from lmms_patch.stats import gate, luck, spatial
@@ -184,9 +185,10 @@ def test_other_wrong_values_are_refused(files, name, change):
     ("name", "part", "dataclass"),
     [
         *((name, part, of) for name in ("details", "analysis") for part, of in (("numbers", outcome.Analysis), ("grid", outcome.Grid))),
-        *((name, "regions", outcome.Regions) for name in ("details", "analysis")),
+        *((name, part, of) for name in ("details", "analysis") for part, of in (("regions", outcome.Regions), ("failed", Failed))),
         *((name, part, of) for name in ("details", "analysis") for part, of in (("estimate", Estimate), ("gate", gate.Gate), ("chance", Chance))),
         *((name, part, of) for name in ("details", "analysis") for part, of in (("luck", luck.Luck), ("shares", spatial.CellShares))),
+        *((name, "looks", gate.Looks) for name in ("details", "analysis")),
     ],
 )
 def test_parts_have_the_fields_of_what_they_are_written_from(name, part, dataclass):
@@ -205,7 +207,7 @@ def test_options_and_kinds_are_those_of_the_program():
 def test_both_schemas_of_an_analysis_say_the_same():
     ours, theirs = schemas.load("details")["$defs"], schemas.load("analysis")["$defs"]
     shared = set(ours) & set(theirs)
-    assert len(shared) == 8
+    assert len(shared) == 10
     assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
 
 

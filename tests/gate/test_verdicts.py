@@ -1,5 +1,7 @@
 """Verdicts on whole runs: limits, wildcards, the level, the baseline."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,39 @@ def test_the_level_holds_over_all_that_a_rule_matches(asked, many):
     assert wide["high"] - wide["value"] == pytest.approx((narrow["high"] - narrow["value"]) * 2.4977 / 1.9600, rel=1e-3)
 
 
+DIFFERENCES = [{"metric": "fip", "max_drop": 0}, {"metric": "rci2", "max_rise": 0}, {"metric": "[gm]*", "max_drop": 0}]
+
+
+def levels(ended):
+    return {(one["metric"], one["primary"]): one["level"] for one in ended.json["verdicts"] if one["difference"]}
+
+
+def test_one_number_of_a_comparison_carries_the_claim_and_the_others_are_corrected_together(asked, run):
+    """fip by itself; rci2, mpp2 and gap2 together, whichever rule they are from; the limit of a number by itself."""
+    ended = asked(run, *DIFFERENCES, {"metric": "fip", "min": 0.5}, baseline=copied(run))
+    three = pytest.approx(1 - 0.05 / 3)
+    assert levels(ended) == {("fip", True): 0.95, ("rci2", False): three, ("mpp2", False): three, ("gap2", False): three}
+    assert (ended.of("rule 3")["primary"], ended.of("rule 3")["level"]) == (None, 0.95)
+    assert re.search(r"fip .* primary .*\n.* rci2 .* other ", ended.out)
+
+
+def test_the_file_may_name_the_primary_number(asked, run):
+    ended = asked(run, *DIFFERENCES, baseline=copied(run), primary="pcri2")  # rci and pcri are one
+    three = pytest.approx(1 - 0.05 / 3)
+    assert levels(ended) == {("fip", False): three, ("rci2", True): 0.95, ("mpp2", False): three, ("gap2", False): three}
+    refused(asked(run, *DIFFERENCES, baseline=copied(run), primary="rci3"), "primary 'rci3' is not compared", "compared are fip, rci2, mpp2, gap2")
+    refused(asked(run, VALID, primary="fip"), "primary 'fip' is not compared with the baseline by any rule; no rule has max_drop")
+
+
+def test_several_comparisons_share_the_level_of_their_primary_numbers(asked, many):
+    """Two tasks of two models: four comparisons, with two other numbers each. A rule without correction stands by itself."""
+    rules = [*DIFFERENCES[:2], {"metric": "mpp2", "max_drop": 0, "level": 0.9}, {"metric": "fip", "max_drop": 0.1, "level": 0.9}]
+    ended = asked(many, *rules, {"metric": "gap2", "max_drop": 0, "correction": "none"}, baseline=copied(many))
+    found = {one["rule"]: one["level"] for one in ended.json["verdicts"]}
+    expected = {"rule 0": 1 - 0.05 / 4, "rule 1": 1 - 0.05 / 8, "rule 2": 1 - 0.1 / 8, "rule 3": 1 - 0.1 / 4, "rule 4": 0.95}
+    assert found == {name: pytest.approx(level) for name, level in expected.items()}
+
+
 def test_the_newest_result_counts(asked, run):
     lean.write(run, [lean.task(*lean.scored(400, 0.5, 0.4, 1))], date="2026-03-01")
     ended = asked(run, {"metric": "fip", "min": 0.7})
@@ -137,12 +172,41 @@ def test_the_newest_result_counts(asked, run):
 # --- the baseline -----------------------------------------------------------------------------------
 
 
-def test_the_same_run_as_its_own_baseline_passes_where_there_are_docs_enough(asked, tmp_path):
+@pytest.mark.parametrize("n", [3, 30, 300])
+@pytest.mark.parametrize("full", [0.8, 0.25])
+def test_the_same_answers_pass_whatever_the_number_of_docs(asked, tmp_path, n, full):
+    """Also with 3 docs, which are too few for an interval, and near chance, where the index is not defined in either run."""
+    lean.write(tmp_path / "run", [lean.task(*lean.planted(n, full, 0.6))])
+    rules = [DROP, {"metric": "*2*", "absolute": True, "max_rise": 0, "max_drop": 0}, {"metric": "fip", "max_drop": 0, "interval": False}]
+    ended = asked(tmp_path / "run", *rules, baseline=copied(tmp_path / "run"))
+    assert {one["metric"] for one in ended.json["verdicts"]} == {"fip", "|mpp2|", "|rci2|", "|rci2_adj|", "|gap2|"}
+    assert set(ended.calls) == {"pass"}
+    assert all(one["reason"].startswith("no answer changed") for one in ended.json["verdicts"])
+
+
+def test_the_same_answers_do_not_pass_where_an_improvement_is_asked(asked, run):
+    assert asked(run, {"metric": "fip", "max_drop": -0.01}, baseline=copied(run)).calls == ["fail"]
+
+
+def test_the_interval_of_the_same_answers_is_about_other_docs(asked, run):
     """No doc of 400 differs: up to 1 − 0.025^(1/400) = 0.92 % may."""
-    lean.write(tmp_path / "run", [lean.task(*lean.scored(400, 0.8, 0.6, 0))])
-    ended = asked(tmp_path / "run", DROP, {"metric": "rci2", "absolute": True, "max_rise": 0, "margin": 0.05}, baseline=copied(tmp_path / "run"))
-    assert ended.calls == ["pass", "pass"]
-    assert ended.of("rule 0")["difference"]["high"] == pytest.approx(1 - 0.025 ** (1 / 400))
+    one = asked(run, DROP, baseline=copied(run)).of()
+    assert one["difference"]["high"] == pytest.approx(1 - 0.025 ** (1 / 400))
+
+
+def test_equal_numbers_are_not_the_same_answers(asked, tmp_path):
+    """20 of 40 docs turn from right to wrong, 20 others from wrong to right: the number is the same, and nothing is shown."""
+    first = np.arange(40) < 20
+    for name, full in (("old", first), ("new", ~first)):
+        lean.write(tmp_path / name, [lean.task(full, np.ones(40), gate=True)])
+    ended = asked(tmp_path / "new", {"metric": "fip", "max_drop": 0}, {"metric": "mpp2", "max_drop": 0}, baseline=tmp_path / "old")
+    assert ended.calls == ["inconclusive", "pass"]  # the cells' answers are the same
+
+
+def test_without_logs_nobody_knows_whether_an_answer_changed(asked, run, tmp_path):
+    before = copied(run)
+    next(before.glob("*.jsonl")).unlink()
+    assert asked(run, {"metric": "fip", "max_drop": 0}, baseline=before).calls == ["inconclusive"]
 
 
 def test_a_drop_and_a_rise(asked, tmp_path):

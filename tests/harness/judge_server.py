@@ -120,7 +120,7 @@ class JudgeServer:
 def _json(reply: Reply, payload: dict[str, Any]) -> dict[str, Any]:
     if reply.status >= 400:
         return {"error": {"message": reply.message, "type": "error", "param": None, "code": reply.code}}
-    words = len(payload["messages"][-1]["content"].split())
+    words = len(str(payload["messages"][-1]["content"]).split())
     said = len((reply.content or "").split())
     return {
         "id": "chatcmpl-1",

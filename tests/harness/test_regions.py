@@ -264,7 +264,7 @@ def test_near_chance_no_index_but_the_differences(folder):
 def test_what_a_run_leaves_is_valid_and_gives_its_numbers_again(folder, tmp_path_factory, capsys):
     """show and analyze on the files; other settings; each category; what has no meaning for boxes is said."""
     data = rows(48, boxes=boxes_of, relevant=relevant_of, kind=lambda i: "ab"[i % 2])
-    write_task(folder, "toy", data, metadata={"lmms_patch": {"category": "kind"}})
+    write_task(folder, "toy", data, metadata={"lmms_patch": {"category": "kind", "null": 0}})
     result = run(looks(known, SCRIPTS["right here and there"]), "toy_regions", folder)
     out = tmp_path_factory.mktemp("out")
     write_files(out, result)
@@ -387,7 +387,7 @@ def test_boxes_are_of_the_first_image_and_the_others_stay_whole(folder):
 
 def test_options_say_where_the_boxes_are_and_what_they_are(folder):
     data = rows(12, objects=lambda i: [{"bbox": [30, 0, 20, 20], "adversarial": False}, {"bbox": [0, 0, 10, 10], "adversarial": True}])
-    write_task(folder, "toy", data, metadata={"lmms_patch": {"boxes": "objects", "box_form": "ltwh"}})
+    write_task(folder, "toy", data, metadata={"lmms_patch": {"boxes": "objects", "box_form": "ltwh", "null": 0}})
     write_task(folder, "other", small())
     (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: other\nkind: regions\nmin_cell: 25\nmin_side: 20\n")
     model = Model()

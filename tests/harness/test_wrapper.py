@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 from argparse import Namespace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -794,7 +795,7 @@ def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warning
         folder, "toy", rows(3), process_results="!function utils.judged", metric_list=mean_of("acc"), metadata={"lmms_patch": {"allow_judge": True}}
     )
     run(Model(), "toy_rci2", folder)
-    assert any("3 docs x 5 views = 15 answers" in line for line in warnings)
+    assert any("3 docs x 5 views, and their wrong images = 30 answers" in line for line in warnings)
 
 
 def test_what_only_the_data_shows_is_refused_before_the_first_request(folder):
@@ -890,19 +891,52 @@ def test_every_public_attribute_of_a_task_is_overridden_or_delegated(folder):
 
 
 def test_installing_twice_changes_nothing():
-    from lmms_patch.harness.plugin import install
+    from lmms_eval import evaluator
+    from lmms_eval.caching.response_cache import ResponseCache
 
-    before = [getattr(TaskManager, name) for name in compat.PATCHED]
+    from lmms_patch.harness.plugin import install, keep_no_failures
+
+    owners = {"TaskManager": TaskManager, "ResponseCache": ResponseCache, "lmms_eval.evaluator": evaluator}
+    keep_no_failures()
+    before = {(name, f): getattr(owner, f) for name, owner in owners.items() for f in compat.PATCHED[name]}
     install()
-    assert [getattr(TaskManager, name) for name in compat.PATCHED] == before
+    keep_no_failures()
+    assert {(name, f): getattr(owners[name], f) for name, f in before} == before
+    assert all(hasattr(function, "__wrapped__") for function in before.values())
+
+
+@pytest.mark.parametrize("version", ["0.7.3", "0.7.3.post1", "0.7.4rc1", "0.7.10"])
+def test_supported_hosts(monkeypatch, version):
+    monkeypatch.setattr(compat, "host_version", lambda: version)
+    compat.check_host(TaskManager)
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        ("0.7.2", "its response cache (--use_cache) ignores changed options of tasks inside groups"),
+        ("0.7", "its response cache (--use_cache) ignores changed options of tasks inside groups"),
+        ("0.7rc3", "its response cache (--use_cache) ignores changed options of tasks inside groups"),
+        ("0.6.9", "its response cache (--use_cache) ignores changed options of tasks inside groups"),
+        ("0.8.0", "its version is not supported"),
+        ("1.0", "its version is not supported"),
+        ("unknown", "its version is not supported"),
+    ],
+)
+def test_the_refusal_names_both_versions_and_what_to_install(monkeypatch, version, reason):
+    monkeypatch.setattr(compat, "host_version", lambda: version)
+    with pytest.raises(PatchError) as caught:
+        compat.check_host(TaskManager)
+    assert str(caught.value).endswith(
+        f"works with lmms-eval from 0.7.3 on, before 0.8, not with the installed {version}: {reason}; type: pip install 'lmms-eval>=0.7.3,<0.8'"
+    )
+    assert '"lmms-eval>=0.7.3,<0.8"' in (Path(__file__).parents[2] / "pyproject.toml").read_text()
 
 
 def test_an_unknown_host_stops_only_wrapped_names(monkeypatch):
     monkeypatch.setattr(compat, "host_version", lambda: "0.9.1")
     with pytest.raises(PatchError) as caught:
         compat.check_host(TaskManager)
-    assert "0.9.1" in str(caught.value)
-    assert "0.7" in str(caught.value)
     from lmms_patch.harness.plugin import _refusing_match
 
     manager = TaskManager(verbosity="ERROR")

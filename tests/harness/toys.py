@@ -23,7 +23,7 @@ GENERATE = {
     "doc_to_target": "answer",
     "generation_kwargs": {"max_new_tokens": 4},
     "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
-    "metadata": {"version": 0.0},
+    "metadata": {"version": 0.0, "lmms_patch": {"null": 0}},  # wrong images are asked in test_wrong_images
 }
 
 

@@ -7,12 +7,15 @@ What it cannot show is the start itself; ``tests/harness/test_cli.py`` and ``tes
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,19 +26,34 @@ ROOT = Path(__file__).parents[2]
 _server: list[subprocess.Popen[str]] = []
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], cwd: Path | str | None = None, timeout: float = 900) -> tuple[int, str, str]:
+def run(
+    command: Sequence[str], environment: Mapping[str, str], cwd: Path | str | None = None, timeout: float = 900, kill_at: str = ""
+) -> tuple[int, str, str]:
     """Run one command line of ``lmms-eval`` or ``lmms-patch``.
 
+    Args:
+        command: the name of the command, and its arguments.
+        environment: its environment variables.
+        cwd: the folder it runs in.
+        timeout: seconds, after which it is ended.
+        kill_at: a text; as soon as it stands on stderr, the process is killed (SIGKILL).
+
     Returns:
-        The exit status, and what was printed on stdout and on stderr.
+        The exit status (that of a killed process is -9), and what was printed on stdout and on stderr.
     """
     server = _started()
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("stdout", "stderr")]
+        pid = Path(folder, "pid")
         request = {"argv": list(command), "environment": dict(environment), "cwd": str(cwd or Path.cwd()), "streams": [str(path) for path in streams]}
-        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.write(json.dumps({**request, "pid": str(pid)}) + "\n")
         server.stdin.flush()
-        ended = select.select([server.stdout], [], [], timeout)[0]
+        deadline, ended = time.monotonic() + timeout, []
+        while not ended and time.monotonic() < deadline:
+            if kill_at and streams[1].exists() and kill_at in streams[1].read_text(encoding="utf-8", errors="replace"):
+                os.kill(int(pid.read_text()), signal.SIGKILL)
+                kill_at = ""
+            ended = select.select([server.stdout], [], [], 0.01 if kill_at else 1)[0]
         if not ended:
             _stop()
         printed = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in streams]
@@ -104,6 +122,8 @@ def serve() -> Callable[[], Any]:
 
     index_once()
     TaskManager("ERROR")
+    gc.freeze()  # garbage collections of forked processes would copy all the memory that they share with this one
+    atexit.register(gc.unfreeze)  # C extensions report what is alive at the end as leaks
     for line in sys.stdin:
         child = os.fork()
         if not child:
@@ -114,7 +134,8 @@ def serve() -> Callable[[], Any]:
     return lambda: 0
 
 
-def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str]) -> None:
+def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str) -> None:
+    Path(pid).write_text(str(os.getpid()))
     sys.argv = argv
     os.environ.clear()
     os.environ.update(environment)

@@ -8,8 +8,10 @@ import pytest
 from lmms_patch import runs
 from lmms_patch.errors import RecordError
 from lmms_patch.recompute import Changes, load, recompute
+from lmms_patch.report import run_sheets
 from lmms_patch.report.gather import gather
 from lmms_patch.spec import parse
+from tests.gate import lean
 from tests.runs import mc_run, write_run
 
 
@@ -153,6 +155,26 @@ def test_a_blind_run_of_the_same_docs_is(tmp_path, made):
         path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
     found, _, _ = entries(tmp_path / "r")
     assert next(one for one in found if one.kind == "rci").blind.value == 0.5
+
+
+def test_what_the_image_adds_is_paired_by_doc(tmp_path):
+    """300 of 400 right with the image, 200 of these without: of the 400 differences 100 are 1, so the standard error is √(¼ · ¾ / 400).
+
+    As if on other docs it would be √((¾ · ¼ + ½ · ½) / 400), half as wide again. Without the blind run's log nothing else is known.
+    """
+    full, blind = np.arange(400) < 300, np.arange(400) < 200
+    lean.write(tmp_path / "run", [lean.task(full, full), lean.task(blind, name="toy_blind")])
+    found, _, _ = entries(tmp_path / "run")
+    gain = found[0].gain
+    assert (gain.value, gain.n) == (pytest.approx(0.25), 400)
+    assert gain.se == pytest.approx(np.sqrt(0.25 * 0.75 / 400), rel=0.05)
+    assert gain.high - gain.low == pytest.approx(2 * 1.96 * gain.se, rel=0.1)
+    assert next(sheet for sheet in run_sheets.tst(found)).rows[0]["gain"] == gain
+    next((tmp_path / "run").glob("*samples_toy_blind*")).unlink()
+    found, _, _ = entries(tmp_path / "run")
+    assert found[0].gain is None
+    apart = next(sheet for sheet in run_sheets.tst(found)).rows[0]["gain"]
+    assert apart.se == pytest.approx(np.sqrt((0.75 * 0.25 + 0.25) / 400), rel=0.1)
 
 
 def test_a_metric_that_should_be_low_has_no_examples(tmp_path, made):

@@ -191,7 +191,8 @@ def test_unscored_answers_are_no_zeros():
 
 def test_a_floor_that_a_doc_does_not_have():
     doc = letters("A", 4)
-    assert pick(doc, "stratum", {"mc": "A"}) == []
+    assert [one.answer for one in pick(doc, "stratum", {"mc": "A"})] == ["A"], "nobody else of its kind: the constant"
+    assert pick(doc, "stratum", {"mc": "H"}) == []
     assert pick(doc, "other", {"mc": "A"}) == []
     assert pick(doc, "constant", {"mc": "H"}) == []
     assert pick(doc, "constant", {"yesno": "A"}) == []

@@ -29,7 +29,15 @@ def test_human_study(fip, mpp, rci):
 
 @pytest.mark.parametrize(
     ("fip", "mpp", "says"),
-    [(0.0, 0.5, "FIP is 0"), (None, 0.5, "FIP"), (0.5, None, "MPP"), (float("nan"), 0.5, "FIP"), (0.5, float("inf"), "MPP"), (-1.0, 0.5, "negative")],
+    [
+        (0.0, 0.5, "FIP is 0"),
+        (None, 0.5, "FIP"),
+        (0.5, None, "MPP"),
+        (float("nan"), 0.5, "FIP"),
+        (0.5, float("inf"), "MPP"),
+        (-1.0, 0.5, "below 0"),
+        (0.5, -0.1, "below 0"),
+    ],
 )
 def test_no_index_without_a_reason(fip, mpp, says):
     result = index(fip, mpp)
@@ -44,6 +52,14 @@ def test_no_index_of_an_error_rate():
 @given(st.floats(0.01, 100), st.floats(0, 100), st.floats(0.01, 100))
 def test_the_scale_of_the_metric_does_not_matter(fip, mpp, scale):
     assert index(fip * scale, mpp * scale).value == pytest.approx(index(fip, mpp).value, rel=1e-9, abs=1e-9)
+
+
+def test_no_index_where_zero_is_arbitrary():
+    """A correlation from −1 to 1: shifted to 0..2 (which ranks models alike) it would have another index, 1 − 1.4/1.2, so neither says anything."""
+    assert index(0.2, 0.4).value != index(1.2, 1.4).value
+    found = index(0.2, 0.4, signed=True)
+    assert (found.value, found.gap) == (None, pytest.approx(-0.2))
+    assert "no natural zero" in found.reason
 
 
 # --- bands ------------------------------------------------------------------------------------------
@@ -95,13 +111,22 @@ def test_bands_of_table_2_as_counted_by_hand(table2):
     ],
 )
 def test_edges_belong_to_the_lower_band(edge, at, above):
-    assert band(edge) == band(math.nextafter(edge, -1)) == at
-    assert band(math.nextafter(edge, 1)) == above
+    assert band(edge) == band(edge - 1e-6) == at
+    assert band(edge + 1e-6) == above
 
 
 def test_the_last_edge_belongs_to_the_upper_band():
-    assert band(0.30) == band(math.nextafter(0.30, 1)) == "strong global"
-    assert band(math.nextafter(0.30, 0)) == "moderate global"
+    assert band(0.30) == band(0.30 + 1e-6) == "strong global"
+    assert band(0.30 - 1e-6) == "moderate global"
+
+
+@given(st.integers(1, 1000), st.sampled_from([1.3, 1.1, 0.9, 0.7]))
+def test_bands_are_cut_as_fractions_are_not_as_floats_err(docs, ratio):
+    """Of 1,000 · docs right ones MPP has exactly 1.3, 1.1, 0.9 or 0.7 times as many as FIP: −0.30, −0.10, +0.10, +0.30 on the dot."""
+    exact = {1.3: "strong local", 1.1: "moderate local", 0.9: "balanced", 0.7: "strong global"}
+    fip, mpp = docs / 1000, docs * ratio / 1000
+    assert band(index(fip, mpp).value) == exact[ratio]
+    assert span(index(fip, mpp).value, index(fip, mpp).value) == exact[ratio]
 
 
 def test_bands_have_no_ends():

@@ -1,0 +1,305 @@
+"""How often does the gate of a CI fail, and how often should it? Rules of `model-regression` on simulated pairs of runs.
+
+    python benchmarks/studies/rules.py [--runs 1000] [--seed 0]
+
+Prints two Markdown tables. The first: for each world, number of docs and true drop, how often the rule on the score and the rule on the
+index pass and fail, and how often the build fails. The second: how often `compare` says something of two models that are alike.
+Ends with status 1 where a target is missed. Four worlds:
+
+- independent: every doc is right with the same chance, answers are drawn anew in each run.
+- easy and hard: three of five docs are right with 0.95, the others with 0.325; answers drawn anew.
+- clusters: four questions an image; images are easy or hard, and the luck of a run is shared by the questions of an image.
+- deterministic: the new run repeats the old answers, but for the docs that the drop turns from right to wrong.
+
+Runs exist only as arrays here: reading 2,000 files for each row would take a day. Everything from the arrays to the verdict is the
+gate's own code; tests/gate/test_simulations.py checks that the command line says the same of the same answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.compared import Compared
+from lmms_patch.gate import judge, rules
+from lmms_patch.stats import paired
+from lmms_patch.stats.resample import LEVEL, Estimate, resampled_sums, summarise, totals
+from lmms_patch.stats.spatial import holm
+
+Array = NDArray[np.float64]
+WORLDS = ("independent", "easy and hard", "clusters", "deterministic")
+SIZES = (150, 300, 1000)
+DROPS = (0.0, 0.01, 0.02, 0.03, 0.05)
+SCORE, BEST = 0.70, 0.60
+"""How often the old model is right on the full image, and on the best cell."""
+SHARE, SPREAD = 0.6, 0.25
+"""Of easy docs; by how much they are easier than the mean."""
+PER_IMAGE, LUCK = 4, 0.3
+"""Questions an image, and the correlation of their luck in a run."""
+DRAWS = 500
+"""The gate itself draws 10,000, for small p-values. The ends of intervals need fewer: with 3,000, 0.3 % fewer builds fail at the margin."""
+NO_CHANGE, INSIDE = 0.01, 0.025
+"""Targets: how often a build may fail where nothing changed, and where the true drop is at most the margin."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model answers: 0 or 1 for each doc, on the full image and on its best cell; shape (docs,) each."""
+
+    full: Array
+    best: Array
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs on the same docs; ``clusters`` of shape (docs,), None where docs are independent."""
+
+    old: Answers
+    new: Answers
+    clusters: NDArray[np.intp] | None
+
+
+def pair(world: str, docs: int, drop: float, stream: np.random.Generator) -> Pair:
+    """Return two runs whose expected scores differ by ``drop``, on the full image and on the best cell."""
+    images = np.arange(docs) // PER_IMAGE
+    unit = images if world == "clusters" else np.arange(docs)
+    if world in ("easy and hard", "clusters"):
+        easy = stream.random(int(unit.max()) + 1)[unit] < SHARE
+        shift = np.where(easy, SPREAD, -SPREAD * SHARE / (1 - SHARE))
+    else:
+        shift = np.zeros(docs)
+
+    def drawn(mean: float) -> Array:
+        luck = stream.standard_normal(docs)
+        if world == "clusters":
+            luck = math.sqrt(LUCK) * stream.standard_normal(int(images.max()) + 1)[images] + math.sqrt(1 - LUCK) * luck
+        return (_below(luck) < mean + shift).astype(float)
+
+    old = Answers(drawn(SCORE), drawn(BEST))
+    if world == "deterministic":
+        new = Answers(*(right * (stream.random(docs) >= drop / mean) for right, mean in ((old.full, SCORE), (old.best, BEST))))
+    else:
+        new = Answers(drawn(SCORE - drop), drawn(BEST - drop))
+    return Pair(old, new, images if world == "clusters" else None)
+
+
+def _below(normal: Array) -> Array:
+    """Return the standard normal distribution function."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(normal))
+
+
+# --- the gate, without files ------------------------------------------------------------------------
+
+
+class Side:
+    """A finished run of one task, as far as the gate reads it (``gate.sides.Result``)."""
+
+    kind, task, model = "rci", "toy_rci2", "toy"
+    fingerprint: dict[str, Any] = {}
+
+    def __init__(self, answers: Answers, clusters: NDArray[np.intp] | None) -> None:
+        self.answers, self.clusters = answers, clusters
+        self.result = SimpleNamespace(
+            docs=len(answers.full),
+            described={"metric": "acc", "options": {}},
+            metrics={"n_excluded2": 0, "n_docs": len(answers.full)},
+            details={"analysis": {"form": "mean"}},
+        )
+
+    @cached_property
+    def measures(self) -> dict[str, Estimate]:
+        """The numbers that the two rules need, with the intervals of a run."""
+        rows = np.column_stack([self.answers.full, self.answers.best, np.ones(len(self.answers.full))])
+        per_cluster = totals(rows, self.clusters)
+        drawn = resampled_sums(per_cluster, DRAWS // 2, 0)
+
+        def estimate(number: Callable[[Array], Array]) -> Estimate:
+            return summarise(float(number(per_cluster.sum(axis=0))), number(drawn), len(rows), len(per_cluster))
+
+        score = estimate(lambda s: s[..., 0] / s[..., 2])
+        mpp, index = estimate(lambda s: s[..., 1] / s[..., 2]), estimate(lambda s: 1 - s[..., 1] / s[..., 0])
+        full_marks = Estimate(1.0, None, None, None, len(rows), len(rows), 0)
+        return {"score": score, "fip": score, "ceiling": full_marks, "mpp2": mpp, "rci2": index}
+
+
+class Before:
+    """The baseline of a run (``gate.sides.Baseline``)."""
+
+    def __init__(self, old: Side, new: Side) -> None:
+        self.old, self.new, self.known = old, new, dict[float, Compared]()
+
+    def partner(self, one: Side) -> Side:
+        """Return the run that another is set against."""
+        return self.old
+
+    def compared(self, one: Side, level: float = LEVEL) -> Compared:
+        """Return the paired differences, as ``paired.compare`` makes them of logs."""
+        if level not in self.known:
+            self.known[level] = self._compared(level)
+        return self.known[level]
+
+    def _compared(self, level: float) -> Compared:
+        sides, clusters = (self.old.answers, self.new.answers), self.new.clusters
+        rows = np.column_stack([*(part for side in sides for part in (side.full, side.best)), np.ones(len(sides[0].full))])
+        apart = [np.abs(getattr(sides[0], name) - getattr(sides[1], name)) for name in ("full", "best")]
+        changed = [self._units(one) for one in (apart[0], apart[0] + apart[1])]
+        found = paired.differences(
+            rows,
+            {
+                "score": lambda s: (s[..., 0] / s[..., 4], s[..., 2] / s[..., 4]),
+                "rci2": lambda s: (1 - s[..., 1] / s[..., 0], 1 - s[..., 3] / s[..., 2]),
+            },
+            clusters,
+            draws=DRAWS,
+            level=level,
+            differing=dict(zip(("score", "rci2"), changed, strict=True)),
+        )
+        groups = None if clusters is None else int(clusters.max()) + 1
+        same = [name for name, count in (("fip", apart[0].sum()), ("rci2", apart[0].sum() + apart[1].sum())) if not count]
+        test = paired.mcnemar(sides[0].full, sides[1].full)
+        named = {**found, "fip": found["score"]}
+        return Compared("toy_rci2", "acc", len(rows), (), (), 0, named, test, (), clusters=groups, draws=DRAWS, unchanged=tuple(same))
+
+    def _units(self, changed: Array) -> int:
+        """Return how many docs, or clusters, differ in their sums: docs of a cluster that differ both ways may cancel out."""
+        if self.new.clusters is None:
+            return int((changed > 0).sum())
+        return len(np.unique(self.new.clusters[changed > 0]))
+
+
+@cache
+def shipped() -> rules.Rules:
+    """Return the rules of `model-regression`."""
+    return rules.read("model-regression")
+
+
+def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, judge.Verdict]:
+    """Return the verdicts of rules (by default the shipped ones) on two runs, by number: those on the score (fip) and the index (rci2)."""
+    found = found or shipped()
+    old, new = (Side(answers, two.clusters) for answers in (two.old, two.new))
+    before: Any = Before(old, new)
+    asked: Any = new
+    plans = [(rule, [judge.Item(asked, "difference", str(rule.metric).replace("?", "2"))]) for rule in found.rules if rule.of_difference]
+    level = judge.levels(plans, found.primary)
+    return {item.metric: judge.of_item(rule, item, before, level(rule, item), found.primary) for rule, items in plans for item in items}
+
+
+# --- the study --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """The verdicts of many builds of one kind: how many of ``runs`` end in each."""
+
+    world: str
+    docs: int
+    drop: float
+    runs: int
+    score: Counter[str]
+    index: Counter[str]
+    failed: int
+
+    @property
+    def target(self) -> float | None:
+        """The largest allowed share of failed builds; None where the drop is beyond the margin."""
+        return NO_CHANGE if not self.drop else INSIDE if self.drop <= 0.02 else None
+
+    @property
+    def missed(self) -> bool:
+        """Whether the target is missed by more than two standard errors of the simulation; identical runs must all pass."""
+        if self.world == "deterministic" and not self.drop:
+            return {*self.score, *self.index} != {"pass"}
+        if self.target is None:
+            return False
+        return self.failed / self.runs > self.target + 2 * math.sqrt(self.target * (1 - self.target) / self.runs)
+
+
+def study(runs: int, seed: int = 0, worlds: Sequence[str] = WORLDS, sizes: Sequence[int] = SIZES, drops: Sequence[float] = DROPS) -> Iterator[Row]:
+    """Yield one row for each world, number of docs and drop."""
+    for world in worlds:
+        for docs in sizes:
+            for drop in drops:
+                score, index, failed = Counter[str](), Counter[str](), 0
+                for run in range(runs):
+                    stream = np.random.default_rng([seed, WORLDS.index(world), docs, round(1000 * drop), run])
+                    said = {name: one.call for name, one in verdicts(pair(world, docs, drop, stream)).items()}
+                    score[said["fip"]] += 1
+                    index[said["rci2"]] += 1
+                    failed += "fail" in said.values()
+                yield Row(world, docs, drop, runs, score, index, failed)
+
+
+def line(row: Row) -> str:
+    """Return a row of the table, in percent of builds."""
+
+    def share(count: int) -> str:
+        return f"{100 * count / row.runs:.1f}"
+
+    target = "" if row.target is None else f"{100 * row.target:g}"
+    missed = " **missed**" if row.missed else ""
+    cells = [row.world, f"{row.docs:,}", f"{100 * row.drop:g}", *(share(row.score[call]) for call in ("pass", "inconclusive", "fail"))]
+    return " | ".join(["", *cells, *(share(row.index[call]) for call in ("pass", "fail")), share(row.failed) + missed, target, ""]).strip()
+
+
+def said_of_alike(world: str, docs: int, runs: int, seed: int = 0) -> tuple[float, float, float]:
+    """Return how often `compare` says something of two models that are alike, of one task on two grids.
+
+    Returns:
+        Shares of the comparisons: of the primary number, of any of the six others by Holm's correction, of any of them without.
+    """
+    said = np.zeros(3)
+    for run in range(runs):
+        stream = np.random.default_rng([seed, 9, WORLDS.index(world), docs, run])
+        one, other = pair(world, docs, 0.0, stream), pair(world, docs, 0.0, stream)
+        finer = [1 - (1 - side.best) * (1 - more) for side, more in ((one.old, other.old.best), (one.new, other.new.best))]
+        columns = [one.old.full, one.old.best, finer[0], one.new.full, one.new.best, finer[1], np.ones(docs)]
+        numbers = {"fip": lambda f, b: f, "mpp": lambda f, b: b, "rci": lambda f, b: 1 - b / f, "gap": lambda f, b: f - b}
+
+        def both(number: Callable[[Array, Array], Array], best: int) -> Callable[[Array], tuple[Array, Array]]:
+            return lambda s: (number(s[..., 0] / s[..., 6], s[..., best] / s[..., 6]), number(s[..., 3] / s[..., 6], s[..., 3 + best] / s[..., 6]))
+
+        wanted = {f"{name}{n}": both(number, n - 1) for n in (2, 3) for name, number in numbers.items() if (name, n) != ("fip", 3)}
+        found = paired.differences(np.column_stack(columns), wanted, one.clusters, draws=2_000)
+        p = {name: 1.0 if difference.p is None else difference.p for name, difference in found.items()}
+        others = np.array([value for name, value in p.items() if name != "fip2"])
+        said += [p["fip2"] <= 1 - LEVEL, bool((holm(others) <= 1 - LEVEL).any()), bool((others <= 1 - LEVEL).any())]
+    primary, corrected, bare = (said / runs).tolist()
+    return primary, corrected, bare
+
+
+def main() -> int:
+    """Print the tables; the exit status is 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description="False alarms and power of the rules of a CI.")
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--world", choices=WORLDS, nargs="*", default=WORLDS)
+    given = parser.parse_args()
+    start, missed = time.process_time(), 0
+    print("| answers | docs | true drop, points | score passes | undecided | fails | index passes | fails | build fails, % | at most |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for row in study(given.runs, given.seed, given.world):
+        missed += row.missed
+        print(line(row), flush=True)
+    print("\n| answers | docs | the primary number differs | any of six others | without correction |")
+    print("|---|---|---|---|---|")
+    for world, docs in ((world, docs) for world in given.world if world != "deterministic" for docs in (200, 1000)):
+        print(f"| {world} | {docs:,} | {' | '.join(f'{100 * one:.1f}' for one in said_of_alike(world, docs, given.runs, given.seed))} |", flush=True)
+    print(f"\n{given.runs} builds a row, {time.process_time() - start:.0f} processor seconds, {missed} targets missed.", file=sys.stderr)
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
