@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lmms_patch import failures
 from lmms_patch.draws import Draws, Native, Settings
 from lmms_patch.outcome import Analysis, Grid, Regions
+from lmms_patch.reading import NOT_CHECKED
 from lmms_patch.region_sets import region_sets, scored_places
 from lmms_patch.spec import REGIONS, Key
 from lmms_patch.stats import forms, gate, luck, spatial
@@ -28,7 +29,6 @@ from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generato
 from lmms_patch.tables import Chosen, Table
 
 ASSUMED = "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
-NOT_CHECKED = "not checked whether the answers depend on the image: no doc was asked on a wrong image (null: 0, or a run of an earlier version)"
 GUESSES = 20
 """Random draws of the uniform guess where its expectation has no closed form (MME, F1)."""
 

@@ -302,7 +302,7 @@ def _task_json(task: Task) -> dict[str, Any]:
     told = {
         f.name: to_json(getattr(task.compared, f.name)) for f in dataclasses.fields(Compared) if f.name not in ("task", "differences", "unchanged")
     }
-    told = {name: value for name, value in told.items() if value or name not in ("tests", "lower")}  # of MAGIC tasks alone
+    told = {name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")}  # not of every task
     return {"first": task.first, "second": task.second, **told, "numbers": [_number_json(number) for number in task.numbers]}
 
 

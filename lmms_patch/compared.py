@@ -33,6 +33,7 @@ class Compared:
             the same scores in all views that the number is made of. Equal numbers alone do not show that.
         tests: McNemar's test of each metric whose scores are 0 or 1, where a task has several (MAGIC); else empty.
         lower: the numbers that are better when lower, of tasks with numbers of several directions (MAGIC); else empty.
+        marks: of each index as published, by name, how the corrected index of a run contradicts it, a line for each such run.
     """
 
     task: str
@@ -54,6 +55,7 @@ class Compared:
     identical: bool = False
     tests: Mapping[str, McNemar] = field(default_factory=dict)
     lower: tuple[str, ...] = ()
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unchanged: tuple[str, ...] = ()
 
 
@@ -68,4 +70,4 @@ def primary_of(found: Compared) -> str:
 
 def plain_name(name: str) -> str:
     """A number's name with pcri called rci: they are one."""
-    return name.removeprefix("p") if name.startswith("pcri") else name
+    return f"rci{name.removeprefix('pcri')}" if name.startswith("pcri") else name

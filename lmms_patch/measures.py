@@ -14,7 +14,8 @@
 | ``tst_leakage``, ``tst_zero_shot``, ``tst_delta``, ``tst_s`` | tst | where the diagnostic has them |
 | ``magiscore_...``, ``regions_...``, ``acc_...``, ``self_heal...`` | magic | docs/magic.md; all with intervals |
 
-All on the metric's own scale (fractions where it is one), indices without unit.
+All on the metric's own scale (fractions where it is one), indices without unit. An index that must not be read as it stands is a
+``reading.Noted``: it brings the words that every table sets beside it (``assumed null``, ``contradicted``, ...).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from lmms_patch import reading
 from lmms_patch.errors import RecordError
 from lmms_patch.outcome import region_estimates
 from lmms_patch.records import TaskResult
@@ -56,7 +58,9 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
     if kind.full:
         out["fip"] = out["score"]
     if analysis and kind.regions:
-        out |= {name: _estimate(one) for name, one in region_estimates(analysis).items()}
+        out |= {name: estimate(one) for name, one in region_estimates(analysis).items()}
+        for key, grid in ((analysis.get("regions") or {}).get("sets") or {}).items():
+            out |= _indices(f"rci_{key}", grid, analysis)
     for name, value in numbers.items():
         if kind.regions and _OF_BOXES.match(name):
             continue
@@ -70,7 +74,7 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
     if kind.name == "magic" and not magic and any(value is not None for value in numbers.values()):  # bare numbers would pass for the task's own
         raise RecordError(f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program")
     if magic:
-        out |= {name: _estimate(one) for name, one in magic["numbers"].items()}
+        out |= {name: estimate(one) for name, one in magic["numbers"].items()}
         out["score"] = out[metric]
     found = result.details.get("tst_details")
     if found:  # means over fold seeds; the harness's own number is of the first seed
@@ -86,44 +90,53 @@ def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Est
         analysis: docs/records.md, ``analysis``.
         index: ``rci`` or ``pcri``; None for a kind without an index.
     """
-    score, chance = _estimate(analysis["fip"]), analysis["chance"]
+    score, chance = estimate(analysis["fip"]), analysis["chance"]
     out = {"score": score, **({"fip": score} if index else {})}
     floor = next((one for name, one in chance["floors"].items() if name == chance["floor"]), None)
     if floor is not None and floor["value"] == chance["value"]:
-        out["chance"] = _estimate(floor)
+        out["chance"] = estimate(floor)
     else:
         out["chance"] = dataclasses.replace(_bare(chance["value"], score.n), reason=chance["reason"] or NO_INTERVAL)
     out["ceiling"] = _bare(analysis["ceiling"], score.n)
     for n, grid in analysis["grids"].items() if index else ():
-        out[f"mpp{n}"] = _estimate(grid["mpp"])
-        out[f"{index}{n}"] = _estimate(grid["index"])
-        for end in ("adj", "adj_blind"):
-            if grid.get(end) is not None:
-                out[f"{index}{n}_{end}"] = _estimate(grid[end]["estimate"])
-            elif end == "adj":
-                out[f"{index}{n}_adj"] = dataclasses.replace(_estimate(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
-        out[f"gap{n}"] = _estimate(grid["gap"])
+        out[f"mpp{n}"] = estimate(grid["mpp"])
+        out |= _indices(f"{index}{n}", grid, analysis)
+        if f"{index}{n}_adj" not in out:
+            out[f"{index}{n}_adj"] = dataclasses.replace(estimate(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
+        out[f"gap{n}"] = estimate(grid["gap"])
+    return out
+
+
+def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any]) -> dict[str, Estimate]:
+    """Return the index of a set of views and its corrected forms, each with the words that stand beside it (``reading``)."""
+    marginal = bool(reading.gate_of(analysis).get("marginal"))
+    out = {name: reading.raw(estimate(grid["index"]), reading.mark_of(grid), marginal)}
+    nulls = {"adj": reading.null_of(grid), "adj_blind": None}  # a blind run only raises an assumed null
+    for end, null in nulls.items():
+        if grid.get(end) is not None:
+            out[f"{name}_{end}"] = reading.corrected(estimate(grid[end]["estimate"]), null, marginal, isinstance(grid.get("n"), str))
     return out
 
 
 def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> dict[str, Estimate]:
     head = found["by_grouping"][found["headline"]]
-    tst, chance = _estimate(head["accuracy"]), found["chance"]
-    out = {"tst": tst, "tst_majority": _bare(head["majority"], tst.n), "tst_above": _estimate(head["above"])}
+    tst, chance = estimate(head["accuracy"]), found["chance"]
+    out = {"tst": tst, "tst_majority": _bare(head["majority"], tst.n), "tst_above": estimate(head["above"])}
     out["tst_over_chance"] = _bare(None, tst.n, "chance is unknown") if chance is None else _moved(tst, -chance)
     for name in ("leakage", "zero_shot", "delta"):
         if found.get(name) is not None:
-            out[f"tst_{name}"] = _estimate(found[name])
+            out[f"tst_{name}"] = estimate(found[name])
     out["tst_s"] = _bare(numbers.get("tst_s"), tst.n)
     return out
 
 
-def _moved(estimate: Estimate, by: float) -> Estimate:
-    value, low, high = (None if end is None else end + by for end in (estimate.value, estimate.low, estimate.high))
-    return dataclasses.replace(estimate, value=value, low=low, high=high)
+def _moved(found: Estimate, by: float) -> Estimate:
+    value, low, high = (None if end is None else end + by for end in (found.value, found.low, found.high))
+    return dataclasses.replace(found, value=value, low=low, high=high)
 
 
-def _estimate(found: Mapping[str, Any]) -> Estimate:
+def estimate(found: Mapping[str, Any]) -> Estimate:
+    """Return an estimate of an analysis in plain JSON types."""
     return Estimate(**{f.name: found[f.name] for f in dataclasses.fields(Estimate) if f.name in found})
 
 

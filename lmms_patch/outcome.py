@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lmms_patch import reading
 from lmms_patch.failures import Failed
 from lmms_patch.spec import Key, end
 from lmms_patch.stats import gate, luck, spatial
@@ -223,16 +224,21 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
             continue
         ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
         adj = grid.adj.estimate if grid.adj else None
-        luck_free = "" if adj is None else f"; luck removed: {number(adj.value) if adj.value is not None else adj.reason}"
+        luck_free = "" if adj is None else f"; luck removed: {adj.reason if adj.value is None else _luck_free(grid, analysis.gate.marginal)}"
         bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
         told.append(f"{name}{n} {number(grid.index.value)}{ends}{bands}{luck_free}")
-        mind += grid.warnings
+        mind += [*grid.warnings, *([f"{name}{n}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
     if analysis.regions is not None:
         told += [
             f"{what} {number(one.value)}" + (f" [{number(one.low)}, {number(one.high)}]" if one.low is not None else f" ({one.reason})")
             for what, one in of_regions(analysis.regions).items()
         ]
     return told, list(dict.fromkeys(mind))
+
+
+def _luck_free(grid: Grid, marginal: bool) -> str:
+    assert grid.adj is not None
+    return reading.text(reading.corrected(grid.adj.estimate, grid.adj.null, marginal, isinstance(grid.n, str)), number)
 
 
 def number(value: float | None) -> str:
@@ -243,6 +249,7 @@ def number(value: float | None) -> str:
 def to_json(value: Any) -> Any:
     """An analysis (or any part of one) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
         return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}

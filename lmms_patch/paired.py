@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch import magic_pairs
+from lmms_patch import magic_pairs, reading
 from lmms_patch.analysis import analyse
 from lmms_patch.compared import Compared, plain_name
 from lmms_patch.errors import RecordError
@@ -55,7 +55,7 @@ _OF_DOCS = ("docs", "prompts", "number of docs", "limit")
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
-_OF_GRID = re.compile(r"^(mpp|p?rci|gap|drop)(\d+)(_adj|_adj_blind)?$")
+_OF_GRID = re.compile(r"^(mpp|rci|pcri|gap|drop)(\d+)(_adj|_adj_blind)?$")
 
 Bools = NDArray[np.bool_]
 Sides = tuple[Chosen, Chosen]
@@ -111,6 +111,7 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
         None if both.clusters is None else int(both.clusters.max()) + 1,
         draws,
         both.identical(),
+        marks=both.marks(),
         unchanged=both.unchanged(),
     )
 
@@ -255,6 +256,24 @@ class _Both:
 
         return tuple(name for name in names if alike(name))
 
+    def marks(self) -> dict[str, tuple[str, ...]]:
+        """Return how corrected indices contradict those as published (``Compared.marks``), by the runs' own numbers."""
+        found = {
+            f"{self.index}{n}": tuple(
+                f"of the {which} run is {line}" for which, grid in zip(WHICH, self._stored(n), strict=True) if (line := _mark(grid))
+            )
+            for n in self._shared_grids()
+        }
+        return {name: lines for name, lines in found.items() if lines}
+
+    def _stored(self, n: int) -> list[Mapping[str, Any]]:
+        """Return what the two runs store of a grid."""
+        return [((run.result.details.get("analysis") or {}).get("grids") or {}).get(str(n)) or {} for run in self.runs]
+
+    def _shared_grids(self) -> list[int]:
+        ours, theirs = (run.result.described["grids"] if self.index else () for run in self.runs)
+        return [n for n in ours if n in theirs]
+
     # --- numbers ----------------------------------------------------------------------------------
 
     def mcnemar(self) -> McNemar | None:
@@ -283,7 +302,7 @@ class _Both:
         ours, theirs = (run.result.described["grids"] for run in self.runs)
         if ours != theirs:
             self.warnings.append(f"grids {_listed(ours)} in the first run, {_listed(theirs)} in the second: only those of both are compared")
-        return [n for n in ours if n in theirs]
+        return self._shared_grids()
 
     def _grid(self, form: Form, n: int, options: Mapping[str, Any]) -> dict[str, Difference]:
         """MPP, index and gap of one grid, over the docs that both use and of which all cells are scored."""
@@ -303,7 +322,18 @@ class _Both:
             f"gap{n}": (("full", "best"), np.subtract),
         }
         found = self._resampled(form, {"full": self.full, "best": (one, two)}, used, wanted, options)
-        return self._gated(found, n, used)
+        return self._gated(found, n, used) | self._corrected(n, int(used.sum()), options["level"])
+
+    def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
+        """Return the difference of the corrected indices: the runs' own, as if on other docs each. Only of two measured nulls and the same docs."""
+        names = [f"{KINDS[run.result.described['kind']].index}{n}_adj" for run in self.runs]
+        if not all(reading.null_of(grid) == reading.MEASURED for grid in self._stored(n)):
+            return {}
+        first, second = (measures(run.result)[name] for run, name in zip(self.runs, names, strict=True))
+        if not first.n == second.n == docs:
+            return {}
+        self.warnings.append(f"{names[1]}: the runs' own numbers, compared as if on other docs each; the interval is too wide where both share luck")
+        return {names[1]: paired.unpaired(first, second, level=level)}
 
     def _with_partners(self, docs: Bools) -> Bools:
         """These docs, with all of their clusters where the aggregation works on those."""
@@ -384,6 +414,7 @@ class _Both:
         ours, theirs = ({plain_name(name): (name, one) for name, one in measures(run.result).items()} for run in self.runs)
         starts = ("score", "fip", "mpp", "gap", "rci" if self.index else "tst")
         shared = [name for name in ours if name in theirs and name.startswith(starts)]
+        shared = [name for name in shared if not any(reading.assumed(side[name][1]) for side in (ours, theirs))]
         return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
 
 
@@ -392,7 +423,7 @@ def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple
 
     The metric is empty where the views themselves, what excludes them, or what was lent to other docs, are not the same.
     """
-    if one.get("lent_hash") != other.get("lent_hash") or one.get("null") != other.get("null"):
+    if one.get("lent_hash") != other.get("lent_hash") or one.get("wrong_image") != other.get("wrong_image"):
         yield "lent", "", ""
     ours, theirs = view_sets(one), view_sets(other)
     for key in {*ours, *theirs}:
@@ -402,6 +433,10 @@ def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple
         for a, b in views:
             for part in ("scores", "items"):
                 yield from ((key, m, part) for m in {*a[part], *b[part]} if a[part] != b[part] and a[part].get(m) != b[part].get(m))
+
+
+def _mark(grid: Mapping[str, Any]) -> str:
+    return reading.explained(reading.mark_of(grid), reading.null_of(grid))
 
 
 def _same(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """A table, and the forms in which it is written: plain text, CSV, JSON, Markdown, LaTeX. Pure.
 
 A cell is a text, a number, None (there is nothing to say), or an ``Estimate``, which brings its interval, and its reason where
-its value is None.
+its value is None; a ``reading.Noted`` also brings words that stand beside the number.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_patch import reading
 from lmms_patch.stats.resample import Estimate
 
 Cell = str | int | float | bool | Estimate | None
@@ -69,7 +70,11 @@ class Sheet:
         return {"name": self.name, "title": self.title, "note": self.note, "columns": columns, "rows": rows}
 
     def to_csv(self) -> str:
-        """With a head; an estimate takes the columns ``<key>``, ``<key>_low``, ``<key>_high``, and ``<key>_reason`` where one is not defined."""
+        """Return the table with a head.
+
+        An estimate takes the columns ``<key>``, ``<key>_low``, ``<key>_high``; ``<key>_note`` where one has words beside it, and
+        ``<key>_reason`` where one is not defined.
+        """
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         spread = {c.key: _spread([row.get(c.key) for row in self.rows]) for c in self.columns}
@@ -107,10 +112,7 @@ def shown(cell: Cell, column: Column | None = None) -> str:
     if cell is None:
         return ""
     if isinstance(cell, Estimate):
-        if cell.value is None:
-            return NOT_DEFINED
-        ends = "" if cell.low is None or cell.high is None else f" [{_number(cell.low, column)}, {_number(cell.high, column)}]"
-        return _number(cell.value, column) + ends
+        return NOT_DEFINED if cell.value is None else reading.text(cell, lambda value: _number(value, column))
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     return cell if isinstance(cell, str) else _number(cell, column)
@@ -128,12 +130,14 @@ def _number(value: float, column: Column) -> str:
 
 def _spread(cells: Sequence[Cell]) -> list[str]:
     found = [cell for cell in cells if isinstance(cell, Estimate)]
-    return ["", *(["_low", "_high"] if found else []), *(["_reason"] if any(one.value is None and one.reason for one in found) else [])]
+    told = {"_note": any(map(reading.words, found)), "_reason": any(one.value is None and one.reason for one in found)}
+    return ["", *(["_low", "_high"] if found else []), *(end for end, is_there in told.items() if is_there)]
 
 
 def _csv_cell(cell: Cell, end: str) -> Any:
     if isinstance(cell, Estimate):
-        value = {"": cell.value, "_low": cell.low, "_high": cell.high, "_reason": cell.reason if cell.value is None else None}[end]
+        reason = cell.reason if cell.value is None else None
+        value = {"": cell.value, "_low": cell.low, "_high": cell.high, "_note": ", ".join(reading.words(cell)), "_reason": reason}[end]
     else:
         value = cell if not end else None
     if isinstance(value, float):
@@ -146,7 +150,8 @@ def _csv_cell(cell: Cell, end: str) -> Any:
 
 def _plain(cell: Cell) -> Any:
     if isinstance(cell, Estimate):
-        return {key: _plain(getattr(cell, key)) for key in ("value", "se", "low", "high", "n", "clusters", "level", "reason")}
+        said = {"note": ", ".join(reading.words(cell))} if reading.words(cell) else {}
+        return {key: _plain(getattr(cell, key)) for key in ("value", "se", "low", "high", "n", "clusters", "level", "reason")} | said
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import failures
+from lmms_patch import failures, reading
 from lmms_patch.analysis import ASSUMED
 from lmms_patch.outcome import DIFFERENCES, Analysis, metrics, sets_in, to_json
 from lmms_patch.pooling import Averaged, Pooled
 from lmms_patch.recompute import Analyzed
 from lmms_patch.records import TaskResult, read_results
 from lmms_patch.spec import KINDS, REGIONS, Key, end
+from lmms_patch.stats.gate import NOT_SHOWN
 from lmms_patch.stats.index import band
+from lmms_patch.stats.resample import Estimate
 
 Row = list[str]
 BLIND_IS_HERE = f"{ASSUMED}; lmms-patch analyze, or report, takes the blind run of this folder as null too"
@@ -51,6 +53,17 @@ class Shown:
     def regions(self) -> bool:
         """Whether docs' own boxes are shown in place of cells."""
         return KINDS[self.described["kind"]].regions
+
+    @property
+    def refused(self) -> str:
+        """Why the gate does not let the index be read, in a word or two; empty where it does."""
+        if self.metrics.get("gate") != 0:
+            return ""
+        return reading.refusal(str(reading.gate_of(self.analysis).get("reason") or ""))
+
+    def set(self, key: Key) -> Mapping[str, Any]:
+        """Return what is stored of a grid, or of a set of boxes; empty where nothing is."""
+        return sets_in(self.analysis).get(str(key)) or {}
 
 
 def load(path: Path) -> list[Shown]:
@@ -88,11 +101,12 @@ def _of_metric(metric: str, analysis: Analysis) -> dict[str, float | None]:
 
 
 def table(shown: Sequence[Shown]) -> str:
-    """One row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
+    """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
 
-    Scores are on the metric's own scale; ``n/a`` where a number is not defined, ``near chance`` where
-    the gate says that the index means nothing. FIP is over all docs whose full image was answered; MPP and the index leave out the
-    docs that the third column counts; of those with a failed call, all or some numbers. Tasks that show docs' own boxes have a table of their own.
+    Scores are on the metric's own scale; ``n/a`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
+    says that the index means nothing. FIP is over all docs whose full image was answered; MPP and the index leave out the docs that
+    the third column counts; of those with a failed call, all or some numbers. What stands beside an index (``assumed null``,
+    ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
     """
     parts = [_grid_table([s for s in shown if not s.regions]) if not all(s.regions for s in shown) else ""]
     parts.append(_region_table([s for s in shown if s.regions]))
@@ -107,15 +121,14 @@ def _region_table(shown: Sequence[Shown]) -> str:
     header = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)", f"RCI [{100 * level:.3g} %]", "luck removed", "one box, on average"]
     rows = []
     for s in shown:
-        regions = s.analysis.get("regions") or {}
         for key in REGIONS:
-            found = (regions.get("sets") or {}).get(key) or {}
+            found = s.set(key)
             docs = (
                 f"{found['mpp']['n']} ({found['excluded']} left out)" if found and found["excluded"] else str(found["mpp"]["n"]) if found else "n/a"
             )
             ends = [number(s.metrics.get("chance")), number(found.get("fip")), number(s.metrics.get(f"{s.described['metric']}_mpp{end(key)}"))]
             name = f"rci{end(key)}"
-            rows.append([s.name, key, docs, *ends, _index(s, name), _adjusted(s, name, key), _with_span(s, f"mean_{key}")])
+            rows.append([s.name, key, docs, *ends, _index(s, name, key), _adjusted(s, name, key), _with_span(s, f"mean_{key}")])
     return "\n\n".join([aligned([header, *rows]), _difference_table(shown)])
 
 
@@ -167,27 +180,41 @@ def _docs(shown: Shown) -> str:
 def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> Row:
     numbers, m, index = shown.metrics, shown.described["metric"], shown.index
     best = [number(numbers[f"{m}_mpp{n}"]) if f"{m}_mpp{n}" in numbers else "" for n in grids]
-    values = [text for n in grids for text in (_index(shown, f"{index}{n}"), _adjusted(shown, f"{index}{n}", n))]
+    values = [text for n in grids for text in (_index(shown, f"{index}{n}", n), _adjusted(shown, f"{index}{n}", n))]
     drops = [number(numbers[f"{m}_drop{n}"]) if f"{m}_drop{n}" in numbers else "" for n in hidden]
     return best + values + drops
 
 
-def _index(shown: Shown, name: str) -> str:
+def _index(shown: Shown, name: str, key: Key) -> str:
     if name not in shown.metrics:
         return ""
-    value = shown.metrics[name]
-    if value is None:
-        return "near chance" if shown.metrics.get("gate") == 0 else "n/a"
-    return number(value, signed=True) + _span(shown.metrics.get(f"{name}_low"), shown.metrics.get(f"{name}_high"))
+    found = _estimate(shown, name)
+    if found.value is None:
+        return shown.refused or "n/a"
+    return _text(reading.raw(found, reading.mark_of(shown.set(key)), _marginal(shown)))
 
 
-def _adjusted(shown: Shown, name: str, n: Key) -> str:
+def _adjusted(shown: Shown, name: str, key: Key) -> str:
     if name not in shown.metrics or shown.metrics[name] is None:
         return ""
-    value = shown.metrics.get(f"{name}_adj")
-    luck = (sets_in(shown.analysis).get(str(n)) or {}).get("adj") or {}
-    why = luck.get("estimate", {}).get("reason", "").partition(":")[0]
-    return number(value, signed=True) if value is not None else why or "n/a"
+    found, adj = _estimate(shown, f"{name}_adj"), shown.set(key).get("adj") or {}
+    if found.value is None:
+        return str(adj.get("estimate", {}).get("reason", "")).partition(":")[0] or "n/a"
+    return _text(reading.corrected(found, reading.null_of(shown.set(key)), _marginal(shown), isinstance(key, str)))
+
+
+def _marginal(shown: Shown) -> bool:
+    return bool(reading.gate_of(shown.analysis).get("marginal"))
+
+
+def _estimate(shown: Shown, name: str) -> Estimate:
+    """A number of the table with the ends of its interval."""
+    value, low, high = (shown.metrics.get(f"{name}{ending}") for ending in ("", "_low", "_high"))
+    return Estimate(value, None, low, high, 0, 0, 0)
+
+
+def _text(estimate: Estimate) -> str:
+    return reading.text(estimate, lambda value: number(value, signed=True))
 
 
 def _span(low: float | None, high: float | None) -> str:
@@ -214,11 +241,10 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
     blind = {s.described["base"] for s in shown if s.described["kind"] == "blind"}
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
-        gate = s.analysis.get("gate", {})
-        if "passes only against a uniform guess" in gate.get("reason", ""):
-            lines.append(gate["reason"])
+        lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
+        lines += reading.minds(s.analysis) if s.index or s.regions else []
         lines += _of_failures(s)
-        for line in dict.fromkeys(lines):
+        for line in dict.fromkeys(filter(None, lines)):
             found.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
     return [f"{', '.join(names)}: {line}" for line, names in found.items()]
 
@@ -241,16 +267,23 @@ def _of_failures(shown: Shown) -> list[str]:
 
 
 def chances(shown: Sequence[Shown]) -> str:
-    """Every chance floor of every task, and the gate: what the full image had to beat."""
-    header = ["task", "metric", "full (FIP)", "needs", "gate", "uniform", "constant", "by stratum", "other gold", "published rule", "ceiling"]
+    """Return every chance floor of every task, and the gate: what the full image had to beat, a wrong image among it."""
+    header = ["task", "metric", "full (FIP)", "needs", "gate", "wrong image", "full - wrong", "docs asked"]
+    header += ["uniform", "constant", "by stratum", "other gold", "published rule", "ceiling"]
     rows = []
     for s in shown:
         chance, gate = s.analysis.get("chance", {}), s.analysis.get("gate", {})
         floors = [number((chance.get("floors", {}).get(name) or {}).get("value")) for name in ("uniform", "constant", "stratum", "other")]
-        verdict = {True: "valid", False: "near chance"}.get(gate.get("valid"), "unknown")
+        looked: Mapping[str, Any] = next(iter(gate.get("looks") or ()), {})
+        image = [number(looked.get("other")), _difference(looked), str(looked.get("docs") or "n/a")]
         ends = [number(chance.get("published")), number(s.metrics.get("ceiling"))]
-        rows.append([s.name, s.described["metric"], number(_fip(s)), number(gate.get("threshold")), verdict, *floors, *ends])
+        rows.append([s.name, s.described["metric"], number(_fip(s)), number(gate.get("threshold")), reading.gate_word(gate), *image, *floors, *ends])
     return aligned([header, *rows])
+
+
+def _difference(looked: Mapping[str, Any]) -> str:
+    found = looked.get("difference") or {}
+    return number(found.get("value"), signed=True) + _span(found.get("low"), found.get("high"))
 
 
 def cell_tables(shown: Sequence[Shown]) -> str:
@@ -306,38 +339,54 @@ def averaged_table(averaged: Sequence[Averaged]) -> str:
 
 
 def meaning(shown: Sequence[Shown]) -> str:
-    """One sentence: which tasks one cell answers as well as the whole image, and which need the whole image.
+    """Return one sentence: which tasks one cell answers as well as the whole image, and which need the whole image.
 
-    "As well" is an interval of RCI up to 0 at most, at every grid, and no index without luck that is shown to be above 0. "Need" is an
-    interval from 0.30 on, at every grid (the papers' band for strong global reasoning). A task whose gate fails is said to show nothing.
+    "As well" is an interval of the index up to 0 at most, at every grid. "Need" is an interval from 0.30 on, at every grid (the papers'
+    band for strong global reasoning). The index is the corrected one where its null is measured; else the raw one, of which nothing is
+    said where the corrected one contradicts it or is shown to be above 0. A task whose gate fails is said to show nothing, and why.
     Where no task has an index, that is said.
     """
     if shown and not any(s.grids or s.regions for s in shown):
         kinds = _listed(sorted({s.described["kind"] for s in shown}))
         return f"In words: tasks of the kind {kinds} have no index; set them beside the full image: lmms-patch gap FULL BLIND, or lmms-patch report."
-    local: list[str] = []
-    whole: list[str] = []
-    nothing: list[str] = []
+    said: dict[str, list[str]] = {phrase: [] for phrase in _PHRASES}
     for s in shown:
-        low, high = ([s.metrics.get(f"{s.index}{n}_{end}") for n in s.grids] for end in ("low", "high"))
-        lucky = any((s.metrics.get(f"{s.index}{n}_adj_low") or 0) > 0 for n in s.grids)
-        name = _named(s)
-        if s.grids and s.metrics.get("gate") == 0:
-            nothing.append(name)
-        elif high and all(end is not None and end <= 0 for end in high) and not lucky:
-            local.append(name)
-        elif low and all(end is not None and band(end) == "strong global" for end in low):
-            whole.append(name)
-    parts = _words_of_regions([s for s in shown if s.regions])
-    if local:
-        parts.append(f"one cell is enough for {_listed(local)} (RCI at or below 0)")
-    if whole:
-        parts.append(f"only the whole image answers {_listed(whole)} (RCI of 0.30 or more)")
-    if nothing:
-        parts.append(f"{_listed(nothing)} cannot be read: the full image does not beat an uninformed answer")
+        if phrase := _phrase(s) if s.grids else "":
+            said[phrase].append(_named(s))
+    parts = _words_of_regions([s for s in shown if s.regions]) + [phrase.format(_listed(names)) for phrase, names in said.items() if names]
     if not parts and not any(s.grids for s in shown):
         return "In words: neither relevant nor adversarial boxes are clearly worth more than the other."
     return f"In words: {'; '.join(parts)}." if parts else "In words: no task is clearly answered by one cell, and none clearly needs the whole image."
+
+
+_LOCAL = ("one cell is enough for {} (RCI at or below 0)", "one cell is enough for {} (RCI with luck removed at or below 0)")
+_WHOLE = ("only the whole image answers {} (RCI of 0.30 or more)", "only the whole image answers {} (RCI with luck removed of 0.30 or more)")
+_MISLEAD = "cells mislead in {}: a single cell does worse than a wrong picture"
+_REFUSED = {
+    reading.DOES_NOT_LOOK: "{} cannot be read: the answers do not depend on the image",
+    NOT_SHOWN: "{} cannot be read: it is not shown that the answers depend on the image",
+    reading.NEAR_CHANCE: "{} cannot be read: the full image does not beat an uninformed answer",
+}
+_PHRASES = (*_LOCAL, *_WHOLE, _MISLEAD, *_REFUSED.values())
+"""What ``meaning`` may say of tasks, in its order."""
+
+
+def _phrase(shown: Shown) -> str:
+    """Return what is true of a task, of ``_PHRASES``; empty where nothing is clear."""
+    if shown.refused:
+        return _REFUSED[shown.refused]
+    found = [shown.set(n) for n in shown.grids]
+    measured = bool(found) and all(reading.null_of(grid) == reading.MEASURED for grid in found)
+    names = [f"{shown.index}{n}{'_adj' * measured}" for n in shown.grids]
+    low, high = ([end for name in names if (end := shown.metrics.get(f"{name}_{ending}")) is not None] for ending in ("low", "high"))
+    if len(low) + len(high) < 2 * len(names) or (not measured and any(reading.mark_of(grid) for grid in found)):
+        return ""
+    if measured and all(end > 1 for end in low):
+        return _MISLEAD
+    if all(band(end) == "strong global" for end in low):
+        return _WHOLE[measured]
+    lucky = not measured and any((shown.metrics.get(f"{name}_adj_low") or 0) > 0 for name in names)
+    return _LOCAL[measured] if all(end <= 0 for end in high) and not lucky else ""
 
 
 def _words_of_regions(shown: Sequence[Shown]) -> list[str]:

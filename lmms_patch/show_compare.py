@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
+from lmms_patch import reading
 from lmms_patch.compare import Comparison, Number, Side, Task
 from lmms_patch.sheets import Cell, Column, Sheet, shown
 from lmms_patch.stats.paired import Difference
@@ -27,7 +29,7 @@ _MAGIC = (
     (("self_heal", "self_heal_words"), "{higher} corrects more of the injected errors", "in self-correction"),
 )
 """Of MAGIC tasks: numbers that get a sentence (the first of each that is there), and how it says so."""
-_INDEX = re.compile(r"p?rci\d+$")
+_INDEX = re.compile(r"(rci|pcri)\d+(_adj)?$")
 
 
 # --- for a terminal -------------------------------------------------------------------------------
@@ -60,17 +62,17 @@ def _block(found: Comparison, task: Task) -> str:
     columns = _SHOWN if any(number.tests > 1 for number in task.numbers) else _SHOWN[:-1]
     lines = [
         f"{name}, {compared.metric}: {compared.docs} docs{clusters}; primary: {task.numbers[0].name}",
-        Sheet("", "", columns, tuple(_row(n) for n in task.numbers)).to_text(),
+        Sheet("", "", columns, tuple(_row(n, compared.marks) for n in task.numbers)).to_text(),
     ]
     lines += [line for line in (_right(task), *docs(task)) if line]
     lines += [f"mind: {line}" for line in minds(task)]
     return "\n".join([*lines, *sentences(found, task)])
 
 
-def _row(number: Number) -> dict[str, Cell]:
+def _row(number: Number, marks: Collection[str]) -> dict[str, Cell]:
     one = number.difference
     return {
-        "number": number.name,
+        "number": f"{number.name}, {reading.CONTRADICTED}" if number.name in marks else number.name,
         "a": "N/A" if one.first is None else one.first,
         "b": "N/A" if one.second is None else one.second,
         "difference": one.estimate,
@@ -157,7 +159,8 @@ def sentences(found: Comparison, task: Task) -> list[str]:
             place = _PLACES.get(task.compared.kind, "on the full image")
             out.append(_sentence(found, task, number, f"{{higher}} is better {place}", place))
         elif _INDEX.match(number.name):
-            out.append(_sentence(found, task, number, *_of_index(number.difference)))
+            said = _sentence(found, task, number, *_of_index(number.difference))
+            out.append(" ".join([said, *(f"The index {_letters(line)}." for line in task.compared.marks.get(number.name, ()))]))
     return out
 
 
@@ -222,6 +225,7 @@ def sheet(found: Comparison) -> Sheet:
         Column("claim", "claim", help="primary: carries the claim, corrected over the tasks alone; other: corrected with all others together"),
         Column("p_holm", "p (Holm)", digits=4, help="corrected by Holm's method, as the claim says"),
         Column("detectable", "detectable", help="difference that would be found with 80 % power"),
+        Column("contradicted", "contradicted", help="which run's index as published the one with luck removed contradicts, and how"),
         Column("only_a_right", "right in A only", help="docs; 0/1 scores of the first view"),
         Column("only_b_right", "right in B only", help="docs; 0/1 scores of the first view"),
         Column("p_mcnemar", "p (McNemar)", digits=4, help="exact; docs taken as independent"),
@@ -255,6 +259,7 @@ def _cells(task: Task, number: Number) -> dict[str, Cell]:
         "claim": "primary" if number.primary else "other",
         "p_holm": number.p_holm,
         "detectable": number.detectable,
+        "contradicted": "; ".join(map(_letters, compared.marks.get(number.name, ()))) or None,
         "only_a_right": None if tested is None else tested.only_first,
         "only_b_right": None if tested is None else tested.only_second,
         "p_mcnemar": None if tested is None else tested.p,

@@ -8,43 +8,102 @@ from lmms_patch.answers import Asked
 from lmms_patch.harness.statistics import Native, details
 from lmms_patch.magic import results as magic
 from lmms_patch.planning import Doc, plan
-from lmms_patch.records import Baseline, Lent, SampleRecord, ScoredView
+from lmms_patch.records import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.spec import Options, WrapSpec
-from lmms_patch.views import views_of
+from lmms_patch.views import swapped, views_of
 
 LETTERS = "ABCD"
 
 
 def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b"), answers=0):
     """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses; ``answers`` draws them anew."""
-    spec = WrapSpec("toy", "rci", (grid,), Options(cluster="image", category="kind", given=frozenset({"cluster", "category"})))
+
+    def say(stream, gold):
+        said = [gold if stream.random() < chance else guess(stream) for chance in (know_full, know_cell, *[0] * (grid * grid - 1))]
+        return said, None
+
+    return world_run(say, n=n, grid=grid, seed=seed, per_cluster=per_cluster, categories=categories, answers=answers)
+
+
+def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), base="toy", kind="rci", answers=0):
+    """Records of a 4-option task whose model is ``say``: from a random stream and the gold to its answers on the full image and each cell,
+    and to those on a wrong image (None: the doc is not asked so). ``answers`` draws them anew."""
+    spec = WrapSpec(base, kind, (grid,), Options(cluster="image", category="kind", given=frozenset({"cluster", "category"})))
     stream = np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
     made = plan(docs)
-
     stream = np.random.default_rng([seed, answers]) if answers else stream
-
-    def said(chance, gold):
-        return gold if stream.random() < chance else LETTERS[stream.integers(0, 4)]
-
-    given = [[said(know_full, gold), said(know_cell, gold), *(said(0, gold) for _ in range(grid * grid - 1))] for gold in golds]
+    views = grid * grid + 1
+    given = [[None if some is None else some[:views] for some in say(stream, gold)] for gold in golds]
     return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
 
 
+def guess(stream):
+    """One of the four letters."""
+    return LETTERS[stream.integers(0, 4)]
+
+
+def never_looks(stream, gold):
+    """Answers from the text, right in 60 %, and the same whatever is shown."""
+    said = gold if stream.random() < 0.6 else LETTERS[(LETTERS.index(gold) + 1 + stream.integers(0, 3)) % 4]
+    return [said] * 10, [said] * 10
+
+
+def guesses_on_cells(stream, gold):
+    """Knows 80 % of the full images; every cell, and every view of a wrong image, is a guess among four: 1 - (3/4)^9 is 0.925 by luck alone."""
+    full = gold if stream.random() < 0.8 else guess(stream)
+    return [full, *(guess(stream) for _ in range(9))], [guess(stream) for _ in range(10)]
+
+
+def one_cell_knows(stream, gold):
+    """As good on one cell as on the full image; the others, and wrong images, are one guess: the index is 0, and no luck is in it."""
+    known, lucky, lost = stream.random() < 0.8, guess(stream), guess(stream)
+    return [gold if known else lucky] * 2 + [lucky] * 8, [lost] * 10
+
+
+def misled_by_cells(stream, gold):
+    """Knows the full image; each cell says the same wrong letter, but a wrong image is right in a quarter."""
+    wrong, lost = LETTERS[(LETTERS.index(gold) + 1) % 4], guess(stream)
+    return [gold if stream.random() < 0.9 else wrong, *[wrong] * 9], [lost] * 10
+
+
+def as_before(path):
+    """A results file as earlier versions wrote it: nothing was asked on a wrong image, and nobody knew of marks."""
+    data = json.loads(path.read_text())
+    for values in data["results"].values():
+        analysis = values["patch,none"]["analysis"]
+        for key in ("looks", "marginal", "se"):
+            analysis["gate"].pop(key, None)
+        analysis["warnings"] = [line for line in analysis["warnings"] if not line.startswith("not checked")]
+        for grid in analysis["grids"].values():
+            grid.pop("mark", None)
+            grid["warnings"] = ["text priors not removed from the adjusted index: run the blind task too"]
+            for key in ("null", "asked"):
+                (grid["adj"] or {}).pop(key, None)
+    path.write_text(json.dumps(data))
+    return path
+
+
 def _record(spec, i, golds, answers, made, categories, per_cluster):
-    scores = [float(answer == golds[i]) for answer in answers[i]]
-    views = tuple(ScoredView(v, {"acc": s}, {"acc": s}) for v, s in zip(views_of(spec), scores, strict=True))
-    best = 1 + int(np.argmax(scores[1:]))
+    said, wrong = answers[i][0], answers[i][1]
+    views = _scored(views_of(spec), said, golds[i])
+    best = 1 + int(np.argmax([view.scores["acc"] for view in views[1:]]))
     base = tuple(Baseline(a, tuple(roles), {"acc": float(a == golds[i])}, {"acc": float(a == golds[i])}) for a, roles in made.baselines[i].items())
     lent = tuple(
-        Lent(loan.to, loan.p, float(answers[i][0] == golds[loan.to]), {spec.grids[0]: float(golds[loan.to] in answers[i][1:])})
-        for loan in made.loans.get(i, ())
+        Lent(loan.to, loan.p, float(said[0] == golds[loan.to]), {spec.grids[0]: float(golds[loan.to] in said[1:])}) for loan in made.loans.get(i, ())
     )
     answer = made.answers[i]
     about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
     fields = {"cluster": i // per_cluster, "category": categories[i % len(categories)]}
-    return SampleRecord(spec.name, spec, i, ((9, 9),), views, {spec.grids[0]: best}, {}, fields, about, made.strata[i], base, lent).to_json()
+    source = (i + per_cluster) % len(golds)
+    lost = None if wrong is None else WrongImage(source, ((9, 9),), _scored(swapped(views_of(spec)), wrong, golds[i]), tuple(wrong))
+    whole = SampleRecord(spec.name, spec, i, ((9, 9),), views, {spec.grids[0]: best}, {}, fields, about, made.strata[i], base, lent, wrong_image=lost)
+    return whole.to_json()
+
+
+def _scored(views, said, gold):
+    return tuple(ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)}) for view, one in zip(views, said, strict=True))
 
 
 def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-00.000000"):

@@ -13,10 +13,11 @@ from jsonschema import Draft202012Validator
 from lmms_patch import compare as module
 from lmms_patch import show_compare
 from lmms_patch.compare import compare, write_all
+from lmms_patch.compared import plain_name
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.stats.paired import detectable
 from tests.recordings import record
-from tests.runs import mc_run, write_run
+from tests.runs import LETTERS, as_before, guesses_on_cells, mc_run, one_cell_knows, world_run, write_run
 from tests.test_paired import FEW, finish
 
 SCHEMA = json.loads((Path(module.__file__).parent / "schemas" / "compare.json").read_text())
@@ -339,3 +340,51 @@ def test_two_runs_of_one_model_are_told_apart_by_where_they_are(tmp_path):
         finish(tmp_path / side, docs(0.5), name="t0", about=of_model("m"))
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
     assert show_compare.sheet(found).title == f"A: m ({tmp_path / 'a'}), B: m ({tmp_path / 'b'})"
+
+
+# --- corrected indices ----------------------------------------------------------------------------
+
+
+def planted(folder, model, null=True, kind="rci"):
+    """A run whose answers are drawn apart from the golds, which all runs share."""
+
+    def say(stream, gold):
+        own, wrong = model(np.random.default_rng([stream.integers(2**31), LETTERS.index(gold), len(model.__name__)]), gold)
+        return own, wrong if null else None
+
+    path = write_run(folder, {f"toy_{kind}3": world_run(say, n=1000, grid=3, kind=kind)})
+    return folder if null else as_before(path).parent
+
+
+def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(tmp_path):
+    """A guesses on cells (raw -0.1, corrected 1), B knows from one cell (0 and 0): by the raw index B needs more of the image, which is wrong."""
+    found = compare(planted(tmp_path / "a", guesses_on_cells), planted(tmp_path / "b", one_cell_knows))
+    text = shown_of(found)
+    assert "rci3, contradicted" in text
+    (said,) = [line for line in text.splitlines() if line.startswith("B needs more of the image (rci3)")]
+    assert re.search(r"The index of A is contradicted: raw -0\.\d+ \(\w+.*\), corrected .* \(strong global\): the raw index is mostly luck\.$", said)
+    assert "A needs more of the image (rci3_adj)" in text
+    rows = {row["number"]: row for row in show_compare.sheet(found).rows}
+    assert rows["rci3"]["contradicted"].startswith("of A is contradicted")
+    assert rows["fip"]["contradicted"] is None
+    assert list(found.to_json()["tasks"][0]["marks"]) == ["rci3"]
+
+
+def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measured(tmp_path):
+    """Their difference is that of the runs' own numbers."""
+    first, second = planted(tmp_path / "a", guesses_on_cells), planted(tmp_path / "b", one_cell_knows)
+    (task,) = compare(first, second).tasks
+    number = by_name(task)["rci3_adj"].difference
+    own = [json.loads(next(folder.glob("*_results.json")).read_text())["results"]["toy_rci3"]["rci3_adj,none"] for folder in (first, second)]
+    assert [number.first, number.second] == own
+    assert any("compared as if on other docs" in line for line in task.compared.warnings)
+    before = planted(tmp_path / "before", one_cell_knows, null=False)
+    (task,) = compare(first, before).tasks
+    assert "rci3_adj" not in by_name(task)
+
+
+def test_rci_and_pcri_are_one_number_in_sentences_too(tmp_path):
+    first, second = planted(tmp_path / "a", guesses_on_cells, kind="pcri"), planted(tmp_path / "b", one_cell_knows, kind="pcri")
+    assert "B needs more of the image (pcri3)" in shown_of(compare(first, second))
+    assert plain_name("pcri3_adj") == "rci3_adj"
+    assert plain_name("rci3") == "rci3"

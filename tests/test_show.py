@@ -1,9 +1,13 @@
+import re
+
+import pytest
+
 from lmms_patch.pooling import average, groups
 from lmms_patch.recompute import load as recompute_load
 from lmms_patch.recompute import recompute
 from lmms_patch.show import Shown, averaged_table, cell_tables, chances, load, meaning, pooled_table, table, warnings
 from lmms_patch.spec import parse
-from tests.runs import mc_run, write_run
+from tests.runs import as_before, guesses_on_cells, mc_run, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
 
 
 def shown(base, fip, mpp2, mpp3, docs=100, name=None, wide=0.05, **metrics):
@@ -103,14 +107,16 @@ def test_a_run_shows_what_it_computed(tmp_path):
     metrics = shown.metrics
     row = table([shown]).splitlines()[2]
     assert f"{metrics['rci2']:+.3f} [{metrics['rci2_low']:+.3f}, {metrics['rci2_high']:+.3f}]" in row
-    assert row.split()[-1] == f"{metrics['rci2_adj']:+.3f}"
+    assert row.endswith(f"{metrics['rci2_adj']:+.3f}, assumed null")
     text = cell_tables([shown]).splitlines()
     assert "p = 0.001" in text[0]
     assert "*" in text[1].split()[0]
     line = chances([shown]).splitlines()[2].split()
     assert line[4] == "valid"
-    assert line[5] == "0.250"  # a random one of four letters
+    assert line[5:8] == ["n/a"] * 3  # nothing was asked on a wrong image
+    assert line[8] == "0.250"  # a random one of four letters
     assert any("assumed null" in line for line in warnings([shown]))
+    assert any("not checked whether the answers depend on the image" in line for line in warnings([shown]))
 
 
 def test_an_index_below_chance_is_said_not_shown(tmp_path):
@@ -124,3 +130,110 @@ def test_groups_and_averages_are_tables(tmp_path):
     analyzed = [recompute(run) for run in recompute_load(path)]
     assert pooled_table(groups(path, analyzed)).splitlines()[2].split()[:3] == ["g", "2x2", "120"]
     assert "SD between runs" in averaged_table(average([analyzed, analyzed]))
+
+
+# --- which null, whether it looks, what contradicts what -------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    """One task of each planted model, as ``show`` loads it; 1,000 docs where luck must not saturate."""
+    made = {"never": (never_looks, 300), "guesses": (guesses_on_cells, 1000), "known": (one_cell_knows, 300), "misled": (misled_by_cells, 300)}
+    out = {}
+    for name, (model, docs) in made.items():
+        (out[name],) = load(write_run(tmp_path_factory.mktemp(name), {"toy_rci3": world_run(model, n=docs, grid=3)}))
+    return out
+
+
+def cells_of(one):
+    """The last two cells of the table: the index, and with luck removed."""
+    return [cell.strip() for cell in re.split(r"\s{2,}", table([one]).splitlines()[2])][-2:]
+
+
+def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
+    """Right in 60 % from the text, alike on every view: FIP = MPP, an index of 0 that would read "balanced"."""
+    one = worlds["never"]
+    assert one.metrics["acc"] == one.metrics["acc_mpp3"] > 0.5
+    assert "does not look" in table([one]).splitlines()[2]
+    assert "near chance" not in table([one])
+    assert any("toy_rci3: the answers do not depend on the image (full image 0.58" in line for line in warnings([one]))
+    assert meaning([one]) == "In words: toy cannot be read: the answers do not depend on the image."
+    row = chances([one]).splitlines()[2]
+    assert "does not look" in row
+    assert f"{one.metrics['acc']:.3f}  +0.000 [+0.000, +0.000]" in row
+
+
+def test_pure_guessing_on_cells_is_marked(worlds):
+    """1 - (3/4)^9 = 0.925 by luck alone against 0.85 on the full image: raw index -0.09, corrected 1."""
+    one = worlds["guesses"]
+    raw, adj = one.metrics["rci3"], one.metrics["rci3_adj"]
+    assert raw < 0 < 0.8 < adj
+    assert cells_of(one)[0] == f"{raw:+.3f} [{one.metrics['rci3_low']:+.3f}, {one.metrics['rci3_high']:+.3f}], contradicted"
+    (line,) = [line for line in warnings([one]) if "contradicted" in line]
+    assert line.startswith(f"toy_rci3: 3x3, contradicted: raw {raw:.3f} (")
+    assert line.endswith(f"), corrected {adj:.3f} (strong global): the raw index is mostly luck")
+    assert meaning([one]) == "In words: only the whole image answers toy (RCI with luck removed of 0.30 or more)."
+
+
+def test_a_measured_null_stands_plainly_with_its_interval(worlds):
+    one = worlds["known"]
+    adj, low, high = (one.metrics[f"rci3_adj{end}"] for end in ("", "_low", "_high"))
+    assert cells_of(one)[1] == f"{adj:+.3f} [{low:+.3f}, {high:+.3f}]"
+    assert warnings([one]) == []
+
+
+def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
+    one = worlds["misled"]
+    assert one.metrics["rci3_adj_low"] > 1
+    assert cells_of(one)[1] == "1.00, cells mislead"
+    assert meaning([one]) == "In words: cells mislead in toy: a single cell does worse than a wrong picture."
+
+
+def test_an_earlier_run_says_what_it_lacks(tmp_path):
+    """Without wrong images the correction rests on an assumed null; raw and corrected still contradict each other, and that is said."""
+
+    def model(stream, gold):
+        return guesses_on_cells(stream, gold)[0], None
+
+    (one,) = load(as_before(write_run(tmp_path, {"toy_rci3": world_run(model, n=1000, grid=3)})))
+    raw, adj = cells_of(one)
+    assert raw.endswith("], contradicted")
+    assert adj == f"{one.metrics['rci3_adj']:+.3f}, assumed null"
+    lines = warnings([one])
+    assert any("not checked whether the answers depend on the image" in line for line in lines)
+    assert any(line.endswith("the raw index is mostly luck (assumed null)") for line in lines)
+    assert "no task is clearly" in meaning([one])
+    assert chances([one]).splitlines()[2].split()[4:8] == ["valid", "n/a", "n/a", "n/a"]
+
+
+def judged(gate, index=0.2, low=0.1, high=0.3):
+    one = shown("toy", 0.8, 0.64, 0.64, gate=1 if gate["valid"] else 0)
+    analysis = {"gate": gate, "fip": {"level": 0.95}, "grids": {str(n): {"n": n, "warnings": [], "mark": ""} for n in (2, 3)}}
+    numbers = {f"rci{n}{end}": value for n in (2, 3) for end, value in (("", index), ("_low", low), ("_high", high))}
+    none = dict.fromkeys(numbers) if not gate["valid"] else numbers
+    return Shown(one.name, one.described, {**one.metrics, **none}, analysis)
+
+
+def test_a_marginal_pass_is_marked_beside_the_index():
+    looks = [{"against": "wrong images", "value": True, "reason": ""}]
+    one = judged({"valid": True, "marginal": True, "looks": looks, "reason": ""})
+    assert "+0.200 [+0.100, +0.300], marginal" in table([one])
+    assert any("one further standard error" in line for line in warnings([one]))
+    assert "valid, marginal" in chances([one])
+
+
+def test_too_few_docs_to_tell_reads_otherwise_than_a_model_that_does_not_look():
+    reason = "not shown that it looks (full image 0.6, a wrong image 0.56, 300 docs); null: 1200 would settle it"
+    one = judged({"valid": False, "looks": [{"against": "wrong images", "value": False, "reason": reason}], "reason": reason})
+    assert "not shown that it looks" in table([one])
+    assert f"{one.name}: {reason}" in warnings([one])
+    assert meaning([one]) == "In words: toy cannot be read: it is not shown that the answers depend on the image."
+
+
+def test_the_sentence_goes_by_the_corrected_index_only_where_its_null_is_measured():
+    """Raw 0.2 says nothing; corrected 0.5 [0.4, 0.6] needs the whole image, if it is measured."""
+    for null, said in (("measured", "only the whole image answers toy (RCI with luck removed of 0.30 or more)"), ("assumed", "no task is clearly")):
+        one = judged({"valid": True, "looks": [], "reason": ""})
+        grids = {n: {**grid, "adj": {"null": null, "estimate": {}}} for n, grid in one.analysis["grids"].items()}
+        adj = {f"rci{n}_adj{end}": value for n in (2, 3) for end, value in (("", 0.5), ("_low", 0.4), ("_high", 0.6))}
+        assert said in meaning([Shown(one.name, one.described, {**one.metrics, **adj}, {**one.analysis, "grids": grids})])

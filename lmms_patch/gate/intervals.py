@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from lmms_patch import reading
 from lmms_patch.compared import Compared, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
@@ -20,7 +21,7 @@ from lmms_patch.stats.resample import Estimate
 
 _FULL_MARKS = {"mean": 1.0, "percent": 100.0}
 """What a doc of score 1 adds to its aggregation."""
-_MPP, _GAP, _INDEX = re.compile(r"^mpp\d+$"), re.compile(r"^gap(\d+)$"), re.compile(r"^p?rci(\d+)$")
+_MPP, _GAP, _INDEX = re.compile(r"^mpp\d+$"), re.compile(r"^gap(\d+)$"), re.compile(r"^(?:rci|pcri)(\d+)$")
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,8 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
     theirs = next((match for match in matching(other.measures, name) if plain_name(match) == plain_name(name)), None)
     if theirs is None:
         raise RecordError(f"{other.run.path}: the baseline of {one.task} has no {name}; it has {', '.join(other.measures)}")
+    if reading.assumed(other.measures[theirs]):
+        raise RecordError(f"{other.run.path}: {theirs} of the baseline rests on an assumed null, and no rule may; {reading.MEASURE_IT}")
     _check_judge(one, other, name)
     first, second = _leveled(other, theirs, level), _leveled(one, name, level)
     compared = before.compared(one)

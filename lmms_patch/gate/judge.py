@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lmms_patch import reading
 from lmms_patch.errors import OptionError, nearest
 from lmms_patch.gate import direction, limits, sides
 from lmms_patch.gate.intervals import Judged, difference_of, number_of
@@ -31,7 +32,7 @@ class Verdict:
     Attributes:
         rule: the rule's name.
         task, model: the result's.
-        metric: what is judged: a name of ``measures``, ``gate``, ``excluded`` or ``n_docs``; "|rci3|" is a distance from 0.
+        metric: what is judged: a name of ``measures``, ``gate``, ``looks``, ``excluded`` or ``n_docs``; "|rci3|" is a distance from 0.
         limit: in words, with the margin.
         value: the number, with its interval at ``level``.
         baseline: the baseline's number; None without a baseline or where not defined.
@@ -200,11 +201,13 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[It
         items += [Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
         for item in items:
             direction.check(rule, item.one, item.metric, source)
+            _check_null(rule, item, source)
         notes += _skipped(rule, [one for one in selected if not names[id(one)]], f"has no {rule.metric}")
     with_index = [one for one in selected if KINDS[one.kind].index]
     stressed = [one for one in selected if KINDS[one.kind].folds]
     for check, asked, of, why, metric in (
         ("gate", rule.valid_gate, with_index, "has no chance gate, as it has no index", "gate"),
+        ("looks", rule.looks, with_index, "asks nothing on another doc's image, as it has no index", "looks"),
         ("value", rule.max_tst_over_chance is not None, stressed, "is no text-only cross-validation (_tst)", "tst_over_chance"),
         ("excluded", rule.max_excluded is not None, with_index, "has no grid", "excluded"),
         ("docs", rule.min_docs is not None, selected, "", "n_docs"),
@@ -296,7 +299,7 @@ def _check_primary(rules: Rules, plans: Sequence[tuple[Rule, Sequence[Item]]]) -
 
 def of_item(rule: Rule, item: Item, before: Baseline | None, level: float, primary: str | None) -> Verdict:
     """Return the verdict of a rule on one thing that it judges, at a level (``levels``)."""
-    if item.check in ("gate", "excluded", "docs"):
+    if item.check in ("gate", "looks", "excluded", "docs"):
         return _counted(rule, item)
     if item.check == "difference":
         assert before is not None
@@ -311,6 +314,7 @@ def _of_limit(rule: Rule, item: Item, found: Judged, level: float, before: Basel
         call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
     else:
         call, reason = verdict(found.judged, least, most, rule.margin, rule.interval)
+    call, reason = _marked(item, call, reason)
     other = None if before is None else before.partner(item.one)
     absolute = rule.absolute and item.check != "tst"
     return Verdict(
@@ -380,15 +384,43 @@ def _words(rule: Rule, check: str) -> str:
     return f"{words}, margin {rule.margin:g}" if rule.margin else words
 
 
+def _check_null(rule: Rule, item: Item, source: str) -> None:
+    """Check that no rule rests on an assumed null.
+
+    Raises:
+        OptionError: this one would.
+    """
+    if reading.assumed(item.one.measures[item.metric]):
+        raise OptionError(
+            f"{source}: rule {rule.name!r}: {item.metric} of {item.one.task} rests on an assumed null, and no rule may; {reading.MEASURE_IT}, "
+            f"or judge {item.metric.partition('_adj')[0]}"
+        )
+
+
+def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:
+    """Return the verdict on a raw index that the corrected one contradicts, and why; others as they are.
+
+    A pass is then not shown: where the null is measured, the raw index is known to be mostly luck.
+    """
+    grid = item.one.grid(item.metric) if reading.contradicted(item.one.measures.get(item.metric)) else {}
+    if not grid:
+        return call, reason
+    null = reading.null_of(grid)
+    if call == "pass" and item.check == "value" and null == reading.MEASURED:
+        call = "inconclusive"
+    return call, "; ".join(filter(None, [reading.explained(reading.mark_of(grid), null), reason]))
+
+
 def _counted(rule: Rule, item: Item) -> Verdict:
-    """The verdict on what has no interval: the gate, the docs left out, the number of docs."""
+    """The verdict on what has no interval: the gate, whether the model looks, the docs left out, the number of docs."""
+    if item.check == "looks":
+        return _looks(rule, item)
     numbers, analysis = item.one.result.metrics, item.one.result.details.get("analysis") or {}
     docs = item.one.result.docs if item.one.kind == "magic" else numbers.get("n_docs")
     if item.check == "gate":
         value, limit, kept = numbers.get("gate"), "valid", numbers.get("gate") == 1
-        stored = analysis.get("gate") if isinstance(analysis, dict) else None
-        said = str((stored or {}).get("reason") or "") if isinstance(stored, dict) else ""
-        reason = said if kept else said or ("unknown" if value is None else "near chance")
+        said = str(reading.gate_of(analysis).get("reason") or "") if isinstance(analysis, dict) else ""
+        reason = (said or reading.NOT_CHECKED * reading.unchecked(analysis)) if kept else said or ("unknown" if value is None else "near chance")
         value = None if value is None else int(value)
     elif item.check == "docs":
         assert rule.min_docs is not None
@@ -404,6 +436,20 @@ def _counted(rule: Rule, item: Item) -> Verdict:
     return Verdict(
         rule.name, item.one.task, item.one.model, item.metric, limit, estimate, None, "", None, None, None, None, "number", call, False, reason
     )
+
+
+def _looks(rule: Rule, item: Item) -> Verdict:
+    """The verdict on whether the answers depend on the image; inconclusive where nobody asked."""
+    one = item.one
+    stored = reading.gate_of(one.result.details.get("analysis") or {})
+    found = reading.looks(stored)
+    told = [str(each.get("reason") or "") for each in stored.get("looks") or () if each.get("value") is found]
+    reason = "" if found else next(filter(None, told), f"{reading.NOT_CHECKED}; {reading.MEASURE_IT}")
+    n = one.result.docs
+    value = Estimate(None if found is None else int(found), None, None, None, n, n, 0, reason=reason)
+    call: Call = "pass" if found else "inconclusive" if found is None else "fail"
+    warned = found is None and not rule.blocks
+    return Verdict(rule.name, one.task, one.model, item.metric, "shown", value, None, "", None, None, None, None, "number", call, warned, reason)
 
 
 def _excluded(one: Result) -> tuple[float | None, str]:

@@ -21,7 +21,8 @@ from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import LEVEL
 
 SCHEMA = 1
-VALID_GATE = "valid gate"
+VALID_GATE, LOOKS = "valid gate", "looks"
+REQUIREMENTS = (VALID_GATE, LOOKS)
 SELECTORS = ("task", "model", "base", "kind")
 LIMITS = ("min", "max", "max_drop", "max_rise")
 CHECKS = (*LIMITS, "require", "max_tst_over_chance", "max_excluded", "min_docs")
@@ -45,7 +46,7 @@ class Rule:
         max_drop, max_rise: limits of baseline − number, and of number − baseline.
         absolute: judge the number's distance from 0 in place of the number.
         interval: whether the interval decides; else the number alone.
-        valid_gate: whether the chance gate must be valid.
+        valid_gate: whether the gate must be valid.
         max_tst_over_chance: limit of the text-only score less chance.
         max_excluded: limit of the share of docs that any grid leaves out, 0..1.
         min_docs: fewest docs with the primary metric.
@@ -53,6 +54,7 @@ class Rule:
         level: of the claim as a whole, 0..1.
         blocks: whether an inconclusive verdict blocks.
         corrected: whether ``level`` holds over all that is judged together (``judge.levels``).
+        looks: whether it must be shown that the answers depend on the image.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Rule:
     level: float = LEVEL
     blocks: bool = True
     corrected: bool = True
+    looks: bool = False
 
     @property
     def of_value(self) -> bool:
@@ -188,7 +191,8 @@ def _rule(data: Any, shared: Mapping[str, Any], source: str, number: int) -> Rul
         metric=metric,
         absolute=_flag(found, "absolute", False, where),
         interval=_flag(found, "interval", True, where),
-        valid_gate=_required(found, where),
+        valid_gate=VALID_GATE in (required := _required(found, where)),
+        looks=LOOKS in required,
         max_excluded=_share(found, where),
         min_docs=_count(found, where),
         **{**shared, **_shared(found, where)},
@@ -214,7 +218,9 @@ def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
         raise OptionError(f"{where}: 'absolute' with 'min' {rule.min:g}: every distance from 0 is at least 0, so nothing can fail")
     if rule.absolute and rule.metric is None:
         raise OptionError(f"{where}: 'absolute' needs a 'metric' with a limit")
-    lone = [key for key in ("interval", "margin", "level", "correction", "inconclusive") if key in found]
+    lone = [
+        key for key in ("interval", "margin", "level", "correction", "inconclusive") if key in found and not (rule.looks and key == "inconclusive")
+    ]
     if lone and not limited and rule.max_tst_over_chance is None:
         raise OptionError(f"{where}: '{lone[0]}' says nothing here: the checks of this rule are counts, which have no interval")
     for pattern in rule.kind:
@@ -255,10 +261,13 @@ def _primary(found: Mapping[str, Any], where: str) -> str | None:
     return name
 
 
-def _required(found: Mapping[str, Any], where: str) -> bool:
-    if "require" in found and found["require"] != VALID_GATE:
-        raise OptionError(f"{where}: 'require' must be '{VALID_GATE}', not {_short(found['require'])}")
-    return "require" in found
+def _required(found: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Return what must hold beside limits: none, one, or some of ``REQUIREMENTS``."""
+    given = found.get("require", [])
+    asked = [given] if isinstance(given, str) else given
+    if not isinstance(asked, list) or ("require" in found and not asked) or any(one not in REQUIREMENTS for one in asked):
+        raise OptionError(f"{where}: 'require' must be '{VALID_GATE}', '{LOOKS}', or a list of both, not {_short(given)}")
+    return tuple(asked)
 
 
 def _share(found: Mapping[str, Any], where: str) -> float | None:

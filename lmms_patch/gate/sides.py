@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from lmms_patch.records import TaskResult, read_samples
 from lmms_patch.runs import Run
 from lmms_patch.stats.resample import LEVEL, Estimate
 
+_OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")
 _UNKNOWN = ("docs", "prompts", "lmms-eval version")
 """Settings that runs of earlier versions do not record."""
 
@@ -77,6 +79,12 @@ class Result:
     def kind(self) -> str:
         """``spec.KINDS``."""
         return str(self.result.described["kind"])
+
+    def grid(self, name: str) -> Mapping[str, object]:
+        """Return what is stored of the grid that an index is of, by the index's name; empty for other numbers."""
+        match = _OF_GRID.match(name)
+        grids = (self.result.details.get("analysis") or {}).get("grids") or {}
+        return (grids.get(match[1]) or {}) if match else {}
 
     @property
     def log(self) -> Path | None:

@@ -9,13 +9,15 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any
 
-from lmms_patch import runs
+from lmms_patch import reading, runs
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.leaderboard.ranks import PRIMARY, By, Place, badness, places
+from lmms_patch.leaderboard.ranks import BY, PRIMARY, By, Place, badness, places
 from lmms_patch.leaderboard.store import GridNotes, Result, Store, Stored, date_order
 from lmms_patch.leaderboard.text import clean, unique
 from lmms_patch.planning import digest
+from lmms_patch.report.points import listed
 from lmms_patch.spec import KINDS
+from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
 
 NEEDED = ("benchmark", "kind", "metric", "filter")
@@ -51,23 +53,33 @@ class Entry:
     pipeline: int = 0
 
     def number(self, name: str) -> Estimate:
-        """One of its numbers; ``index``, ``adj``, ``adj_blind``, ``mpp``, ``gap`` stand for those of its grid.
+        """Return one of its numbers; ``index``, ``adj``, ``adj_blind``, ``mpp``, ``gap`` stand for those of its grid.
 
         Returns:
-            An estimate without value, with the reason, where there is none.
+            An estimate without value, with the reason, where there is none; an index with the words that stand beside it.
         """
         index, n = self.result.index, self.grid
         names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "adj_blind": f"{index}{n}_adj_blind", "mpp": f"mpp{n}", "gap": f"gap{n}"}
         found = self.result.numbers.get(names.get(name, name))
-        reason = ("no blind run beside it" if name == "adj_blind" else "nothing was scored") if found is None else found.reason or self.notes.reason
         if found is None:
+            reason = "no blind run beside it" if name == "adj_blind" else "nothing was scored"
             return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason=reason)
+        if name == "index":
+            return reading.raw(found, self.mark, self.result.marginal)
+        if name in ("adj", "adj_blind"):
+            return reading.corrected(found, self.notes.null if name == "adj" else None, self.result.marginal)
         return found
 
     @property
     def notes(self) -> GridNotes:
         """What stands beside the index of its grid."""
         return self.result.notes.get(self.grid) or GridNotes(None, None, "", 0)
+
+    @property
+    def mark(self) -> str:
+        """How index and corrected index of its grid contradict each other; empty where they do not."""
+        raw, adj = (self.result.numbers.get(f"{self.result.index}{self.grid}{end}") for end in ("", "_adj"))
+        return "" if raw is None or adj is None or raw.value is None or adj.value is None else disagreement(raw.value, adj.value)
 
     @property
     def used(self) -> int | None:
@@ -97,6 +109,8 @@ class Group:
         differs: in what it differs from the first group, in words.
         unknown: settings that its runs do not say.
         merged: ignored settings in which its runs do differ.
+        by: what it is ranked by; None for a kind without ranks.
+        why: why it is ranked by that, in words; empty where that was asked for.
     """
 
     kind: str
@@ -110,6 +124,13 @@ class Group:
     differs: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    by: By | None = None
+    why: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The index that colours and bands go by, a name of ``Entry.number``: the corrected one where the ranks do."""
+        return "adj" if self.by is not None and self.by.key == "adj" else "index"
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -224,13 +245,29 @@ def _groups(place: tuple[str, str, int], found: Mapping[str, list[Entry]], by: B
     out = []
     for number, (identifier, entries) in enumerate(ordered, 1):
         given = entries[0].result.fingerprint
-        how = {"index": by, "magic": PRIMARY}.get(place[0])
+        how, why = choose(entries, by) if place[0] == "index" else ({"magic": PRIMARY}.get(place[0]), "")
         ranked, unranked = _ranked(entries, how) if how else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
         fingerprint = {key: value for key, value in given.items() if key not in ignore}
         unknown = tuple(key for key in TOLD if key in fingerprint and fingerprint[key] is None)
         differs = () if number == 1 else (*runs.differences(reference, given, ignore), *_unsaid(reference, given, ignore))
-        out.append(Group(*place, number, ranked, unranked, fingerprint, identifier, differs, unknown, _merged(entries, ignore)))
+        out.append(Group(*place, number, ranked, unranked, fingerprint, identifier, differs, unknown, _merged(entries, ignore), how, why))
     return out
+
+
+def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
+    """Return what a group of indices is ranked by, and why, in words.
+
+    Asked for the index, it is the corrected one where every entry that could have a place has a measured null: then no rank is luck.
+    """
+    placed = [entry for entry in entries if not why_not(entry, by)]
+    if by.key != "pcri" or not placed:
+        return by, ""
+    without = [entry.model for entry in placed if entry.notes.null != reading.MEASURED]
+    if without:
+        return by, f"Ranked by the raw index: no measured null in {listed(sorted(without), 3)}"
+    if all(why_not(entry, BY["adj"]) for entry in placed):
+        return by, f"Ranked by the raw index: with luck removed there is none ({why_not(placed[0], BY['adj']).partition(':')[0]})"
+    return BY["adj"], "Ranked by the index with luck removed: every null is measured"
 
 
 def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
@@ -281,7 +318,9 @@ def why_not(entry: Entry, by: By) -> str:
     """Why an entry has no place; empty where it has one."""
     if by.gated and entry.result.gate == 0:
         return entry.result.gate_reason or "near chance"
-    found = entry.number(by.name(str(entry.result.index), entry.grid))
+    found = entry.number(by.key if by.corrected else by.name(str(entry.result.index), entry.grid))
+    if reading.assumed(found):
+        return f"{reading.ASSUMED}: no rank rests on it; {reading.MEASURE_IT}"
     if found.value is not None:
         return ""
     return found.reason or entry.notes.reason or "not defined"

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lmms_patch import __version__
+from lmms_patch import __version__, reading
 from lmms_patch.leaderboard.board import Board, Entry
 from lmms_patch.leaderboard.text import clean, file_names, heading
 from lmms_patch.planning import digest
@@ -18,7 +18,7 @@ SOURCE = "lmms-patch"
 URL = "https://pypi.org/project/lmms-patch/"
 TASK = "image-text-to-text"
 """The Hub's name for what such models do."""
-FORM = 2
+FORM = 3
 """Of a card: raised where a card of the same numbers comes out otherwise, so that a board writes its cards again."""
 _SETTINGS = ("limit", "few-shot", "filter", "judge", "benchmark version", "lmms-eval version")
 _HOW = "Measured with lmms-patch. Copy `model-index` into the front matter of the model's card."
@@ -90,12 +90,14 @@ def _common(entry: Entry) -> dict[str, Any]:
 
 def _metrics(entry: Entry) -> Iterator[dict[str, Any]]:
     result = entry.result
+    of_grid = {f"{result.index}{entry.grid}": "index", f"{result.index}{entry.grid}_adj": "adj"}
     for measure, kind, words in _wanted(entry):
-        found = result.numbers.get(measure)
+        found = entry.number(of_grid[measure]) if measure in of_grid else result.numbers.get(measure)
         if found is not None and found.value is not None:
             ends = {} if found.low is None else {"low": found.low, "high": found.high, "level": found.level}
             args = {**ends, "docs": found.n, "date": clean(entry.date), **_beside(entry, measure)}
-            yield {"metric_type": kind, "metric_name": words, "metric_value": found.value, "metric_args": args}
+            said = "".join(f" ({word})" for word in reading.words(found))
+            yield {"metric_type": kind, "metric_name": words + said, "metric_value": found.value, "metric_args": args}
 
 
 def _beside(entry: Entry, measure: str) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from lmms_patch.errors import OptionError, nearest
-from lmms_patch.leaderboard.board import Board, Entry, Group, why_not
-from lmms_patch.leaderboard.ranks import BY, Place, badness, places
+from lmms_patch.leaderboard.board import Board, Entry, Group, choose, why_not
+from lmms_patch.leaderboard.ranks import BY, By, Place, badness, places
 from lmms_patch.report.models import mean_index, mean_size
 from lmms_patch.report.points import Point
 from lmms_patch.stats.index import relative_change
@@ -73,6 +73,7 @@ class Overall:
         shared: those that the means are over: every ranked model has all of them.
         lines: ranked models first, best first; then the others.
         bases: what the numbers of each benchmark rest on.
+        by: what its numbers are: the index, or the index with luck removed.
     """
 
     grid: int
@@ -81,6 +82,7 @@ class Overall:
     shared: tuple[str, ...]
     lines: tuple[Line, ...]
     bases: Mapping[str, Basis]
+    by: By = _INDEX
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,15 @@ class Changes:
     shared: tuple[str, ...]
     lines: tuple[Change, ...]
     bases: Mapping[str, Basis]
+    by: By = _INDEX
+
+
+def number_of(groups: Iterable[Group], by: By) -> By:
+    """Return the number that means over several groups are of: the index with luck removed where each of them is ranked by it."""
+    if by.key == "adj":
+        return by
+    found = {how.key for group in groups for how, why in [choose(group.entries, _INDEX)] if why}
+    return BY["adj"] if found == {"adj"} else _INDEX
 
 
 def shared_benchmarks(have: Mapping[T, Collection[str]]) -> tuple[str, ...]:
@@ -176,34 +187,38 @@ def _overall(found: Board, grid: int, name: str, main: Mapping[str, Group], othe
     entries = {base: {entry.identity: entry for entry in group.entries} for base, group in main.items()}
     elsewhere = {(group.base, entry.identity) for group in others for entry in group.entries}
     models = {entry.identity for one in entries.values() for entry in one.values()} | {identity for base, identity in elsewhere if base in main}
-    cells = {model: _cells(entries, model) for model in models}
+    how = number_of(main.values(), found.by)
+    cells = {model: _cells(entries, model, how) for model in models}
     shared = tuple(sorted(over)) or shared_benchmarks(cells)
     lines = []
     for model in models:
-        lacks = tuple(_lack(base, entries[base].get(model), (base, model) in elsewhere) for base in shared if base not in cells[model])
+        lacks = tuple(_lack(base, entries[base].get(model), (base, model) in elsewhere, how) for base in shared if base not in cells[model])
         whole = bool(shared) and not lacks
         means = [cells[model][base] for base in shared] if whole else []
         lines.append(Line(found.models[model], cells[model], _mean(means, mean_size), _mean(means, mean_index), None, lacks))
-    return Overall(grid, name, tuple(sorted(main)), shared, _placed(lines), _bases(main))
+    return Overall(grid, name, tuple(sorted(main)), shared, _placed(lines), _bases(main), how)
 
 
 def _bases(groups: Mapping[str, Group]) -> dict[str, Basis]:
     return {base: Basis(one.id, tuple(sorted({e.result.docs for e in one.entries})), one.limits) for base, one in sorted(groups.items())}
 
 
-def _cells(entries: Mapping[str, Mapping[Identity, Entry]], model: Identity) -> dict[str, Estimate]:
+def _cells(entries: Mapping[str, Mapping[Identity, Entry]], model: Identity, how: By) -> dict[str, Estimate]:
     out = {}
     for base, by_model in sorted(entries.items()):
         entry = by_model.get(model)
-        if entry is not None and not why_not(entry, _INDEX):
-            out[base] = entry.number("index")
+        if entry is not None and not why_not(entry, how):
+            out[base] = _number(entry, how)
     return out
 
 
-def _lack(base: str, entry: Entry | None, elsewhere: bool) -> str:
+def _number(entry: Entry, how: By) -> Estimate:
+    return entry.number("adj" if how.corrected else "index")
+
+
+def _lack(base: str, entry: Entry | None, elsewhere: bool, how: By) -> str:
     if entry is not None:
-        reason = why_not(entry, _INDEX)
-        return f"{base} (near chance)" if entry.result.gate == 0 else f"{base} ({reason})"
+        return f"{base} ({entry.result.gate_word if entry.result.gate == 0 else why_not(entry, how)})"
     return f"{base} (only with other settings)" if elsewhere else f"{base} (not run)"
 
 
@@ -237,20 +252,21 @@ def _changes(found: Board, coarse: int, fine: int, over: Collection[str]) -> Cha
     firsts = {group.base: group for group in found.of("index") if group.grid == coarse and group.number == 1}
     finer = {(group.base, group.id): group for group in found.of("index") if group.grid == fine}
     pairs: dict[Identity, dict[str, tuple[Estimate, Estimate]]] = {}
-    for base, group in firsts.items():
-        same = finer.get((base, group.id))
-        theirs = {entry.identity: entry for entry in same.entries} if same else {}
+    both = [(group, same) for base, group in firsts.items() if (same := finer.get((base, group.id)))]
+    how = number_of([group for pair in both for group in pair], found.by)
+    for group, same in both:
+        theirs = {entry.identity: entry for entry in same.entries}
         for entry in group.entries:
             other = theirs.get(entry.identity)
-            if other is not None and not why_not(entry, _INDEX) and not why_not(other, _INDEX):
-                pairs.setdefault(entry.identity, {})[base] = entry.number("index"), other.number("index")
+            if other is not None and not why_not(entry, how) and not why_not(other, how):
+                pairs.setdefault(entry.identity, {})[group.base] = _number(entry, how), _number(other, how)
     if not pairs:
         return None
     shared = tuple(sorted(over)) or shared_benchmarks(pairs)
     lines = [_line(found.models[model], cells, shared) for model, cells in pairs.items()]
     lines.sort(key=lambda line: (bool(line.lacks), line.model))
     benchmarks = tuple(sorted({base for cells in pairs.values() for base in cells}))
-    return Changes(coarse, fine, benchmarks, shared, tuple(lines), _bases({base: firsts[base] for base in benchmarks}))
+    return Changes(coarse, fine, benchmarks, shared, tuple(lines), _bases({base: firsts[base] for base in benchmarks}), how)
 
 
 def _line(model: str, cells: Mapping[str, tuple[Estimate, Estimate]], shared: Sequence[str]) -> Change:

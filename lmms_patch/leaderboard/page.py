@@ -52,8 +52,7 @@ def page(title: str, board: Board, overalls: Sequence[Overall], changes: Sequenc
 
 
 def _shown(group: Group, several: bool, identifier: str, short: bool) -> dict[str, Any]:
-    left_out = any(entry.notes.excluded for entry in group.entries)
-    columns = rows.index_columns(tables.index_name(group), short, left_out) if group.kind == "index" else []
+    columns = rows.index_columns(group, short) if group.kind == "index" else []
     return {
         "kind": group.kind,
         "id": identifier,

@@ -34,8 +34,9 @@ class By:
         key: its name on the command line.
         stem: of the measure's name; ``{index}`` and ``{n}`` stand for ``rci`` or ``pcri`` and the grid size.
         zero: whether nearer 0 is better; else the metric's own direction counts.
-        gated: whether a result near chance has no place (its number is luck).
+        gated: whether a result that its gate refuses has no place (its number is luck).
         words: what is better, for people.
+        corrected: whether it is a corrected index, which carries a rank only where its null is measured.
     """
 
     key: str
@@ -43,6 +44,7 @@ class By:
     zero: bool
     gated: bool
     words: str
+    corrected: bool = False
 
     def name(self, index: str, n: int) -> str:
         """The measure's name (``measures``) for a grid."""
@@ -53,8 +55,8 @@ BY = {
     by.key: by
     for by in (
         By("pcri", "{index}{n}", True, True, "the index; nearer 0 is better (the model depends less on what surrounds the answer)"),
-        By("adj", "{index}{n}_adj", True, True, "the index with luck removed; nearer 0 is better"),
-        By("adj_blind", "{index}{n}_adj_blind", True, True, "the index with luck and blind answers removed; nearer 0 is better"),
+        By("adj", "{index}{n}_adj", True, True, "the index with luck removed; nearer 0 is better", True),
+        By("adj_blind", "{index}{n}_adj_blind", True, True, "the index with luck and blind answers removed; nearer 0 is better", True),
         By("gap", "gap{n}", True, True, "the gap FIP − MPP; nearer 0 is better"),
         By("mpp", "mpp{n}", False, True, "MPP, the score on best cells"),
         By("fip", "fip", False, False, "FIP, the score on full images"),

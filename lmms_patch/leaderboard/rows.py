@@ -13,12 +13,13 @@ from markupsafe import Markup, escape
 from lmms_patch.leaderboard.board import Entry, Group
 from lmms_patch.leaderboard.overall import Overall
 from lmms_patch.leaderboard.ranks import Place
-from lmms_patch.leaderboard.tables import NEAR_ZERO, overall_head
+from lmms_patch.leaderboard.store import Result
+from lmms_patch.leaderboard.tables import NEAR_ZERO, bands, index_name, mean_of, overall_head
 from lmms_patch.leaderboard.text import clean
 from lmms_patch.report import wording
 from lmms_patch.stats.resample import Estimate
 
-_GATES = {1: ("right", "✓", "valid"), 0: ("wrong", "✕", "near chance"), None: ("unknown", "?", "unknown")}
+_GATES = {1: ("right", "✓"), 0: ("wrong", "✕"), None: ("unknown", "?")}
 _NONE = '<span class="none">—</span>'
 
 
@@ -48,15 +49,16 @@ def estimate(found: Estimate | None, signed: bool = False) -> str:
     if found.value is None:
         why = f' <span class="why">{escape(clean(wording.short_reason(found.reason)))}</span>' if found.reason else ""
         return f'<span class="na">N/A</span>{why}'
-    largest = max(abs(found.low or 0), abs(found.high or 0))
-    ends = wording.ends(found, signed)
-    return f'<span class="v">{wording.number(found.value, signed, 3, largest)}</span>' + (f' <span class="ci">{ends}</span>' if ends else "")
+    ends, words = wording.ends(found, signed), wording.words(found)
+    parts = [f'<span class="v">{wording.value(found, signed)}</span>']
+    parts += [f'<span class="ci">{ends}</span>'] if ends else []
+    return " ".join([*parts, *([f'<span class="why">{words}</span>'] if words else [])])
 
 
 def cell(found: Estimate | None, signed: bool = False, coloured: bool = False) -> str:
     """A cell with a number; an index is coloured by its band. Sorted by six digits."""
     value = found.value if found is not None else None
-    colour = f" {wording.band_class(value)}" if coloured and value is not None else ""
+    colour = f" {wording.colour(found)}".rstrip() if coloured else ""
     return f'<td class="num{colour}" data-value="{"" if value is None else f"{value:.6g}"}">{estimate(found, signed)}</td>'
 
 
@@ -77,9 +79,10 @@ def text(words: str | None) -> str:
     return f"<td>{escape(clean(words)) if words else _NONE}</td>"
 
 
-def gate(valid: int | None) -> str:
-    """A cell with the state of the gate: a mark and a word, never colour alone."""
-    style, mark, word = _GATES[valid]
+def gate(result: Result) -> str:
+    """Return a cell with the state of the gate: a mark and a word, never colour alone."""
+    style, mark = ("unknown", "!") if result.gate == 1 and result.marginal else _GATES[result.gate]
+    word = result.gate_word
     return f'<td><span class="mark {style}"><span aria-hidden="true">{mark}</span> {word}</span></td>'
 
 
@@ -88,12 +91,12 @@ def count(n: int, less: int = 0) -> str:
     return f'<td class="num" data-value="{n}">{n:,}' + (f' <span class="what">−{less:,}</span></td>' if less else "</td>")
 
 
-def _index(one: Listed) -> str:
+def _index(one: Listed, coloured: bool) -> str:
     found = one.entry.number("index")
     if one.entry.result.gate == 0 or found.value is None:
         reason = escape(clean(wording.short_reason(one.reason or found.reason or "not defined")))
         return f'<td class="num" data-value=""><span class="na">N/A</span> <span class="why">{reason}</span></td>'
-    return cell(found, True, True)
+    return cell(found, True, coloured)
 
 
 def _fip_used(one: Listed) -> str:
@@ -102,20 +105,26 @@ def _fip_used(one: Listed) -> str:
     return f'<td class="num" data-value="{"" if value is None else f"{value:.6g}"}">{shown}</td>'
 
 
-def index_columns(index: str, short: bool, left_out: bool = False) -> list[Col]:
-    """The columns of a table of indices.
+def index_columns(group: Group, short: bool) -> list[Col]:
+    """Return the columns of a table of indices.
 
     Args:
-        index: ``RCI`` or ``PCRI``.
+        group: what it lists.
         short: only the most important ones, for boards of very many results.
-        left_out: some index leaves out docs: with FIP over the others, which the index is made of.
     """
+    index, left_out = index_name(group), any(entry.notes.excluded for entry in group.entries)  # then with FIP over the others
+    luck_free = group.headline == "adj"
     columns = [
         Col("Model", "", False, lambda one: name(one.entry.model)),  # first: it stays in sight on narrow screens
         Col("Rank", "The range of places that noise leaves open", True, lambda one: rank(one.place)),
-        Col(index, "1 − MPP / FIP, with its interval", True, _index),
-        Col("Band", "The bands that the interval reaches", False, lambda one: text(one.entry.notes.span or one.entry.notes.band)),
-        Col("Luck removed", "The index with what guessing earns removed", True, lambda one: cell(one.entry.number("adj"), True)),
+        Col(index, "1 − MPP / FIP, with its interval", True, lambda one: _index(one, not luck_free)),
+        Col(
+            "Luck removed",
+            "The index with what answers earn without the right picture removed",
+            True,
+            lambda one: cell(one.entry.number("adj"), True, luck_free),
+        ),
+        Col("Band", "The bands that the interval of the coloured index reaches", False, lambda one: text(bands(one.entry, group)[1])),
         Col("FIP", "The native metric on full images, over all docs", True, lambda one: cell(one.entry.number("fip"))),
         *(
             [Col("FIP, used docs", "FIP over the docs that the index does not leave out: index = 1 − MPP / this", True, _fip_used)]
@@ -125,12 +134,13 @@ def index_columns(index: str, short: bool, left_out: bool = False) -> list[Col]:
         Col("MPP", "The native metric on each doc’s best cell", True, lambda one: cell(one.entry.number("mpp"))),
         Col("Gap", "FIP − MPP", True, lambda one: cell(one.entry.number("gap"), True)),
         Col("Chance", "What the best uninformed answer scores", True, lambda one: cell(one.entry.number("chance"))),
-        Col("Gate", "Whether the full image beats chance", False, lambda one: gate(one.entry.result.gate)),
+        Col("Gate", "Whether the full image beats chance, and a wrong image", False, lambda one: gate(one.entry.result)),
         Col("Docs", "In small: those that the index leaves out", True, lambda one: count(one.entry.result.docs, one.entry.notes.excluded)),
         Col("Runs", "How many runs there are; the newest counts", True, lambda one: count(one.entry.runs)),
         Col("Date", "", False, lambda one: text(one.entry.date)),
     ]
-    return [column for column in columns if not short or column.title in ("Rank", "Model", index, "FIP", "FIP, used docs", "MPP", "Docs", "Date")]
+    kept = ("Rank", "Model", index, *(["Luck removed"] if luck_free else []), "FIP", "FIP, used docs", "MPP", "Docs", "Date")
+    return [column for column in columns if not short or column.title in kept]
 
 
 def group_rows(group: Group, columns: Sequence[Col]) -> Markup:
@@ -141,7 +151,12 @@ def group_rows(group: Group, columns: Sequence[Col]) -> Markup:
 
 def overall_heads(table: Overall) -> list[tuple[str, str, str]]:
     """Title, what stands under it, and help of each column of models × benchmarks."""
-    means = [("Model", "", ""), ("Rank", "", ""), ("Mean |PCRI|", "", NEAR_ZERO), ("Mean PCRI", "", "With its sign")]
+    means = [
+        ("Model", "", ""),
+        ("Rank", "", ""),
+        (f"Mean {mean_of(table.by, size=True)}", "", NEAR_ZERO),
+        (f"Mean {mean_of(table.by)}", "", "With its sign"),
+    ]
     bases = [(overall_head(table, base), "" if base in table.shared else "not in the mean", "") for base in table.benchmarks]
     return [*means, *bases, ("Lacks", "", "Benchmarks of the mean that it has no index for")]
 

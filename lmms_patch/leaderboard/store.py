@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import measures, runs
+from lmms_patch import measures, reading, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.leaderboard.text import redacted
 from lmms_patch.records import TaskResult, results_files
@@ -26,6 +26,8 @@ from lmms_patch.stats.resample import Estimate
 SCHEMA = 1
 NAME = "leaderboard.json"
 _FIELDS = tuple(f.name for f in dataclasses.fields(Estimate))
+_SINCE = ("looks", "marginal")
+"""Fields that boards of earlier versions lack."""
 _LOCAL = ("parquet", "json", "csv", "text", "imagefolder", "arrow", "webdataset", "pandas")
 """Dataset paths that name a loader, not a dataset."""
 
@@ -39,6 +41,7 @@ class GridNotes:
         reason: why there is no index; empty otherwise.
         excluded: docs left out.
         fip: FIP over the docs that are not: index = 1 − MPP / this; None where the run does not say.
+        null: what the corrected index rests on: ``measured`` or ``assumed``; None without one, or where the board was made before it knew.
     """
 
     band: str | None
@@ -46,6 +49,7 @@ class GridNotes:
     reason: str
     excluded: int
     fip: float | None = None
+    null: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,15 @@ class Result:
         higher: whether more of the metric is better.
         type: the papers' task type; "" where none is named.
         docs: how many have a record.
-        gate: 1 valid, 0 near chance, None unknown or no gate.
+        gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), None unknown or no gate.
         gate_reason: why it fails or is unknown; empty otherwise.
         fingerprint: ``runs.fingerprint``.
         numbers: ``measures.measures``: every number with its interval, on the metric's own scale.
         notes: by grid.
         dataset: ``path``, ``name``, ``split`` of the data, as the task's config names them; None where it does not, or names local files.
         details: of ``tst``: ``diagnostic`` and ``grouping``; of ``magic``: ``dataset``.
+        looks: whether the answers are shown to depend on the image; None where that was not checked.
+        marginal: whether the gate is passed by less than one further standard error.
     """
 
     task: str
@@ -83,6 +89,13 @@ class Result:
     notes: Mapping[int, GridNotes] = field(default_factory=dict)
     dataset: Mapping[str, str | None] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
+    looks: bool | None = None
+    marginal: bool = False
+
+    @property
+    def gate_word(self) -> str:
+        """What tables say of its gate."""
+        return reading.gate_word({"valid": self.gate, "reason": self.gate_reason, "marginal": self.marginal})
 
     @property
     def index(self) -> str | None:
@@ -172,7 +185,7 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
 def _result(run: runs.Run, result: TaskResult) -> Result:
     described, details = result.described, result.details
     kind, analysis = KINDS[described["kind"]], details.get("analysis") or {}
-    numbers = {name: _checked(name, estimate) for name, estimate in measures.measures(result).items()}
+    numbers = {name: _checked(name, reading.plain(estimate)) for name, estimate in measures.measures(result).items()}
     gate = analysis.get("gate") or {}
     valid = gate.get("valid") if kind.index else None
     found = details.get("tst_details") or {}
@@ -195,6 +208,8 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
         notes={int(n): _notes(grid) for n, grid in (analysis.get("grids") or {}).items()} if kind.index else {},
         dataset=_dataset(run.configs.get(result.task, {})),
         details={"dataset": str(magic.get("dataset") or "")} if magic else about,
+        looks=reading.looks(gate) if kind.index else None,
+        marginal=bool(gate.get("marginal")) and bool(kind.index),
     )
 
 
@@ -206,7 +221,8 @@ def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
 
 def _notes(grid: Mapping[str, Any]) -> GridNotes:
     fip = _finite("FIP", grid.get("fip"))
-    return GridNotes(_text(grid.get("band")), _text(grid.get("span")), str(grid.get("reason") or ""), int(grid.get("excluded") or 0), fip)
+    words = _text(grid.get("band")), _text(grid.get("span")), str(grid.get("reason") or "")
+    return GridNotes(*words, int(grid.get("excluded") or 0), fip, reading.null_of(grid))
 
 
 def _text(value: Any) -> str | None:
@@ -390,7 +406,7 @@ def _stored(run: Mapping[str, Any]) -> Stored:
 
 
 def _stored_result(result: Mapping[str, Any]) -> Result:
-    given = {f.name: result[f.name] for f in dataclasses.fields(Result)}
+    given = {f.name: result[f.name] for f in dataclasses.fields(Result) if f.name not in _SINCE or f.name in result}
     if given["kind"] not in KINDS:
         raise ValueError(f"unknown kind {given['kind']!r}")
     given["grids"] = tuple(int(n) for n in given["grids"])

@@ -7,31 +7,37 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lmms_patch import reading
 from lmms_patch.leaderboard.board import Board, Entry, Group
 from lmms_patch.leaderboard.overall import Basis, Changes, Line, Overall
-from lmms_patch.leaderboard.ranks import Place
+from lmms_patch.leaderboard.ranks import By, Place
 from lmms_patch.leaderboard.text import clean, heading, markdown
 from lmms_patch.report import magic_words
+from lmms_patch.report.points import listed
 from lmms_patch.sheets import Cell, Column, Sheet
+from lmms_patch.stats.index import band, span
 
 SCHEMA = 1
 ON = "on:"
 """In front of a benchmark's name where it is the key of a column."""
-GATES = {1: "valid", 0: "near chance", None: "unknown"}
 KINDS = {
     "tst": "Answerable without looking: text-only cross-validation",
     "blind": "No image at all",
     "blank": "A grey image",
+    "swap": "Another doc's image",
     "shuffle": "Cells permuted",
     "occlude": "One cell greyed",
     "regions": "The docs' own boxes",
     "magic": "Region focus, answers and self-correction (MAGIC)",
 }
+MARKED = 6
+"""Entries whose contradiction is written out."""
 OVERLAP = (
     "A rank is a range: 1 and the number of results that are surely better, to the number of results less those that are surely worse. Surely: the"
     " intervals do not overlap. That is cautious: results whose intervals overlap can still differ. To compare two of them, pair their docs:"
     " `lmms-patch compare A B`."
 )
+BOTH = "Where every null of a table is measured, luck is removed from the index that it is ranked by; each table says which it goes by, and why."
 NEAR_ZERO = (
     "The mean distance of the index from 0, over the same benchmarks for every ranked model."
     " Its interval takes benchmarks as independent, and its lower end allows for what noise adds to a distance."
@@ -78,7 +84,21 @@ def remarks(group: Group) -> list[str]:
         out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
     if group.merged:
         out.append(f"Set side by side although they differ in (--ignore): {'; '.join(group.merged)}.")
-    return out
+    return [*out, *_on_reading(group)]
+
+
+def _on_reading(group: Group) -> list[str]:
+    """Return what a group of indices is ranked by, which of them are contradicted, and of which models nobody checked that they look."""
+    if group.kind != "index":
+        return []
+    marked = [f"{clean(entry.model)}: {entry.mark}" for entry in group.entries if entry.mark and entry.result.gate != 0]
+    unchecked = [clean(entry.model) for entry in group.entries if entry.result.gate != 0 and entry.result.looks is None]
+    marginal = [clean(entry.model) for entry in group.entries if entry.result.gate == 1 and entry.result.marginal]
+    out = [f"{clean(group.why)}."] if group.why else []
+    rest = [f"and {len(marked) - MARKED} more"] if len(marked) > MARKED else []
+    out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
+    out += [f"{reading.NOT_CHECKED[0].upper()}{reading.NOT_CHECKED[1:]}: {listed(unchecked, 6)}."] if unchecked else []
+    return out + ([f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else [])
 
 
 def group_sheet(group: Group, several: bool) -> Sheet:
@@ -104,8 +124,8 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         Column("rank", "Rank", help="The range of places that noise leaves open."),
         Column("model", "Model"),
         Column("index", index, signed=True, help="1 − MPP / FIP, without unit, with its interval."),
-        Column("span", "Band", help="The bands that the interval reaches."),
-        Column("adj", f"{index} without luck", signed=True, help="The index with what guessing earns removed."),
+        Column("adj", f"{index}, luck removed", signed=True, help="The index with what answers earn without the right picture removed."),
+        Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
         Column("fip", "FIP", help="The native metric on full images, on its own scale, over all docs."),
         *(
             [Column("fip_used", "FIP, used docs", help="The same over the docs that the index does not leave out: index = 1 − MPP / this.")]
@@ -115,7 +135,7 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         Column("mpp", "MPP", help="The native metric on each doc's best cell, on its own scale."),
         Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
         Column("chance", "Chance", help="What the best uninformed answer scores."),
-        Column("gate", "Gate", help="Whether FIP beats chance: if not, the index means nothing."),
+        Column("gate", "Gate", help="Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing."),
         Column("docs", "Docs"),
         *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
         Column("excluded", "Left out", help="Docs that the index leaves out."),
@@ -172,9 +192,10 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
     }
     if group.kind == "index":
         row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
-        row |= {"band": entry.notes.band, "span": entry.notes.span or entry.notes.band, "gate": GATES[result.gate], "excluded": entry.notes.excluded}
-        row |= {"fip_used": entry.notes.fip, "docs_used": entry.used}
-        row["adj_blind"] = result.numbers.get(f"{result.index}{entry.grid}_adj_blind")
+        row |= {"band": bands(entry, group)[0], "span": bands(entry, group)[1], "gate": result.gate_word, "excluded": entry.notes.excluded}
+        row |= {"fip_used": entry.notes.fip, "docs_used": entry.used, "mark": entry.mark or None, "null": entry.notes.null}
+        row["adj_blind"] = entry.number("adj_blind") if f"{result.index}{entry.grid}_adj_blind" in result.numbers else None
+        row["ranked_by"] = None if group.by is None else group.by.key
     elif group.kind == "tst":
         row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
             "diagnostic": clean(result.details.get("diagnostic", ""))
@@ -188,13 +209,24 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
     return row
 
 
+def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
+    """Return the band of the index that ranks go by, and the bands that its interval reaches."""
+    if group.headline == "index":
+        return entry.notes.band, entry.notes.span or entry.notes.band
+    found = entry.number(group.headline)
+    if found.value is None:
+        return None, None
+    return band(found.value), band(found.value) if found.low is None or found.high is None else span(found.low, found.high)
+
+
 # --- all entries ----------------------------------------------------------------------------------
 
 
 def flat_sheet(board: Board) -> Sheet:
     """All entries in one table: what ``leaderboard.csv`` holds."""
     words = (
-        "kind benchmark grid group rank_first rank_last model task filter metric type index band span adj adj_blind fip fip_used mpp gap score drop"
+        "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj null adj_blind fip fip_used"
+        " mpp gap score drop"
     )
     words += " tst tst_over_chance tst_above diagnostic chance gate docs docs_used excluded runs date fingerprint reason"
     rows = []
@@ -231,7 +263,14 @@ def overall_note(table: Overall) -> str:
     without = len(table.lines) - ranked
     more = f" Without a rank, because they lack some of these: {without}." if without else ""
     means = f"Means over {len(table.shared)} of {len(table.benchmarks)} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
-    return f"{means} {bases_note(table.bases)}"
+    return f"{means} {basis_words(table.by)} {bases_note(table.bases)}"
+
+
+def basis_words(by: By) -> str:
+    """Return which index a table of means is of, and why."""
+    if by.corrected:
+        return "Of the index with luck removed: every null is measured."
+    return "Of the raw index: not every entry has a measured null."
 
 
 def bases_note(bases: Mapping[str, Basis]) -> str:
@@ -263,13 +302,18 @@ def overall_sheet(table: Overall) -> Sheet:
     columns = (
         Column("rank", "Rank"),
         Column("model", "Model"),
-        Column("mean_abs", "Mean |PCRI|", help=NEAR_ZERO),
-        Column("mean", "Mean PCRI", signed=True, help="With its sign: below 0, cells are better than whole images."),
+        Column("mean_abs", f"Mean {mean_of(table.by, size=True)}", help=NEAR_ZERO),
+        Column("mean", f"Mean {mean_of(table.by)}", signed=True, help="With its sign: below 0, cells are better than whole images."),
         *(Column(_cell_key(base), overall_head(table, base), signed=True) for base in table.benchmarks),
         Column("lacks", "Lacks"),
     )
     rows = tuple(_overall_row(line) for line in table.lines)
     return Sheet(f"overall-{table.grid}{f'-{table.type}' if table.type else ''}", overall_title(table), columns, rows, overall_note(table))
+
+
+def mean_of(by: By, size: bool = False) -> str:
+    """Return what a mean is of: PCRI, or its distance from 0, with luck removed or not."""
+    return ("|PCRI|" if size else "PCRI") + ", luck removed" * by.corrected
 
 
 def _cell_key(base: str) -> str:
@@ -287,8 +331,8 @@ def changes_sheet(found: Changes) -> Sheet:
     coarse, fine = f"{found.coarse}×{found.coarse}", f"{found.fine}×{found.fine}"
     columns = (
         Column("model", "Model"),
-        Column("coarse", f"Mean PCRI, {coarse}", signed=True),
-        Column("fine", f"Mean PCRI, {fine}", signed=True),
+        Column("coarse", f"Mean {mean_of(found.by)}, {coarse}", signed=True),
+        Column("fine", f"Mean {mean_of(found.by)}, {fine}", signed=True),
         Column("change", "Relative change", signed=True, help="(fine − coarse) / |coarse| of the two means, a fraction (PCRI paper, §A.4.6)."),
         *(Column(_cell_key(base), clean(base), signed=True, help="Relative change on this benchmark.") for base in found.benchmarks),
         Column("lacks", "Lacks"),
@@ -301,7 +345,7 @@ def changes_sheet(found: Changes) -> Sheet:
     shared = ", ".join(clean(base) for base in found.shared)
     note = (
         f"(fine − coarse) / |coarse|, a fraction: −1 is a fall by 100 %. Means over {len(found.shared)} benchmarks with both grids: {shared}."
-        f" {bases_note(found.bases)}"
+        f" {basis_words(found.by)} {bases_note(found.bases)}"
         " A large change of a small index says little: read it beside the index itself. N/A: the coarser index cannot be told from 0."
     )
     return Sheet(f"change-{found.coarse}-{found.fine}", f"From {coarse} to {fine}", columns, tuple(rows), note)
@@ -314,6 +358,7 @@ def head(board: Board) -> list[str]:
     """What to know of the whole board, a sentence each."""
     out = [
         f"Runs: {board.runs:,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
+        *([BOTH] if board.by.key == "pcri" and board.of("index") else []),
         *(["MAGIC tasks are ranked by their primary metric, higher first; other judges stand in other tables."] if board.of("magic") else []),
         "Results stand in one table only where all but the model is the same: docs, prompts, limit, versions, settings.",
     ]
@@ -395,5 +440,6 @@ def json_text(name: str, board: Board, overalls: Sequence[Overall], changes: Seq
 
 def _group_json(group: Group, sheet: Sheet) -> dict[str, Any]:
     about = {name: getattr(group, name) for name in ("kind", "base", "grid", "number", "id")}
-    told = {name: list(getattr(group, name)) for name in ("differs", "unknown", "merged")}
+    told: dict[str, Any] = {name: list(getattr(group, name)) for name in ("differs", "unknown", "merged")}
+    told |= {"ranked_by": None if group.by is None else group.by.key, "why": group.why}
     return {**about, **told, "settings": dict(group.fingerprint), "table": sheet.to_json()}

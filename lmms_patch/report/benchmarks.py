@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmms_patch import reading
 from lmms_patch.report.data import Entry
 from lmms_patch.report.points import Point, benchmarks, columns, listed
 from lmms_patch.report.run_sheets import band_text
@@ -58,9 +59,10 @@ def cell(point: Point | None) -> Cell:
     """A point as a cell: a bare number where it is published without an interval."""
     if point is None:
         return None
-    if point.valid and point.low is None and not point.docs:
+    if point.valid and point.low is None and not point.docs and not point.words:
         return point.value
-    return Estimate(point.value if point.valid else None, None, point.low, point.high, point.docs or 0, 0, 0, point.level, point.reason)
+    found = Estimate(point.value if point.valid else None, None, point.low, point.high, point.docs or 0, 0, 0, point.level, point.reason)
+    return reading.noted(found, *point.words)
 
 
 def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
@@ -72,16 +74,20 @@ def table2(points: Sequence[Point]) -> Sheet:
     """Benchmarks by (model, grid), as the RCI paper's Table 2."""
     known, heads = _layout(points)
     rows = [{"benchmark": b, **{label(pair): cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
-    note = "1 - MPP/FIP. Below 0 one cell beats the whole image, above 0 the task needs more than one cell. N/A: near chance, or not defined."
-    told = [fragmentation(n) for n in sorted({p.n for p in points}) if fragmentation(n)]
+    note = "1 - MPP/FIP. Below 0 one cell beats the whole image, above 0 the task needs more than one cell. N/A: refused by its gate, or not defined."
+    told = [CONTRADICTED] if any(p.contradicted for p in points) else []
+    told += [fragmentation(n) for n in sorted({p.n for p in points}) if fragmentation(n)]
     return Sheet("rci", "RCI by benchmark and model", heads, tuple(rows), ". ".join([note.removesuffix("."), *told]) + ".")
+
+
+CONTRADICTED = "Contradicted: with luck removed the index lies on the other side of 0, or in a band that does not touch"
 
 
 def bands(points: Sequence[Point]) -> Sheet:
     """The same table in words: bands (RCI paper, §3.2), as far as the interval reaches."""
     known, heads = _layout(points)
     heads = tuple(Column(head.key, head.title) for head in heads)
-    rows = [{"benchmark": b, **{label(pair): _words(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
+    rows = [{"benchmark": b, **{label(pair): _told(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
     note = "Up to -0.30 strong local, up to -0.10 moderate local, up to 0.10 balanced, under 0.30 moderate global, from 0.30 strong global. "
     return Sheet("bands", "Bands", heads, tuple(rows), note + "Where a number has an interval, all bands that it reaches.")
 
@@ -95,6 +101,12 @@ def _words(point: Point | None) -> str | None:
     return (band_text(made) if isinstance(made, Estimate) else None) or "N/A"
 
 
+def _told(point: Point | None) -> str | None:
+    """The bands in words, and what stands beside the index."""
+    found = _words(point)
+    return None if point is None or found is None else ", ".join([found, *point.words])
+
+
 def indices(points: Sequence[Point]) -> Sheet:
     """One index a row, with all that is known of it; ``published.read`` reads it back."""
     rows: list[dict[str, Cell]] = [
@@ -103,7 +115,7 @@ def indices(points: Sequence[Point]) -> Sheet:
             "model": p.model,
             "n": p.n,
             "index": cell(p),
-            "band": _words(p),
+            "band": _told(p),
             "docs": p.docs,
             "type": p.type or None,
             "source": p.source or None,
@@ -223,7 +235,7 @@ FITS, FITS_NOT, UNCLEAR = "fits", "does not", "unclear"
 
 def fits(point: Point, domain: Domain) -> str:
     """Whether the whole interval (the number itself, where there is none) lies in the domain's bands, outside of them, or neither."""
-    if not point.valid or point.value is None:
+    if not point.valid or point.value is None or point.contradicted:
         return UNCLEAR
     words = _words(point)
     reached = set(_reached(str(words)))
@@ -263,7 +275,8 @@ def fit(points: Sequence[Point]) -> Sheet:
     cuts = "; ".join(f"{d.title}: {d.cut}" for d in DOMAINS)
     note = (
         "After the RCI paper's Table 6, which gives only signs (>> 0, near 0, ...); the cut points are ours, from its bands: "
-        f"{cuts}. Fits, does not: by the whole interval of every model; unclear: an interval reaches over the cut, or models disagree."
+        f"{cuts}. Fits, does not: by the whole interval of every model; unclear: an interval reaches over the cut, models disagree, or "
+        "the index with luck removed contradicts the one as published."
     )
     return Sheet("fit", "Fit for an application", heads, tuple(rows), note)
 
@@ -301,7 +314,8 @@ FEWEST_SCORING = 10
 
 
 def readable(entries: Sequence[Entry], n: int) -> list[Entry]:
-    """The results with cell shares at a grid that mean something: no failed gate (guesses are noise), and no handful of docs that score."""
+    """Return the results with cell shares at a grid that mean something: no failed gate (then every cell says the same, or guesses), and no
+    handful of docs that score."""
     kept = [entry for entry in entries if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
     return [entry for entry in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
 
@@ -341,7 +355,7 @@ def _cells(entries: Sequence[Entry], n: int) -> Sheet:
     )
     note = (
         f"Percent of the score that all cells earn in isolation (RCI paper, §3.3); even would be {100 / n**2:.1f} each. "
-        f"Without results near chance, or with fewer than {FEWEST_SCORING} docs that score in any cell."
+        f"Without results that the gate refuses, or with fewer than {FEWEST_SCORING} docs that score in any cell."
     )
     return Sheet(f"cells{n}", f"Where the score comes from, {n}x{n}", heads, tuple(rows), note)
 

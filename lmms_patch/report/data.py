@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lmms_patch import reading
 from lmms_patch.sheets import Sheet
 from lmms_patch.stats.resample import Estimate
 
@@ -17,7 +18,7 @@ class Part:
     Attributes:
         docs: how many.
         measures: every number by its name (``lmms_patch.measures``), on the metric's own scale.
-        gate: 1 valid, 0 near chance, None unknown or no gate.
+        gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), None unknown or no gate.
         analysis: what the numbers are made of (docs/records.md, ``analysis``); empty for a kind without one.
     """
 
@@ -25,6 +26,15 @@ class Part:
     measures: Mapping[str, Estimate]
     gate: int | None
     analysis: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gate_word(self) -> str:
+        """What tables say of the gate."""
+        return reading.gate_word({**reading.gate_of(self.analysis), "valid": self.gate})
+
+    def grid(self, n: int | None) -> Mapping[str, Any]:
+        """Return what is stored of a grid; empty where nothing is."""
+        return self.analysis.get("grids", {}).get(str(n)) or {}
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ class Entry:
 
     def shares(self, n: int) -> Mapping[str, Any] | None:
         """``score``, ``win``, ``p_cells`` (n² numbers, row by row), ``centre``, ``p``, ``docs`` of a grid; None where no cell scores."""
-        found = self.whole.analysis.get("grids", {}).get(str(n), {}).get("shares")
+        found = self.whole.grid(n).get("shares")
         return found if found and found.get("score") is not None else None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch import magic_pairs, outcome, paired, runs
+from lmms_patch import magic_pairs, outcome, paired, reading, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.failures import has_failed
 from lmms_patch.measures import measures, of_analysis
@@ -149,7 +149,8 @@ class _Read:
         described, kind = self.result.described, KINDS[self.result.described["kind"]]
         analysis = self.whole.analysis
         grids = tuple(int(n) for n in described["grids"]) if kind.index else ()
-        told = [*analysis.get("warnings", ()), *(line for n in grids for line in analysis.get("grids", {}).get(str(n), {}).get("warnings", ()))]
+        told = [*analysis.get("warnings", ()), *(line for n in grids for line in self.whole.grid(n).get("warnings", ()))]
+        told += reading.minds(analysis) if kind.index else []
         return Entry(
             name,
             model,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.report.points import TYPES, Point, counted, listed, once
+from lmms_patch.report.points import TYPES, Point, counted, listed, luck_free, once
 from lmms_patch.sheets import Cell, Column, Sheet
 from lmms_patch.stats.index import relative_change
 from lmms_patch.stats.resample import LEVEL, Estimate, normal_quantile
@@ -199,8 +199,20 @@ def types(points: Iterable[Point]) -> list[str]:
 
 
 def sheets(points: Sequence[Point]) -> list[Sheet]:
-    """All tables across models; those without rows are left out."""
-    return [sheet for sheet in (ranking(points), by_type(points), granularity(points)) if sheet.rows]
+    """Return all tables across models; those without rows are left out. Luck is removed where every null is measured."""
+    ranked, which = luck_free(points)
+    said = f"{BY_LUCK_FREE} " if which else _contradicted(points)
+    made = [sheet for sheet in (ranking(ranked), by_type(ranked), granularity(ranked)) if sheet.rows]
+    return [dataclasses.replace(one, title=f"{one.title}, {which}" if which else one.title, note=said + one.note) for one in made]
+
+
+BY_LUCK_FREE = "Of the index with luck removed: every null is measured."
+
+
+def _contradicted(points: Sequence[Point]) -> str:
+    """Return which raw indices are contradicted, where means are of raw ones; empty where none is."""
+    found = once(f"{p.benchmark} with {p.model}, {p.n}x{p.n}" for p in points if p.valid and p.contradicted)
+    return f"Of the index as published, which the one with luck removed contradicts for {listed(found, 6)}. " if found else ""
 
 
 _MEANS = (

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import jinja2
 from markupsafe import Markup
 
+from lmms_patch import reading
 from lmms_patch.report import gallery, safe, shapes, wording
 from lmms_patch.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.report.examples import RULES
@@ -82,11 +83,13 @@ def environment() -> jinja2.Environment:
         "name": lambda text: safe.cut(str(text), NAME),
         "answer": lambda text: safe.cut(str(text), ANSWER),
         "num": wording.number,
+        "value": wording.value,
+        "words": wording.words,
+        "colour": wording.colour,
         "ends": wording.ends,
         "raw": wording.raw,
         "percent": wording.percent,
         "p_value": wording.p_value,
-        "band_class": wording.band_class,
         "short_reason": wording.short_reason,
         "estimate": _estimate,
     }
@@ -98,6 +101,7 @@ def environment() -> jinja2.Environment:
         "shares_of": shapes.shares,
         "numbers_of": shapes.numbers,
     }
+    made.globals |= {"marks_of": shapes.marks, "said": reading}
     made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label}
     made.globals |= {"frames_of": gallery.frames, "image_of": _image, "verdict": gallery.verdict}
     return made

@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lmms_patch import reading
 from lmms_patch.report.data import Entry
-from lmms_patch.stats.resample import LEVEL, normal_quantile
+from lmms_patch.stats.resample import LEVEL, Estimate, normal_quantile
 
 T = TypeVar("T", bound=Hashable)
 
@@ -32,6 +33,8 @@ class Point:
         reason: why not; or what to mind.
         level: the interval's nominal coverage.
         source: the published table it is from; "" for our own.
+        words: what stands beside it in every table (``reading``): ``contradicted``, ``marginal``.
+        corrected: the index with luck removed, where its null is measured; None: not measured.
     """
 
     benchmark: str
@@ -46,6 +49,13 @@ class Point:
     reason: str
     level: float = LEVEL
     source: str = ""
+    words: tuple[str, ...] = ()
+    corrected: Estimate | None = None
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the corrected index contradicts it."""
+        return reading.CONTRADICTED in self.words
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -74,13 +84,39 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
             if found is None:
                 continue
             valid = found.value is not None and entry.whole.gate != 0
-            reason = found.reason or ("" if valid else "near chance")
+            reason = found.reason or ("" if valid else entry.whole.gate_word)
             if valid and entry.whole.gate is None:
                 reason = "; ".join(filter(None, ["whether it beats chance is not known", reason]))
             name = f"{entry.base} ({entry.task})" if entry.base in several else entry.base
             value, low, high = (found.value, found.low, found.high) if valid else (None, None, None)
-            out.append(Point(name, entry.model, n, value, low, high, found.n, entry.type, valid, reason, found.level))
+            adj = entry.whole.measures.get(f"{entry.index}{n}_adj")
+            measured = adj if valid and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
+            words = reading.words(found) if valid else ()
+            out.append(Point(name, entry.model, n, value, low, high, found.n, entry.type, valid, reason, found.level, "", words, measured))
     return out
+
+
+LUCK_REMOVED = "luck removed"
+
+
+def luck_free(points: Sequence[Point]) -> tuple[list[Point], str]:
+    """Return what models are ranked by, and ``LUCK_REMOVED`` where that is the corrected index.
+
+    It is the corrected one where every point that may be read has a measured null, as on a leaderboard; where it is not defined, the
+    point may then not be read. Else it is the one as published.
+    """
+    valid = [p for p in points if p.valid]
+    if any(p.corrected is None for p in valid) or all(p.corrected is None or p.corrected.value is None for p in valid):
+        return list(points), ""
+    return [_corrected(p) for p in points], LUCK_REMOVED
+
+
+def _corrected(point: Point) -> Point:
+    found = point.corrected
+    if not point.valid or found is None:
+        return point
+    plain = dataclasses.replace(point, value=found.value, low=found.low, high=found.high, docs=found.n, level=found.level)
+    return dataclasses.replace(plain, valid=found.value is not None, reason=found.reason, words=reading.words(found))
 
 
 def distinct(points: Sequence[Point]) -> list[Point]:

@@ -3,7 +3,7 @@
 Two layouts, with a head; column names in any case:
 
 - one index a row: ``dataset`` (or ``benchmark``), ``model``, ``n``, ``rci`` (or ``pcri``, ``index``); and if you like ``docs``,
-  ``type``, ``<index>_low``, ``<index>_high``, ``<index>_reason``;
+  ``type``, ``<index>_low``, ``<index>_high``, ``<index>_note`` (``contradicted``), ``<index>_reason``;
 - the RCI paper's Table 2: ``dataset`` (or ``benchmark``), and one column ``<model>, n=<grid>`` for each model and grid.
 """
 
@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from lmms_patch import reading
 from lmms_patch.errors import RecordError
 from lmms_patch.report.points import TYPES, Point
 from lmms_patch.spec import MAX_GRID, MIN_GRID
@@ -24,7 +25,7 @@ BENCHMARK, INDEX = ("dataset", "benchmark"), ("rci", "pcri", "index")
 EMPTY = ("", "n/a", "na", "nan", "null", "none", "-")
 LARGEST = 10_000_000
 """Bytes: no table of indices is larger; anything else was given by mistake."""
-_WIDE = re.compile(r"^(?P<model>.+), *n *= *(?P<n>\d+)(?P<end>_low|_high|_reason)?$", re.IGNORECASE)
+_WIDE = re.compile(r"^(?P<model>.+), *n *= *(?P<n>\d+)(?P<end>_low|_high|_note|_reason)?$", re.IGNORECASE)
 _KNOWN = {
     "mcq": ("ai2d", "blink", "mmmu", "mmstar", "realworldqa", "scienceqa"),
     "yesno": ("amber", "hallusionbench", "mme", "pope"),
@@ -147,7 +148,7 @@ class _Cells:
         return int(text)
 
     def point(self, line: int, where: tuple[str, str, int], cells: Mapping[str, str], docs: int | None = None, given: str = "") -> Point:
-        """``cells``: by ``""``, ``_low``, ``_high``, ``_reason``."""
+        """``cells``: by ``""``, ``_low``, ``_high``, ``_note``, ``_reason``."""
         benchmark, model, n = where
         value, low, high = (self.number(line, cells.get(end, ""), f"index{end}") for end in ("", "_low", "_high"))
         for end in (value, low, high):
@@ -161,7 +162,8 @@ class _Cells:
         if value is None:
             low = high = None
         kind = task_type(benchmark, given)
-        return Point(benchmark, model, n, value, low, high, docs, kind, value is not None, reason, source=Path(self.path).name)
+        words = tuple(word for word in (reading.CONTRADICTED, reading.MARGINAL) if word in cells.get("_note", "").split(", ") and value is not None)
+        return Point(benchmark, model, n, value, low, high, docs, kind, value is not None, reason, source=Path(self.path).name, words=words)
 
 
 class _Long(_Cells):
@@ -181,7 +183,7 @@ class _Long(_Cells):
         docs = row.get("docs", "")
         if docs and not re.fullmatch(r"\d{1,12}", docs, re.ASCII):
             raise self.fail(line, f"docs is {docs!r}; expected a whole number")
-        ends = {end: row.get(self.index + end, "") for end in ("", "_low", "_high", "_reason")}
+        ends = {end: row.get(self.index + end, "") for end in ("", "_low", "_high", "_note", "_reason")}
         given = row.get("type", "")
         if given and task_type("", given) not in TYPES:
             raise self.fail(line, f"type is {given!r}; allowed: {', '.join(TYPES)}")

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lmms_patch import reading
+from lmms_patch.measures import estimate
 from lmms_patch.report.data import Entry, Part
 from lmms_patch.report.points import counted, once
 from lmms_patch.sheets import Cell, Column, Sheet
@@ -14,7 +16,6 @@ from lmms_patch.stats import paired
 from lmms_patch.stats.index import band, span
 from lmms_patch.stats.resample import Estimate
 
-GATES = {1: "valid", 0: "near chance", None: "unknown"}
 SCALE = "on the metric's own scale"
 
 
@@ -41,14 +42,15 @@ def runs(entries: Sequence[Entry]) -> list[Sheet]:
 _INDEX_COLUMNS = (
     Column("mpp", "MPP", help=f"native metric when each doc keeps the answer of its best cell, {SCALE}"),
     Column("index", "index", signed=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task"),
-    Column("band", "band", help="the bands (RCI paper, §3.2) that the interval reaches"),
+    Column("band", "band", help="the bands (RCI paper, §3.2) that the interval reaches; with luck removed where that is measured"),
     Column(
         "adj",
         "index, luck removed",
         signed=True,
-        help="both sides corrected by what donors' answers earn; answers that the text gives are still in it",
+        help="both sides corrected by what answers earn without the right picture, measured on another doc's; assumed null: by other docs' answers",
     ),
-    Column("adj_blind", "index, luck and blind removed", signed=True, help="the same, with the answers of the blind run as null too"),
+    Column("adj_blind", "index, luck and blind removed", signed=True, help="with an assumed null: the answers of the blind run are taken off too"),
+    Column("mark", "contradicted", help="where the index with luck removed lies on the other side of 0, or in a band that does not touch"),
     Column("gap", "FIP - MPP", signed=True, help=SCALE),
 )
 _RUN_COLUMNS = (
@@ -67,7 +69,10 @@ _RUN_COLUMNS = (
     Column("score", "score (FIP)", help=f"native metric of the task's own view, {SCALE}; on full images it is FIP"),
     Column("fip_used", "FIP, docs used", help="FIP over the docs that are not excluded: what the index is made of"),
     *_INDEX_COLUMNS,
-    Column("gate", "gate", help="whether the full image beats chance by two standard errors; near chance: no index"),
+    Column("wrong", "wrong image", help=f"the same questions on another doc's image, {SCALE}"),
+    Column("looks", "full - wrong", signed=True, help=f"what the right image adds to the score, paired by doc, {SCALE}"),
+    Column("asked", "docs asked so", help="docs that were asked on another doc's image"),
+    Column("gate", "gate", help="whether the full image beats chance, and a wrong image, by two standard errors; if not, there is no index"),
     Column("blind", "blind", help=f"the same model without image, {SCALE}"),
     Column("tst", "TsT", help=f"a text-only model, cross-validated on the test set, {SCALE}"),
     Column("warnings", "warnings", help="how many; the page lists them"),
@@ -105,22 +110,31 @@ def _rows(entry: Entry) -> list[dict[str, Cell]]:
     }
     if not entry.index:
         return [base]
-    base["gate"] = GATES[entry.whole.gate]
+    base |= {"gate": entry.whole.gate_word, **_of_image(entry.whole)}
     return [{**base, "n": n, "excluded": sum(entry.excluded.get(n, {}).values()), **_of_grid(entry, entry.whole, n)} for n in entry.grids] or [base]
+
+
+def _of_image(part: Part) -> dict[str, Cell]:
+    """Return what was answered on wrong images; empty where nothing was asked so."""
+    for one in reading.gate_of(part.analysis).get("looks") or ():
+        if one["against"] == "wrong images":
+            return {"wrong": one["other"], "looks": estimate(one["difference"]), "asked": one["docs"]}
+    return {}
 
 
 def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
     name, measures = f"{entry.index}{n}", part.measures
-    grid = part.analysis.get("grids", {}).get(str(n), {})
+    grid = part.grid(n)
     used = grid.get("fip")
     full = measures.get("fip")
     return {
         "fip_used": used if full is not None and used != full.value else None,
         "mpp": measures.get(f"mpp{n}"),
         "index": measures.get(name),
-        "band": band_text(measures.get(name)),
+        "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(grid))),
         "adj": measures.get(f"{name}_adj"),
         "adj_blind": measures.get(f"{name}_adj_blind"),
+        "mark": reading.mark_of(grid) or None,
         "gap": measures.get(f"gap{n}"),
     }
 
@@ -145,7 +159,7 @@ def _categories(entries: Sequence[Entry]) -> Sheet:
             base: dict[str, Cell] = {**_named(entry), "category": name, "docs": part.docs, "chance": part.measures.get("chance")}
             base |= {"score": part.measures.get("score"), "majority": _bare(part.measures.get("tst_majority"))}
             if entry.index:
-                rows += [{**base, "n": n, **_of_grid(entry, part, n), "gate": GATES[part.gate]} for n in entry.grids]
+                rows += [{**base, "n": n, **_of_grid(entry, part, n), "gate": part.gate_word} for n in entry.grids]
             else:
                 rows.append(base)
     columns = (

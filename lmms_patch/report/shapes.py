@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_patch import reading
 from lmms_patch.failures import from_json
 from lmms_patch.measures import NO_INTERVAL
 from lmms_patch.report.data import Entry, Part, Report
 from lmms_patch.report.magic_words import WORDS
-from lmms_patch.report.wording import band_class, ends, number, raw
+from lmms_patch.report.run_sheets import band_text
+from lmms_patch.report.wording import band_class, colour, ends, number, raw, value, words
 from lmms_patch.sheets import Cell, Column, Sheet
 from lmms_patch.stats.resample import Estimate
 
@@ -23,12 +26,13 @@ SHOWN_AS = {
     "tst": "text only",
     "blind": "no image",
     "blank": "grey image",
+    "swap": "another doc’s image",
     "shuffle": "cells shuffled",
 }
 """Kind -> what its first view shows: what ``score`` is of."""
 TABS = 40
 """Categories that get a tab of their own."""
-_INDEX = re.compile(r"^(?P<index>p?rci)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
+_INDEX = re.compile(r"^(?P<index>rci|pcri)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
 _GRID = re.compile(r"^(?P<what>mpp|gap|drop)(?P<n>\d)$")
 _PLAIN = {
     "chance": "Chance",
@@ -60,6 +64,8 @@ class Row:
         excluded: docs that the grid leaves out.
         failed: views without a score.
         fip_used: FIP over the docs that the grid uses; None where those are all.
+        mark: how index and corrected index contradict each other; empty where they do not.
+        headline: the index to go by: the corrected one where its null is measured, else the one as published.
     """
 
     entry: Entry
@@ -77,6 +83,13 @@ class Row:
     excluded: int
     failed: int
     fip_used: float | None
+    mark: str
+    headline: Estimate | None
+
+    @property
+    def luck_free(self) -> bool:
+        """Whether the index to go by is the corrected one."""
+        return self.headline is not None and self.headline is self.adj
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
@@ -86,8 +99,9 @@ def rows(entries: Sequence[Entry]) -> list[Row]:
 
 def _row(entry: Entry, n: int | None) -> Row:
     get = entry.whole.measures.get
-    grid = entry.whole.analysis.get("grids", {}).get(str(n)) or {}
-    index = get(f"{entry.index}{n}") if entry.index and n else None
+    grid = entry.whole.grid(n)
+    index, adj = (get(f"{entry.index}{n}{end}") if entry.index and n else None for end in ("", "_adj"))
+    headline = reading.headline(index, adj, reading.null_of(grid))
     excluded = sum(entry.excluded.get(n or 0, {}).values())
     return Row(
         entry,
@@ -95,16 +109,18 @@ def _row(entry: Entry, n: int | None) -> Row:
         None if entry.kind == "tst" else get("fip", get("score")),
         get(f"mpp{n}"),
         index,
-        get(f"{entry.index}{n}_adj") if entry.index and n else None,
+        adj,
         get(f"gap{n}"),
         get("chance"),
         get("ceiling"),
         get("tst", entry.tst),
         get("score") if entry.kind == "blind" else entry.blind,
-        str(grid.get("span") or grid.get("band") or "") if index is not None and index.value is not None else "",
+        band_text(headline) or "",
         excluded,
         entry.failures.get("full", 0) + entry.failures.get("cells", 0),
         grid.get("fip") if excluded else None,
+        reading.mark_of(grid),
+        headline,
     )
 
 
@@ -135,7 +151,7 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
     for name, estimate in part.measures.items():
         if name == "score" if entry.magic else name in ("fip", entry.metric) and "score" in part.measures:
             continue  # the same number under another name
-        note = "" if estimate.reason == NO_INTERVAL else estimate.reason
+        note = "; ".join(filter(None, [words(estimate), "" if estimate.reason == NO_INTERVAL else estimate.reason]))
         signed = name.startswith(("gap", "tst_above", "tst_over", "tst_delta", "tst_leakage")) or bool(_INDEX.match(name))
         out.append(Number(name, label(name, entry), estimate, signed, bool(_INDEX.match(name)), note))
     return out
@@ -187,7 +203,7 @@ class Shares:
 
 def shares(part: Part, n: int) -> Shares | None:
     """The shares of a grid; None where no cell scores, or they are not known."""
-    found = (part.analysis.get("grids", {}).get(str(n)) or {}).get("shares")
+    found = part.grid(n).get("shares")
     if not found or not found.get("score") or len(found["score"]) != n * n:
         return None
     score, win, p = found["score"], found.get("win") or [None] * n * n, found.get("p_cells") or [None] * n * n
@@ -206,6 +222,12 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
     return [(name, part) for name, part in entry.categories.items() if name in most], len(entry.categories) - len(most)
 
 
+def marks(part: Part, entry: Entry) -> str:
+    """Return how indices and corrected indices of some docs contradict each other, at any grid; empty where they do not."""
+    found = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
+    return "; ".join(f"{n}×{n}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in found.items() if mark)
+
+
 # --- the whole ------------------------------------------------------------------------------------
 
 
@@ -217,7 +239,11 @@ class Facts:
         models, benchmarks: names, in order.
         results: how many.
         docs: docs of all benchmarks, each counted once.
-        readable, near, unknown: results with an index whose gate is valid, fails, is unknown.
+        readable: results with an index that may be read: the gate is valid, and at no grid the corrected index contradicts it.
+        contradicted: results whose gate is valid, but whose index is contradicted at some grid.
+        refused: results whose gate fails, by what tables say of it (``near chance``, ``does not look``, ...).
+        unknown: results whose gate is unknown.
+        unchecked: results whose gate does not fail, but of which nobody checked whether the model looks.
         warned: results with warnings.
     """
 
@@ -226,9 +252,16 @@ class Facts:
     results: int
     docs: int
     readable: int
-    near: int
+    contradicted: int
+    refused: Mapping[str, int]
     unknown: int
+    unchecked: int
     warned: int
+
+    @property
+    def with_index(self) -> int:
+        """Results of a kind that has an index."""
+        return self.readable + self.contradicted + sum(self.refused.values()) + self.unknown
 
 
 def facts(report: Report) -> Facts:
@@ -237,15 +270,19 @@ def facts(report: Report) -> Facts:
     docs: dict[str, int] = {}
     for entry in entries:
         docs[entry.base] = max(docs.get(entry.base, 0), entry.whole.docs)
-    gates = [entry.whole.gate for entry in entries if entry.index]
+    asked = [entry for entry in entries if entry.index]
+    marked = [any(reading.mark_of(entry.whole.grid(n)) for n in entry.grids) for entry in asked]
+    gates = [entry.whole.gate for entry in asked]
     return Facts(
         tuple(dict.fromkeys(entry.model for entry in entries)),
         tuple(docs),
         len(entries),
         sum(docs.values()),
-        gates.count(1),
-        gates.count(0),
+        sum(gate == 1 and not mark for gate, mark in zip(gates, marked, strict=True)),
+        sum(gate == 1 and mark for gate, mark in zip(gates, marked, strict=True)),
+        dict(Counter(entry.whole.gate_word for entry in asked if entry.whole.gate == 0)),
         gates.count(None),
+        sum(reading.unchecked(entry.whole.analysis) for entry in asked if entry.whole.gate != 0),
         sum(bool(entry.warnings) for entry in entries),
     )
 
@@ -295,13 +332,14 @@ def placed(report: Report) -> Places:
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell of a sheet: its text, interval, what it is sorted by, its style, and a reason where it is not defined."""
+    """A cell of a sheet: its text, interval, what it is sorted by, its style, a reason where it is not defined, and words beside it."""
 
     text: str
     ends: str
     value: str
     style: str
     reason: str
+    words: str = ""
 
 
 def numeric_columns(sheet: Sheet) -> set[str]:
@@ -318,17 +356,16 @@ def sheet_cell(row: Mapping[str, Cell], column: Column) -> Shown:
         return Shown(cell, "", cell, "", "")
     if isinstance(cell, bool):
         return Shown("yes" if cell else "no", "", raw(cell), "", "")
-    colour = column.signed and bool(re.search(r"p?rci|\bindex\b", f"{column.key} {column.title} {column.help}", re.IGNORECASE))
-    value = cell.value if isinstance(cell, Estimate) else cell
-    style = f"num {band_class(value)}".strip() if colour else "num"
-    interval = ends(cell, column.signed, column.digits) if isinstance(cell, Estimate) else ""
-    largest = max(abs(cell.low or 0), abs(cell.high or 0)) if isinstance(cell, Estimate) else None
+    coloured = column.signed and bool(re.search(r"rci|pcri|\bindex\b", f"{column.key} {column.title} {column.help}", re.IGNORECASE))
+    if not isinstance(cell, Estimate):
+        return Shown(number(cell, column.signed, column.digits), "", raw(cell), f"num {band_class(cell)}".strip() if coloured else "num", "")
     return Shown(
-        number(value, column.signed, column.digits, largest),
-        interval,
-        raw(value),
-        style,
-        cell.reason if isinstance(cell, Estimate) and value is None else "",
+        value(cell, column.signed, column.digits),
+        ends(cell, column.signed, column.digits),
+        raw(cell),
+        f"num {colour(cell)}".strip() if coloured else "num",
+        cell.reason if cell.value is None else "",
+        words(cell),
     )
 
 

@@ -6,7 +6,9 @@ import math
 import re
 from typing import Any
 
+from lmms_patch import reading
 from lmms_patch.sheets import NOT_DEFINED
+from lmms_patch.stats.gate import SAME
 from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate
 
@@ -32,9 +34,21 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, lar
     return text.lstrip("+-") if not any(c in "123456789" for c in text) else text.replace("-", "−")
 
 
+def value(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
+    """Return the number of an estimate as people read it, without its interval and words."""
+    if reading.misleads(estimate):
+        return reading.IN_PLACE
+    return number(estimate.value, signed, digits, max(abs(estimate.low or 0), abs(estimate.high or 0)))
+
+
+def words(estimate: Estimate | None) -> str:
+    """Return the words that stand beside a number."""
+    return ", ".join(reading.words(estimate))
+
+
 def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
-    """The interval as people read it; empty where there is none."""
-    if estimate.value is None or estimate.low is None or estimate.high is None:
+    """Return the interval as people read it; empty where there is none, or none to be shown."""
+    if estimate.value is None or estimate.low is None or estimate.high is None or not reading.shows_interval(estimate):
         return ""
     largest = max(abs(estimate.low), abs(estimate.high), abs(estimate.value))
     return f"[{number(estimate.low, signed, digits, largest)}, {number(estimate.high, signed, digits, largest)}]"
@@ -76,11 +90,22 @@ def band_class(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else band(value).replace(" ", "-")
 
 
+def colour(estimate: Estimate | None) -> str:
+    """Return the style of an index by its band; nothing where it must not be read as it stands."""
+    if estimate is None or reading.contradicted(estimate) or reading.assumed(estimate):
+        return ""
+    return band_class(estimate.value)
+
+
 def short_reason(reason: str) -> str:
     """The first words of a reason: enough for a cell of a table.
 
     >>> short_reason("near chance: FIP 0.3 is below 0.34, the floor 0.28 and its margin")
     'near chance'
+    >>> short_reason("the answers do not depend on the image (full image 0.6, a wrong image 0.6, 300 docs)")
+    'does not look'
     """
+    if reason.startswith(SAME):
+        return reading.DOES_NOT_LOOK
     head = re.split(r"[:;,(]", reason, maxsplit=1)[0].strip()
     return head if len(head) <= 48 else head[:47].rstrip() + "…"

@@ -20,7 +20,8 @@ POWER_SE = 2.84
 """Standard errors at which a difference is found in 80 % of runs: 2 + z(0.8)."""
 NEARLY_NONE = 5
 """A difference that is shown to be below this many δ is called none."""
-SAME = "the answers do not depend on the image"
+SAME, NOT_SHOWN = "the answers do not depend on the image", "not shown that it looks"
+"""What the reason of a gate that fails for the image starts with."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,9 @@ def looks(
     wanted = math.ceil(docs * (POWER_SE / z) ** 2 / 100) * 100 if z > 0 else math.inf
     if wanted > everyone:
         asked = "all docs were asked" if docs >= everyone else f"null: {everyone} asks all docs"
-        return Looks(against, False, full, other, difference, docs, None, f"not shown that it looks ({told}); {asked}")
+        return Looks(against, False, full, other, difference, docs, None, f"{NOT_SHOWN} ({told}); {asked}")
     settle = f"; null: {wanted} would settle it" if against == "wrong images" else ""
-    return Looks(against, False, full, other, difference, docs, int(wanted), f"not shown that it looks ({told}){settle}")
+    return Looks(against, False, full, other, difference, docs, int(wanted), f"{NOT_SHOWN} ({told}){settle}")
 
 
 def with_looks(judged: Gate, found: tuple[Looks, ...], *, part: bool = False) -> Gate:

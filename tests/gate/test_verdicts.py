@@ -7,7 +7,7 @@ import pytest
 
 from tests.gate import lean
 from tests.gate.running import DROP, VALID, copied, refused
-from tests.runs import mc_run, write_run
+from tests.runs import one_cell_knows, world_run, write_run
 
 # --- limits of the number itself --------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ def test_without_logs_it_is_unpaired_and_said_so(asked, tmp_path):
 
 def test_the_index_without_luck_is_unpaired(asked, tmp_path):
     folder = tmp_path / "real"
-    write_run(folder, {"toy_rci2": mc_run(n=150)})
+    write_run(folder, {"toy_rci2": world_run(one_cell_knows, n=150)})
     ended = asked(folder, {"metric": "rci2_adj", "max_rise": 0.5}, {"metric": "rci2", "max_rise": 0.5}, baseline=copied(folder))
     assert [one["basis"] for one in ended.json["verdicts"]] == ["unpaired", "paired"]
 

@@ -12,8 +12,12 @@ def est(value, low=None, high=None, n=100, reason=""):
     return {"value": value, "se": None, "low": low, "high": high, "n": n, "clusters": n, "draws": 1000, "level": 0.95, "reason": reason}
 
 
-def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, **options):
-    """A task of an index; ``grids``: n -> (index, low, high), or None for a null one; ``fip_all`` with the excluded docs."""
+def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None, null="measured",
+               looks=None, why="", marginal=False, **options):  # fmt: skip
+    """A task of an index; ``grids``: n -> (index, low, high), or None for a null one; ``fip_all`` with the excluded docs.
+
+    ``adj``: (value, low, high) with luck removed, at every grid; of which ``null``. ``looks``: whether the answers depend on the image.
+    """
     grids = {3: (-0.1, -0.2, -0.05)} if grids is None else grids
     spec = WrapSpec(base, kind, tuple(grids))
     named, analysed, flat = {}, {}, {}
@@ -24,7 +28,7 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
         ends = (None, None) if low is None else (fip * (1 - high), fip * (1 - low))
         analysed[str(n)] = {
             "n": n, "excluded": excluded, "fip": fip, "mpp": est(mpp, *ends, n=docs - excluded),
-            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": None, "adj_blind": None, "luck_ceiling": None,
+            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {"null": null, "estimate": est(*adj, n=docs - excluded)}, "adj_blind": None, "luck_ceiling": None,
             "band": None if value is None else "balanced", "span": None, "shares": None, "warnings": [], "reason": reason,
         }  # fmt: skip
         named |= {f"acc_mpp{n}": mpp}
@@ -35,7 +39,8 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
         "chance": {"value": 0.25, "se": 0.01, "floor": "uniform", "floors": {"uniform": est(0.25, 0.2, 0.3)}, "published": 0.25, "constants": {}, "reason": ""},
         "ceiling": 1.0, "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed,
         "gate": {"valid": valid, "fip": fip, "chance": 0.25, "delta": 0.01, "se_fip": 0.02, "se_chance": 0.01, "threshold": 0.3,
-                 "reason": "" if valid else f"near chance: FIP {fip} is below 0.3"},
+                 "reason": "" if valid else why or f"near chance: FIP {fip} is below 0.3", "marginal": marginal,
+                 "looks": [] if looks is None else [{"against": "wrong images", "value": looks, "reason": why}]},
     }  # fmt: skip
     about = {"docs": "d", "prompts": "p", "lmms_eval": "0.7.3", **(made or {})}
     patch = {"records": docs, **flat, "made": about, "settings": {"level": 0.95}, "higher_is_better": {metric: True}, "analysis": analysis}

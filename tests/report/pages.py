@@ -3,6 +3,7 @@
 import base64
 import io
 
+from lmms_patch import reading
 from lmms_patch.report.data import CellAnswer, Entry, Example, Figure, Part, Report
 from lmms_patch.sheets import Column, Sheet
 from lmms_patch.stats.index import span
@@ -55,7 +56,7 @@ def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
         found = estimate(value, 0.09, docs, reason=reason)
         adj = estimate(None if value is None else value * 1.2, 0.15, docs, reason=reason or "")
         gap = estimate(None if value is None else fip - mpp, 0.05, docs, reason=reason)
-        measures |= {f"mpp{n}": estimate(mpp, n=docs), f"{index}{n}": found, f"{index}{n}_adj": adj, f"gap{n}": gap}
+        measures |= {f"mpp{n}": estimate(mpp, n=docs), f"{index}{n}": found, f"{index}{n}_adj": reading.corrected(adj, None, False), f"gap{n}": gap}
         label = {"label": "mc4", "docs": docs, "state": "used", "fip": fip, "mpp": mpp, "ceiling": 1.0, "fip0": 0.23, "mpp0": 0.25}
         grids[str(n)] = {
             "span": span(found.low, found.high) if value is not None else None,

@@ -178,7 +178,7 @@ def test_the_table_of_results_says_each_number_with_its_interval(html):
     # 0.825 · (1 + 0.15) = 0.94875, ± 0.04
     assert first[6] == "0.949 [0.909, 0.989]"
     assert first[7] == "−0.150 [−0.240, −0.060] moderate local to balanced"
-    assert first[9] == "−0.180 [−0.330, −0.030]"
+    assert first[8] == "−0.180 assumed null"
     assert first[10] == "−0.124 [−0.174, −0.074]"
     assert first[11:14] == ["0.150 [0.120, 0.180]", "1.000", "✓ valid"]
     assert first[14:] == ["0.180 [0.140, 0.220]", "0.220 [0.180, 0.260]", "0", "3", "2026-11-21T20-33-11"]
@@ -193,7 +193,7 @@ def test_docs_that_a_grid_leaves_out_show_their_own_fip(html):
 
 def test_a_result_near_chance_has_no_index_and_says_why(html):
     near = next(row for row in rows_of(html, "results-table") if row[0] == "mosaic_text" and row[2] == "rci")
-    assert near[7] == near[9] == near[10] == "N/A near chance"
+    assert near[7] == near[8] == near[10] == "N/A near chance"
     assert near[13] == "✕ near chance"
     assert "FIP 0.210 &lt; 0.257" in html
 
@@ -290,7 +290,7 @@ def test_frames_keep_images_whole_and_inside(width, height):
 def test_the_summary_counts_what_was_run(read):
     found = shapes.facts(pages.report())
     assert (found.results, len(found.models), len(found.benchmarks), found.docs) == (14, 4, 4, 480)
-    assert (found.readable, found.near, found.unknown) == (5, 2, 0)
+    assert (found.readable, found.contradicted, found.refused, found.unknown) == (5, 0, {"near chance": 2}, 0)
     assert "2 of 7 results with an index are near chance" in squeezed(read.text)
 
 

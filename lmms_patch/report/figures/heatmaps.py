@@ -104,7 +104,7 @@ def heatmap(entry: Entry) -> Made | None:
         pair[0].set(xlabel="column", ylabel="row")
         pair[1].set(xlabel="column")
         _label(drawing.colorbar(made, cax=bar), n)
-    near = " (near chance)" if entry.whole.gate == 0 else ""
+    near = f" ({entry.whole.gate_word})" if entry.whole.gate == 0 else ""
     caption = (
         "Left, how the score that the cells earn in isolation spreads over them; right, how often a cell is a doc's best. Percent; row 1, column 1 "
         f"is the top left. Star: Holm-corrected p < {ALPHA}, random turns of each doc's cells; p in the title: of an even spread over all cells."
@@ -169,7 +169,7 @@ def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Made:
         model = f"\n{canvas.text(entries[i].model, 24)}" if several else ""
         one.set_title(canvas.text(entries[i].base, 24) + model, fontsize=8)
     _bar(drawing, made, axes.ravel().tolist(), n)
-    caption = f"{SCORE}, percent, {n}×{n}; one scale for all; row 1, column 1 is the top left. Without results near chance, or few scores."
+    caption = f"{SCORE}, percent, {n}×{n}; one scale for all; row 1, column 1 is the top left. Without results that the gate refuses, or few scores."
     title = f"Where the score comes from, {n}×{n}{part}"
     names = ", ".join(once(entry.base for entry in entries)[:8])
     return drawing, name, title, caption, f"Small heatmaps of {counted(len(entries), 'result')}: {names}.", "benchmarks", tuple(e.id for e in entries)
@@ -218,7 +218,7 @@ def _boxes(entries: Sequence[Entry], n: int) -> Made:
     model_key(drawing, [entry.model for entry in entries])
     caption = (
         f"{SCORE}, percent. Left the mean of each cell over {counted(len(entries), 'result')} (benchmarks and models); right each result as a "
-        "point, with median, quartiles, and whiskers to the lowest and highest. Without results near chance or with very few docs that score."
+        "point, with median, quartiles, and whiskers to the lowest and highest. Without what the gate refuses, or with very few docs that score."
     )
     top = int(np.argmax(mean))
     alt = f"Mean share per cell, {n} by {n}: largest, {mean.flat[top]:.1f} %, in row {top // n + 1}, column {top % n + 1}; box plots of each cell."

@@ -10,7 +10,7 @@ import numpy as np
 from lmms_patch.report import benchmarks as tables
 from lmms_patch.report.figures import canvas
 from lmms_patch.report.figures.heatmaps import Made
-from lmms_patch.report.points import Point, benchmarks, columns, counted, once
+from lmms_patch.report.points import Point, benchmarks, columns, counted, listed, once
 from lmms_patch.stats.index import BANDS, fragmentation
 
 LEAST, EDGE = 0.45, 1.1
@@ -99,11 +99,10 @@ def _forest(points: Sequence[Point], models: Sequence[str], rows: Sequence[str],
     size = "" if not docs else f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
     caption = f"The index of each benchmark and model on the {n}×{n} grid. {interval_text(points)}{size} Shaded: the bands of the RCI paper, §3.2."
     caption += f" Mind: {fragmentation(n)}." if fragmentation(n) else ""
-    out = [p for p in points if not p.valid]
-    if out:
-        caption += (
-            f" N/A (near chance, or not defined): {'; '.join(f'{p.benchmark} with {p.model}' for p in out[:6])}{' and more' if len(out) > 6 else ''}."
-        )
+    out = [f"{p.benchmark} with {p.model}" for p in points if not p.valid]
+    caption += f" N/A (refused by the gate, or not defined): {listed(out, 6)}." if out else ""
+    marked = [f"{p.benchmark} with {p.model}" for p in points if p.valid and p.contradicted]
+    caption += f" Hollow: with luck removed the index says something else ({listed(marked, 6)})." if marked else ""
     lines = [f"{p.benchmark}, {p.model}: {p.value:+.2f}" for p in points if p.valid and p.value is not None]
     alt = f"Index by benchmark at {n} by {n}. " + "; ".join(lines[:12]) + ("; and more, in the table." if len(lines) > 12 else ".")
     return drawing, name, f"Index by benchmark, {n}×{n}{part}", caption, alt, "benchmarks", ()
@@ -127,7 +126,8 @@ def _draw(axes: Any, point: Point, place: float, m: int, most: float) -> None:
         return
     if point.low is not None and point.high is not None:
         axes.plot([max(point.low, -most), min(point.high, most)], [place, place], color=colour, linewidth=1.3, solid_capstyle="butt", zorder=2)
-    axes.plot([point.value], [place], canvas.MARKERS[m % MODELS], color=colour, markersize=5, zorder=3)
+    fill = "none" if point.contradicted else colour
+    axes.plot([point.value], [place], canvas.MARKERS[m % MODELS], color=colour, markerfacecolor=fill, markersize=5, zorder=3)
 
 
 def short(value: float) -> str:
@@ -171,7 +171,8 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
             if point is not None and point.valid and point.value is not None:
                 values[i, j] = point.value
                 ink = canvas.in_cells(colours((np.clip(point.value, -0.6, 0.6) + 0.6) / 1.2))
-                one.text(j + 0.5, i + 0.5, short(point.value), ha="center", va="center", fontsize=7, color=ink, in_layout=False)
+                label = f"({short(point.value)})" if point.contradicted else short(point.value)
+                one.text(j + 0.5, i + 0.5, label, ha="center", va="center", fontsize=7, color=ink, in_layout=False)
             elif point is not None:
                 one.text(j + 0.5, i + 0.5, "N/A", ha="center", va="center", fontsize=7, in_layout=False)
     made = one.pcolormesh(
@@ -192,7 +193,9 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
     bar = drawing.colorbar(made, ax=one, extend="both", shrink=0.8, aspect=20, pad=0.02)
     bar.set_label("index = 1 − MPP/FIP")
     canvas.plain_bar(bar)
-    caption = f"The index on the {n}×{n} grid; colours end at ±0.6; empty: not asked. N/A: near chance, or not defined. Intervals are in the tables."
+    caption = f"The index on the {n}×{n} grid; colours end at ±0.6; empty: not asked. N/A: refused by the gate, or not defined."
+    caption += " Intervals are in the tables."
+    caption += " In brackets: with luck removed the index says something else." if any(p.valid and p.contradicted for p in points) else ""
     what = f"{counted(len(rows), 'benchmark')} with {counted(len(models), 'model')}"
     alt = f"Table in colours of the index of {what} at {n} by {n}; the numbers are in the table of indices."
     return drawing, name, f"Index of each benchmark and model, {n}×{n}{part}", caption, alt, "benchmarks", ()

@@ -9,7 +9,7 @@ from lmms_patch.report import models as tables
 from lmms_patch.report.figures import canvas
 from lmms_patch.report.figures.heatmaps import Made
 from lmms_patch.report.models import Change, Group, Standing
-from lmms_patch.report.points import TYPES, Point, counted, once
+from lmms_patch.report.points import TYPES, Point, counted, luck_free, once
 from lmms_patch.stats.resample import Estimate
 
 MOST = 40
@@ -19,7 +19,13 @@ CHANGE_EDGE = 300
 
 
 def drawings(points: Sequence[Point]) -> Iterator[Made]:
-    """Ranking, task types, and relative change; of each group of models that can be compared."""
+    """Draw ranking, task types, and relative change, of each group of models that can be compared; of the index that the tables rank by."""
+    ranked, which = luck_free(points)
+    for drawing, name, title, caption, alt, *rest in _drawings(ranked):
+        yield drawing, name, f"{title}, {which}" if which else title, f"{tables.BY_LUCK_FREE} {caption}" if which else caption, alt, *rest
+
+
+def _drawings(points: Sequence[Point]) -> Iterator[Made]:
     grids = tables.grids(points)
     known = once(one.group for n in grids for one in tables.standings(points, n) if one.rank is not None)
     known = [group for group in known if len(group.models) > 1]

@@ -94,7 +94,7 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) 
     axes[0, 0].set_ylabel(f"best cell (MPP), {_unit(scale)}")
     _key(drawing, models, shapes)
     rest = f" Not drawn: {', '.join(f'{n}×{n}' for n in grids if n not in panels)}." if len(grids) > len(panels) else ""
-    hollow = " Hollow: near chance." if any(one.entry.whole.gate == 0 for one in everything) else ""
+    hollow = " Hollow: refused by the gate." if any(one.entry.whole.gate == 0 for one in everything) else ""
     caption = (
         "Score of each doc's best cell against the whole image, over the same docs. Above the dotted line a cell is enough (index below 0). "
         f"Lines: 95 % intervals, bootstrap over docs. MPP also rises by luck: the best of n² tries.{hollow}{rest}"

@@ -1,0 +1,188 @@
+"""How an index is read: does its gate let it, which null corrects it, does the corrected index contradict it? Pure.
+
+Works on analyses in plain JSON types, as results files hold them. Those of earlier versions lack ``looks``, ``mark`` and ``null``: their
+corrected index rests on an assumed null, and it was not checked whether the model looks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_patch.stats.gate import NOT_SHOWN, SAME
+from lmms_patch.stats.index import disagreement
+from lmms_patch.stats.resample import Estimate
+
+MEASURED = "measured"
+ASSUMED, CONTRADICTED, MARGINAL = "assumed null", "contradicted", "marginal"
+MISLEAD = ("cells mislead", "boxes mislead")
+IN_PLACE = "1.00"
+"""What people read in place of an index that is shown to be above 1."""
+VALID, NEAR_CHANCE, DOES_NOT_LOOK, UNKNOWN = "valid", "near chance", "does not look", "unknown"
+NOT_CHECKED = "not checked whether the answers depend on the image: no doc was asked on a wrong image (null: 0, or a run of an earlier version)"
+MARGINAL_PASS = "a marginal pass: FIP beats the floor by less than one further standard error, and the index of such a run is often far off"
+MEASURE_IT = "run it again with the option 'null' (300 docs unless it is 0), which asks some docs on a wrong image"
+"""How a user gets a measured null."""
+
+
+@dataclass(frozen=True)
+class Noted(Estimate):
+    """An index with words that stand beside it in every table; JSON keeps the number.
+
+    Attributes:
+        words: such as ``assumed null``.
+    """
+
+    words: tuple[str, ...] = ()
+
+
+def words(estimate: Estimate | None) -> tuple[str, ...]:
+    """Return the words that stand beside a number."""
+    return estimate.words if isinstance(estimate, Noted) and estimate.value is not None else ()
+
+
+def misleads(estimate: Estimate | None) -> bool:
+    """Return whether people read "1.00, cells mislead" in place of the number."""
+    return bool(set(words(estimate)) & set(MISLEAD))
+
+
+def shows_interval(estimate: Estimate | None) -> bool:
+    """Return whether people see the interval: one of an assumed null holds the truth far too seldom."""
+    return not misleads(estimate) and not assumed(estimate)
+
+
+def assumed(estimate: Estimate | None) -> bool:
+    """Return whether a number rests on an assumed null: no rank and no rule may rest on it."""
+    return ASSUMED in words(estimate)
+
+
+def contradicted(estimate: Estimate | None) -> bool:
+    """Return whether the corrected index contradicts this raw index."""
+    return CONTRADICTED in words(estimate)
+
+
+def noted(estimate: Estimate, *said: str) -> Estimate:
+    """Return the number with words beside it; empty words are none."""
+    kept = tuple(word for word in said if word)
+    return estimate if not kept or estimate.value is None else Noted(**_fields(estimate), words=kept)
+
+
+def plain(estimate: Estimate) -> Estimate:
+    """Return the number without the words beside it."""
+    return Estimate(**_fields(estimate)) if isinstance(estimate, Noted) else estimate
+
+
+def _fields(estimate: Estimate) -> dict[str, Any]:
+    return {field.name: getattr(estimate, field.name) for field in dataclasses.fields(Estimate)}
+
+
+def raw(estimate: Estimate, mark: str, marginal: bool) -> Estimate:
+    """Return the index as published, with its words.
+
+    Args:
+        estimate: the index.
+        mark: how the corrected index contradicts it; empty where it does not.
+        marginal: whether its gate passes by less than one further standard error.
+    """
+    return noted(estimate, CONTRADICTED if mark else "", MARGINAL if marginal else "")
+
+
+def corrected(estimate: Estimate, null: str | None, marginal: bool, boxes: bool = False) -> Estimate:
+    """Return the corrected index with its words.
+
+    Args:
+        estimate: the index with luck removed.
+        null: ``measured``, or anything else for an assumed null.
+        marginal: as in ``raw``.
+        boxes: whether it is of a doc's own boxes, not of cells.
+    """
+    if null != MEASURED:
+        return noted(estimate, ASSUMED, MARGINAL if marginal else "")
+    misleads = estimate.low is not None and estimate.low > 1
+    return noted(estimate, MISLEAD[boxes] if misleads else "", MARGINAL if marginal else "")
+
+
+def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
+    """Return the index that people should go by: with luck removed where that is measured, else the one as published."""
+    return adj if null == MEASURED and adj is not None and adj.value is not None else index
+
+
+def text(estimate: Estimate, number: Callable[[float], str]) -> str:
+    """Return a number as people read it: with its interval, and the words beside it.
+
+    Args:
+        estimate: the number; not None.
+        number: writes one.
+    """
+    assert estimate.value is not None
+    value = IN_PLACE if misleads(estimate) else number(estimate.value)
+    if estimate.low is not None and estimate.high is not None and shows_interval(estimate):
+        value += f" [{number(estimate.low)}, {number(estimate.high)}]"
+    return ", ".join([value, *words(estimate)])
+
+
+# --- of an analysis -------------------------------------------------------------------------------
+
+
+def gate_of(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the gate of an analysis; empty where it has none."""
+    found = analysis.get("gate")
+    return found if isinstance(found, Mapping) else {}
+
+
+def gate_word(gate: Mapping[str, Any]) -> str:
+    """Return what tables say of a gate."""
+    valid = gate.get("valid")
+    if valid is None:
+        return UNKNOWN
+    return (f"{VALID}, {MARGINAL}" if gate.get("marginal") else VALID) if valid else refusal(str(gate.get("reason") or ""))
+
+
+def refusal(reason: str) -> str:
+    """Return the reason of a failed gate in a word or two.
+
+    >>> refusal("the answers do not depend on the image (full image 0.6, a wrong image 0.6, 300 docs)")
+    'does not look'
+    """
+    return DOES_NOT_LOOK if reason.startswith(SAME) else NOT_SHOWN if reason.startswith(NOT_SHOWN) else NEAR_CHANCE
+
+
+def looks(gate: Mapping[str, Any]) -> bool | None:
+    """Return whether the answers are shown to depend on the image; None where that was not checked."""
+    known = [one["value"] for one in gate.get("looks") or () if one.get("value") is not None]
+    return all(known) if known else None
+
+
+def unchecked(analysis: Mapping[str, Any]) -> bool:
+    """Return whether an index is shown although nobody checked that the model looks."""
+    gate = gate_of(analysis)
+    return bool(gate) and gate.get("valid") is not False and looks(gate) is None
+
+
+def null_of(grid: Mapping[str, Any]) -> str | None:
+    """Return which null the corrected index of a grid rests on; None where there is no corrected index."""
+    adj = grid.get("adj")
+    return None if not isinstance(adj, Mapping) else str(adj.get("null") or "assumed")
+
+
+def mark_of(grid: Mapping[str, Any]) -> str:
+    """Return how raw and corrected index of a grid contradict each other; empty where they do not."""
+    if "mark" in grid:
+        return str(grid["mark"] or "")
+    index, adj = (grid.get("index") or {}).get("value"), ((grid.get("adj") or {}).get("estimate") or {}).get("value")
+    return "" if index is None or adj is None or isinstance(grid.get("n"), str) else disagreement(index, adj)
+
+
+def explained(mark: str, null: str | None) -> str:
+    """Return the line that explains a mark; empty where there is none."""
+    return f"{CONTRADICTED}: {mark}{'' if null == MEASURED else f' ({ASSUMED})'}" if mark else ""
+
+
+def minds(analysis: Mapping[str, Any]) -> list[str]:
+    """Return what to mind of the indices of an analysis, one line each: what was not checked, a marginal pass, what is contradicted."""
+    sets = {**(analysis.get("grids") or {}), **((analysis.get("regions") or {}).get("sets") or {})}
+    out = [NOT_CHECKED] if sets and unchecked(analysis) else []
+    out += [MARGINAL_PASS] if gate_of(analysis).get("marginal") else []
+    return out + [f"{n}x{n}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]

@@ -1,0 +1,123 @@
+"""Rules and the null: a model must look, no rule rests on an assumed null, and a contradicted index does not pass."""
+
+import pytest
+
+from lmms_patch.errors import OptionError
+from lmms_patch.gate.rules import parse
+from tests.gate import lean
+from tests.gate.running import copied, gate, refused
+from tests.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
+
+LOOKS = {"require": "looks"}
+
+
+def ran(folder, model, *, docs=300, null=True, grid=3, kind="rci"):
+    """The folder of a finished run of a planted model; without a null, as an earlier version wrote it."""
+    path = write_run(folder, {f"toy_{kind}{grid}": world_run(model if null else unasked(model), n=docs, grid=grid, kind=kind)})
+    if not null:
+        as_before(path)
+    return folder
+
+
+def unasked(model):
+    return lambda stream, gold: (model(stream, gold)[0], None)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    made = tmp_path_factory.mktemp("runs")
+    return {
+        "never": ran(made / "never", never_looks, kind="pcri"),
+        "guesses": ran(made / "guesses", guesses_on_cells, docs=1000, kind="pcri"),
+        "known": ran(made / "known", one_cell_knows, grid=2, kind="pcri"),
+        "before": ran(made / "before", guesses_on_cells, docs=1000, null=False, kind="pcri"),
+        "misled": ran(made / "misled", misled_by_cells),
+    }
+
+
+def test_a_model_that_never_looks_does_not_comply(capsys, tmp_path, folders):
+    """Its answers are the same on every view, so |PCRI| is 0, which keeps any limit; it fails for what it is."""
+    ended = gate(capsys, tmp_path, folders["never"], "model-compliance")
+    assert ended.status == 1
+    for metric in ("gate", "looks"):
+        assert ended.of(metric=metric)["verdict"] == "fail"
+        assert ended.of(metric=metric)["reason"].startswith("the answers do not depend on the image")
+    assert ended.of(metric="|pcri3|")["reason"].startswith("not defined: the answers do not depend on the image")
+
+
+def test_a_benchmark_that_is_answered_without_looking_is_not_released(capsys, tmp_path):
+    ran(tmp_path / "out" / "rci", never_looks)
+    lean.write(tmp_path / "out" / "tst", [lean.stressed()])
+    ended = gate(capsys, tmp_path, tmp_path / "out", "benchmark-release")
+    assert ended.status == 1
+    assert (ended.of(rule="needs the image")["verdict"], ended.of(rule="enough docs", task="toy_rci3")["verdict"]) == ("fail", "pass")
+
+
+def test_a_run_without_a_null_does_not_comply_silently(capsys, tmp_path, folders):
+    ended = gate(capsys, tmp_path, folders["before"], "model-compliance")
+    assert ended.status == 3
+    one = ended.of(metric="looks")
+    assert (one["verdict"], one["value"]["value"]) == ("inconclusive", None)
+    assert one["reason"].startswith("not checked whether the answers depend on the image")
+    assert "run it again with the option 'null'" in one["reason"]
+    assert ended.of(metric="gate")["reason"].startswith("not checked whether the answers depend on the image")
+
+
+def test_looks_is_asked_alone_or_with_the_gate(asked, folders):
+    for require in ("looks", ["looks"], ["valid gate", "looks"]):
+        assert asked(folders["known"], {"require": require}).status == 0
+        assert asked(folders["never"], {"require": require}).status == 1
+    assert asked(folders["before"], LOOKS).status == 3
+    ended = asked(folders["before"], {**LOOKS, "inconclusive": "warn"})
+    assert (ended.status, ended.of()["warned"]) == (0, True)
+    assert asked(folders["before"], {"require": "valid gate"}).status == 0  # as ever
+
+
+@pytest.mark.parametrize("require", ["look", [], ["valid gate", "gate"], [1], {}])
+def test_what_can_be_required(require):
+    with pytest.raises(OptionError, match="'require' must be 'valid gate', 'looks', or a list of both"):
+        parse({"schema": 1, "rules": [{"name": "a", "require": require}]})
+
+
+@pytest.mark.parametrize("metric", ["rci3_adj", "pcri3_adj", "rci3*", "*_adj"])
+def test_no_rule_rests_on_an_assumed_null(asked, folders, metric):
+    ended = refused(asked(folders["before"], {"metric": metric, "max": 0.3}), "pcri3_adj of toy_pcri3 rests on an assumed null, and no rule may")
+    assert "run it again with the option 'null'" in ended.err
+    assert "or judge pcri3" in ended.err
+
+
+def test_a_rule_may_rest_on_a_measured_null(asked, folders):
+    """Known: 0.00 with luck removed; guesses: 1.0."""
+    assert asked(folders["known"], {"metric": "rci2_adj", "max": 0.3}).status == 0
+    assert asked(folders["guesses"], {"metric": "rci3_adj", "max": 0.3}).status == 1
+
+
+def test_nor_on_one_of_the_baseline(asked, folders, tmp_path):
+    measured = ran(tmp_path / "new", one_cell_knows, grid=2)
+    assumed = ran(tmp_path / "old", one_cell_knows, grid=2, null=False)
+    rule = {"metric": "rci2_adj", "max_rise": 0.5}
+    assert asked(measured, rule, baseline=copied(measured)).status == 0
+    refused(asked(measured, rule, baseline=assumed), "rci2_adj of the baseline rests on an assumed null, and no rule may")
+
+
+def test_a_contradicted_index_does_not_pass(asked, folders):
+    """|-0.1| is within 0.3, but with luck removed it is 1: a pass is not shown. A fail stays one."""
+    ended = asked(folders["guesses"], {"metric": "pcri3", "max": 0.3, "absolute": True})
+    assert ended.status == 3
+    assert ended.of()["reason"].startswith("contradicted: raw -0.")
+    assert ", contradicted" in ended.out
+    assert asked(folders["guesses"], {"metric": "pcri3", "max": -0.5}).status == 1
+
+
+def test_an_assumed_null_decides_nothing_but_is_told(asked, folders):
+    ended = asked(folders["before"], {"metric": "pcri3", "max": 0.3, "absolute": True})
+    assert ended.status == 0
+    assert ended.of()["reason"].startswith("contradicted: raw -0.")
+    assert "(assumed null)" in ended.of()["reason"]
+
+
+def test_cells_that_mislead_are_said_in_the_table_and_the_number_stays_in_the_json(asked, folders):
+    ended = asked(folders["misled"], {"metric": "rci3_adj", "max": 0.3})
+    assert ended.status == 1
+    assert "1.00, cells mislead" in ended.out
+    assert ended.of()["value"]["low"] > 1
