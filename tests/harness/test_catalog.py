@@ -56,9 +56,9 @@ def test_from_python_tasks_and_coverage_are_data(covered, capsys):
 
 
 def test_prices(manager, capsys):
-    """120 docs per family, in its parquet; 14 requests per doc for both grids."""
+    """120 docs per family, in its parquet, 60 of them also on a wrong image; 14 requests per doc for both grids."""
     assert main(["tasks", "mosaic_rci"]) == 0
-    assert "mosaic_rci  [group] wraps, 840 docs, 11,760 requests" in capsys.readouterr().out
+    assert "mosaic_rci  [group] wraps, 840 docs, 17,640 requests (420 docs also on another doc's image)" in capsys.readouterr().out
     assert main(["tasks", "mosaic_sum", "--as", "blind"]) == 0
     assert "mosaic_sum_blind  [task] wraps, 120 docs, 120 requests" in capsys.readouterr().out
 
