@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 import pytest
 from lmms_eval.tasks import TaskManager
+from pycocoevalcap.meteor.meteor import Meteor
 
 from lmms_patch.harness.judge import client_of, effects
 from tests.harness import standins
@@ -326,8 +327,10 @@ def test_references_are_not_said_to_lack_full_marks(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="no Java")
-def test_captions_with_java(tmp_path: Path) -> None:
-    """The real tokenizer cuts these captions as the stand-in does."""
+def test_captions_with_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real tokenizer cuts these captions as the stand-in does. One METEOR serves full images and cells: it takes seconds to start."""
+    meteor = Meteor()
+    monkeypatch.setattr("pycocoevalcap.eval.Meteor", lambda: meteor)
     case = coco()
     run = run_told(case.standin, case.task, case.rows, case.says, tmp_path)
     assert run.metrics["coco_CIDEr"] == run.grid["fip"] == pytest.approx(case.fip)

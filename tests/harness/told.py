@@ -67,9 +67,6 @@ class ToldModel(Model):
         [(doc, view)] = found
         return self.says(doc, view)
 
-    def clean(self) -> None:
-        """The host's collects garbage for half a second after each run."""
-
 
 @dataclass(frozen=True)
 class Outcome:
