@@ -201,8 +201,8 @@ def _difference(metric: str, first: Sequence[Record], second: Sequence[Record], 
     per_cluster = totals(rows, labels) if kept else rows
     differing = int(np.any(~np.isclose(per_cluster[:, :2], per_cluster[:, 2:], rtol=0, atol=1e-12), axis=1).sum())
     alone = labels is None or len(set(labels.tolist())) == len(kept)
-    found = paired.differences(rows, {metric: _sides}, None if alone and kept else labels, **options, differing={metric: differing})
-    return found[metric]
+    options |= {"extremes": {metric: paired.unseen_ratios(rows)}, "differing": {metric: differing}}
+    return paired.differences(rows, {metric: _sides}, None if alone and kept else labels, **options)[metric]
 
 
 def _sides(sums: Array) -> tuple[Any, Any]:

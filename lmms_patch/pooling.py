@@ -13,9 +13,9 @@ from lmms_patch.errors import RecordError, nearest
 from lmms_patch.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.records import groups_of
 from lmms_patch.spec import KINDS
-from lmms_patch.stats import forms, gate
+from lmms_patch.stats import forms, gate, intervals
 from lmms_patch.stats.index import index
-from lmms_patch.stats.resample import Estimate, bootstrap
+from lmms_patch.stats.resample import Estimate
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,15 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     stacked = np.vstack(rows)
     clusters = np.unique(labels, return_inverse=True)[1]
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
-    fip = bootstrap(stacked, lambda s: s[..., 0] / s[..., 2], clusters, **how)
+    ends = intervals.ends_of(stacked[:, :2])
+    fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
     mpp = float(stacked[:, 1].mean()) if docs else None
     chance = floor / docs if docs else None
     own = variance**0.5 / docs if docs else None
     judged = gate.gate(fip.value, chance, se_fip=fip.se, se_chance=own or gate.se_at_chance(fip.se, fip.value, chance))
     point = index(fip.value, mpp)
-    value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
+    how |= {"extremes": [[whole, best, 1.0] for whole in ends for best in ends], "unseen": intervals.UNSEEN_OF_PAIRS}
+    value = intervals.estimate(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = judged.reason if judged.valid is not True else point.reason
     if reason:
         value = Estimate(None, None, None, None, docs, value.clusters, 0, settings.level, reason)
@@ -151,7 +153,7 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes) -> Estimate | Non
     form = forms.FORMS.get((runs[0].analysis.form or "") if runs[0].analysis else "")
     if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):
         return None
-    parts = []
+    parts, scores = [], []
     for a in runs:
         settings, _, table = table_of(a.run, changes)
         order = np.argsort([record["doc_id"] for record in table.records])
@@ -161,11 +163,15 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes) -> Estimate | Non
             rows = form.rows(table.picked(chosen))
             rows[~(used & np.isfinite(rows).all(axis=1))] = 0
             parts.append(rows[order])
+            scores.append(chosen.scores)
     width = parts[0].shape[1]
-    clusters = None if table.clusters is None else table.clusters[order]
+    clusters, docs = None if table.clusters is None else table.clusters[order], int(used.sum())
 
     def mean_index(sums: Any) -> Any:
-        values = [form.value(sums[..., k * width : (k + 1) * width]) for k in range(len(parts))]
+        values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(len(parts))]
         return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(runs)
 
-    return bootstrap(np.hstack(parts), mean_index, clusters, draws=settings.draws, level=settings.level, seed=settings.seed)
+    unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(runs)))  # alike in all runs
+    how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    sample = intervals.Sample(np.hstack(parts), clusters, used=used[order], whole=form.whole, **how)
+    return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)

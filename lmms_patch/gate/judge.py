@@ -265,7 +265,7 @@ def _of_limit(rule: Rule, item: _Item, found: Judged, level: float, before: Base
         baseline_model="" if other is None else other.model,
         difference=found.judged if item.check == "difference" else None,
         level=level if rule.interval else None,
-        detectable=limits.smallest(found.judged.se, level, found.judged.clusters) if rule.interval else None,
+        detectable=limits.smallest(found.judged, level) if rule.interval else None,
         basis=found.basis if rule.interval else "number",
         call=call,
         warned=call == "inconclusive" and not rule.blocks,

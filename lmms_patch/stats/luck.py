@@ -22,7 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.stats.resample import DRAWS, LEVEL, TOO_FEW_CLUSTERS, Array, Estimate, Seed, summarise, unit_weights
+from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, unit_weights
 
 NO_VARIETY, SATURATED_SE, SIGNAL_SE = 0.02, 4.0, 2.0
 """Null rules: shares of the metric's scale, and numbers of standard errors (DESIGN §6)."""
@@ -140,11 +141,12 @@ def adjusted(
         return _none(n, groups, level, "no donors: no doc has another doc of its kind", without)
     sums = _Sums(scores, places)
     point = _Numbers.of(sums.at(np.ones((1, groups))), value, sums)
-    if groups < TOO_FEW_CLUSTERS:
+    effective = effective_clusters(np.bincount(places))
+    if effective < TOO_FEW_CLUSTERS:
         return _none(n, groups, level, f"{groups} clusters are too few", without)
     blocks = [_Numbers.of(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))]
     drawn = _Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in _Numbers.__annotations__))
-    return _judge(scores, point, drawn, n, groups, scale, level, without)
+    return _judge(scores, point, drawn, n, groups, effective, scale, level, without)
 
 
 def _none(n: int, groups: int, level: float, reason: str, without: int) -> Luck:
@@ -222,7 +224,7 @@ class _Numbers:
         yield np.where(known, share * (self.fip - self.fip0), 0).sum(axis=1)
 
 
-def _judge(scores: Scores, point: _Numbers, drawn: _Numbers, n: int, groups: int, scale: float, level: float, without: int) -> Luck:
+def _judge(scores: Scores, point: _Numbers, drawn: _Numbers, n: int, groups: int, effective: float, scale: float, level: float, without: int) -> Luck:
     """Apply the null rules, class by class and then over all."""
     se = np.array([np.std(known, ddof=1) if len(known := gap[np.isfinite(gap)]) > 1 else math.nan for gap in (drawn.mpp - drawn.mpp0).T])
     states = [_state(point, c, float(se[c]), scale) for c in range(len(scores.labels))]
@@ -250,7 +252,7 @@ def _judge(scores: Scores, point: _Numbers, drawn: _Numbers, n: int, groups: int
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
             return null("no signal: FIP is not above what a donor's answer scores", float(full), float(best))
-        estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, level=level)
+        estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, effective, level=level)
     return result(estimate, float(full), float(best))
 
 

@@ -142,7 +142,7 @@ def test_the_same_run_as_its_own_baseline_passes_where_there_are_docs_enough(ask
     lean.write(tmp_path / "run", [lean.task(*lean.scored(400, 0.8, 0.6, 0))])
     ended = asked(tmp_path / "run", DROP, {"metric": "rci2", "absolute": True, "max_rise": 0, "margin": 0.05}, baseline=copied(tmp_path / "run"))
     assert ended.calls == ["pass", "pass"]
-    assert ended.of("rule 0")["difference"]["high"] == pytest.approx(1 - 0.025 ** (1 / 400))
+    assert ended.of("rule 0")["difference"]["high"] == pytest.approx(1 - 0.025 ** (1 / 400), rel=0.05)  # a quantile of draws
 
 
 def test_a_drop_and_a_rise(asked, tmp_path):
