@@ -222,7 +222,9 @@ class _Both:
         options = {"draws": draws, "level": level, "seed": seed}
         every = np.ones(len(self.ids), bool)
         name = "tst" if self.folds else "score"
-        found = self._resampled(self.form, {"full": self.full}, every, {name: (("full",), _same)}, options)
+        test = self.mcnemar() if self.form.plain else None
+        tests = {} if test is None else {name: test}
+        found = self._resampled(self.form, {"full": self.full}, every, {name: (("full",), _same)}, {**options, "tests": tests})
         if self.has_full and not self.folds:
             found = {"fip": found["score"], **found}
         for n in self._grids():

@@ -159,9 +159,7 @@ def _paired(one: Result, other: Result, name: str, compared: Compared) -> Differ
         primary = one.result.described["metric"]
         found = compared.differences.get(primary if name == "score" else name) if one.kind == "magic" else None
         found = found or compared.differences.get("score" if name == primary else name)
-    if found is None or (found.differing is None and found.estimate.reason.startswith("unpaired")):
-        return None
-    return found
+    return None if found is None or found.differing is None else found  # where it is not counted, the runs were not paired
 
 
 def _shift(side: Result) -> float:

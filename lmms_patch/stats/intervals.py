@@ -324,7 +324,9 @@ def ratio(
     """
     rows = np.column_stack([np.asarray(above, float), np.asarray(below, float)])
     kept = rows[:, 1] > 0
-    weight = float(rows[kept, 1].mean()) if kept.any() else 1.0
+    if len(rows) and not kept.any():
+        return Estimate(None, None, None, None, 0, 0, 0, options.get("level", LEVEL), "not defined on these docs")
+    weight = float(rows[kept, 1].mean()) if len(rows) else 1.0
     labels = None if clusters is None else np.asarray(clusters)[kept]
     extremes = [[end * weight, weight] for end in ends]
     return estimate(rows[kept], lambda sums: sums[..., 0] / sums[..., 1], labels, extremes=extremes, **options)

@@ -45,6 +45,20 @@ class Difference:
     differing: int | None = None
 
 
+@dataclass(frozen=True)
+class McNemar:
+    """Docs on which exactly one of two runs is right.
+
+    Attributes:
+        only_first, only_second: how many.
+        p: two-sided exact binomial p-value; docs taken as independent.
+    """
+
+    only_first: int
+    only_second: int
+    p: float
+
+
 def differences(
     rows: ArrayLike,
     statistics: Mapping[str, Callable[[Array], tuple[Any, Any]]],
@@ -56,6 +70,7 @@ def differences(
     level: float = LEVEL,
     seed: Seed = 0,
     differing: Mapping[str, int] | None = None,
+    tests: Mapping[str, McNemar] | None = None,
 ) -> dict[str, Difference]:
     """Return several differences from the same draws of docs, clusters together.
 
@@ -69,6 +84,7 @@ def differences(
         level: nominal coverage of the intervals, 0..1.
         seed: see ``resample.generator``.
         differing: by name, in how many clusters the two runs differ at all; is only told.
+        tests: by name, of differences of shares: where docs are independent their p-value is taken, which has no noise of draws.
 
     >>> rows = np.array([[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]] * 50)  # first right on half of the docs, second on all, and a one
     >>> differences(rows, {"score": lambda s: (s[..., 0] / s[..., 2], s[..., 1] / s[..., 2])})["score"].estimate.value
@@ -86,8 +102,20 @@ def differences(
         ends = sample.ends(change, None if extremes is None else extremes[name]) if math.isfinite(second - first) else (np.empty(0),) * 2
         estimate = sample.of_ends(second - first, *ends)
         p = None if estimate.low is None else p_value(second - first, *ends, sample.effective, level)
-        out[name] = Difference(_known(first), _known(second), estimate, p, None if differing is None else differing[name])
+        if p is not None and tests and name in tests and sample.places is None:
+            p = tests[name].p
+        count = None if differing is None else differing[name]
+        few = "" if count is None or p is None else _few(count, "docs" if sample.places is None else "clusters", level)
+        estimate = dataclasses.replace(estimate, reason="; ".join(filter(None, [estimate.reason, few])))
+        out[name] = Difference(_known(first), _known(second), estimate, p, count)
     return out
+
+
+def _few(differing: int, what: str, level: float) -> str:
+    """Say where so little differs that no test could show it; empty elsewhere."""
+    if not differing:
+        return f"the runs differ in none of the {what}"
+    return f"the runs differ in only {differing} {what}: too few to exclude 0" if least_p(differing) > 1 - level else ""
 
 
 def unseen_ratios(rows: Array) -> Array:
@@ -166,20 +194,6 @@ def unpaired(first: Estimate, second: Estimate, *, level: float = LEVEL) -> Diff
     beyond = quantile * abs(found.value) / toward if found.value else 0.0
     p = t_tails(beyond, groups - 1) if 1 < groups < FEW_CLUSTERS else math.erfc(beyond / math.sqrt(2))
     return Difference(first.value, second.value, found, p)
-
-
-@dataclass(frozen=True)
-class McNemar:
-    """Docs on which exactly one of two runs is right.
-
-    Attributes:
-        only_first, only_second: how many.
-        p: two-sided exact binomial p-value; docs taken as independent.
-    """
-
-    only_first: int
-    only_second: int
-    p: float
 
 
 def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar | None:
