@@ -68,7 +68,7 @@ def test_wildcards_take_rci_and_pcri_for_one():
 
 def test_text_only_numbers(tmp_path):
     grouped = {
-        "accuracy": {"value": 0.5, "se": 0.1, "low": 0.3, "high": 0.7, "n": 9, "clusters": 9, "draws": 1000},
+        "accuracy": {"value": 0.5, "se": 0.1, "low": 0.3, "high": 0.7, "n": 90, "clusters": 90, "draws": 1000},
         "majority": 0.4,
         "sd": None,
         "p": 0.1,

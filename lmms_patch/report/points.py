@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lmms_patch.report.data import Entry
-from lmms_patch.stats.resample import LEVEL, normal_quantile
+from lmms_patch.stats.intervals import normal_quantile
+from lmms_patch.stats.resample import LEVEL
 
 T = TypeVar("T", bound=Hashable)
 
