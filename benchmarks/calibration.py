@@ -36,7 +36,8 @@ from lmms_patch.scoring import best
 from lmms_patch.spec import WrapSpec
 from lmms_patch.stats import chance, donors, gate, luck, spatial
 from lmms_patch.stats.forms import MEAN, Picked
-from lmms_patch.stats.resample import Array, Estimate, bootstrap, normal_quantile
+from lmms_patch.stats.intervals import UNSEEN_OF_PAIRS, estimate, mean, normal_quantile
+from lmms_patch.stats.resample import Array, Estimate
 from lmms_patch.tables import Table
 from lmms_patch.views import views_of
 
@@ -49,6 +50,8 @@ DRAWS = 500
 GRADES = (1.0, 0.9, 0.6, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 """Graded scores: what the ten answers that anybody gives to a doc score (a consensus of ten people)."""
 METRIC = "acc"
+CORNERS = ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
+"""What an unseen doc may score on the full image and on its best cell."""
 
 Ints = NDArray[np.intp]
 Stream = np.random.Generator
@@ -431,11 +434,11 @@ def rci_once(
     clusters = cluster_labels(stream, docs, size)
     scores = two_scores(stream, docs, fip, mpp, clusters, graded=graded)
     used = None if ignore else clusters
-    found = bootstrap(scores, one_minus_ratio, used, seed=stream)
+    found = estimate(scores, one_minus_ratio, used, extremes=CORNERS, unseen=UNSEEN_OF_PAIRS, seed=stream)
     out = {"half width": width(found), HOLDS: held(found, 1 - mpp / fip)}
     if chance_floor is None:
         return out
-    full = bootstrap(np.column_stack([scores[:, 0], np.ones(docs)]), MEAN.value, used, seed=stream)
+    full = mean(scores[:, 0], used, seed=stream)
     near = gate.se_at_chance(full.se, full.value, chance_floor)
     passed = gate.gate(full.value, chance_floor, se_fip=full.se, se_chance=near).valid
     return {PASSES: float(bool(passed)), **{name: value if passed else math.nan for name, value in out.items()}}
@@ -584,7 +587,7 @@ def _constants(right: Array) -> chance.Asked:
 
 def mean_of(scores: Array, clusters: Ints | None, stream: Stream) -> Estimate:
     """A mean and its standard error."""
-    return bootstrap(np.column_stack([scores, np.ones(len(scores))]), MEAN.value, clusters, seed=stream)
+    return mean(scores, clusters, seed=stream)
 
 
 def gate_once(stream: Stream, *, docs: int, prior: list[list[float]], model: str, size: int) -> Numbers:
@@ -652,7 +655,7 @@ def gate_settings() -> list[Setting]:
 def guess_once(stream: Stream, *, docs: int, options: int, n: int) -> Numbers:
     """RCI of a model that guesses everywhere, with the gate bypassed."""
     made = uninformed(stream, docs, [[1 / options] * options], "uniform", n=n)
-    found = bootstrap(made.pairs, one_minus_ratio, seed=stream)
+    found = estimate(made.pairs, one_minus_ratio, extremes=CORNERS, unseen=UNSEEN_OF_PAIRS, seed=stream)
     return {"mean RCI": found.value or 0.0, "half width": width(found), HOLDS: held(found, by_guessing(options, n))}
 
 

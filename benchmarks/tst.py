@@ -32,7 +32,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lmms_patch.stats.resample import bootstrap, cluster_numbers
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.tst import rf
 from lmms_patch.tst.diagnosis import Diagnosis, deal, diagnose, in_threads
 from lmms_patch.tst.features import NumberTable, OptionTable
@@ -273,8 +274,7 @@ def table(names: Sequence[str]) -> list[str]:
 def _told(items: Sequence[Item], found: Diagnosis) -> str:
     scores = found.scores.mean(axis=0)
     labels = [(i,) if item.source is None else item.source for i, item in enumerate(items)]
-    shape = np.column_stack([scores, np.ones(len(scores))])
-    interval = bootstrap(shape, lambda sums: sums[..., 0] / sums[..., 1], cluster_numbers(labels), draws=1000, level=0.95, seed=0)
+    interval = intervals.mean(scores, cluster_numbers(labels), ends=intervals.ends_of(scores))
     sd = found.scores.mean(axis=1).std(ddof=1)
     return (
         f"chance {100 * np.nanmean(found.chance):.1f}, majority {100 * np.nanmean(found.baseline):.1f}, "

@@ -21,11 +21,11 @@ from lmms_patch.outcome import Analysis, Grid, Regions
 from lmms_patch.reading import NOT_CHECKED
 from lmms_patch.region_sets import region_sets, scored_places
 from lmms_patch.spec import REGIONS, Key
-from lmms_patch.stats import forms, gate, luck, spatial
+from lmms_patch.stats import forms, gate, intervals, luck, spatial
 from lmms_patch.stats.chance import FLOORS, Chance, constants, decide, floors_for, majority_share, pick, published
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, relative_change, span
-from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generator, resampled_sums, totals
+from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generator
 from lmms_patch.tables import Chosen, Table
 
 ASSUMED = "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
@@ -290,13 +290,12 @@ class _Task:
             return Chance(None, None, None, floors, rule, self.constants, "no doc has a gold answer")
         scale = self.settings.scale or self._ceiling() or 1.0
         typical = max(sorted(set(golds)), key=golds.count)
-        rows = np.column_stack([[gold == typical for gold in golds], np.ones(len(golds))]).astype(float)
-        clusters = self.table.clusters if len(golds) == len(self.table) else None
-        drawn = resampled_sums(totals(rows, clusters), self.settings.draws, self.settings.seed)
+        clusters, s = self.table.clusters if len(golds) == len(self.table) else None, self.settings
+        se = intervals.mean([gold == typical for gold in golds], clusters, draws=s.draws, level=s.level, seed=s.seed).se
         share = majority_share(Counter(golds))
         even = all(doc.format == "yesno" for doc in self.table.asked)
         value = max(share, 0.5) if even else share
-        return Chance(scale * value, scale * float((drawn[:, 0] / drawn[:, 1]).std(ddof=1)), "majority", floors, rule, {"": typical})
+        return Chance(scale * value, None if se is None else scale * se, "majority", floors, rule, {"": typical})
 
     def _ceiling(self) -> float | None:
         if self.table.ceiling is None:
@@ -424,7 +423,7 @@ class _Task:
             return luck.Numbers(parts[full], parts[best], parts[ceiling], parts[null_full], parts[null_best], docs)
 
         point, drawn = numbers(self.draws.point), numbers(self.draws.drawn)
-        found = luck.judge(("all",), point, drawn, int(used.sum()), self.draws.groups, scale=scale, level=self.settings.level, null="measured")
+        found = luck.judge(("all",), point, drawn, *self.draws.counts(used), scale=scale, level=self.settings.level, null="measured")
         return dataclasses.replace(found, asked=int(np.isfinite(self.draws.sets[null_best][0].scores).sum()))
 
     def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:

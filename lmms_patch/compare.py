@@ -26,8 +26,9 @@ from lmms_patch.outcome import to_json
 from lmms_patch.planning import digest
 from lmms_patch.records import TaskResult
 from lmms_patch.runs import Run, find, labels, newest, task_label
+from lmms_patch.stats.intervals import FEWEST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
-from lmms_patch.stats.resample import FEWEST_DRAWS, LEVEL
+from lmms_patch.stats.resample import LEVEL
 from lmms_patch.stats.spatial import holm
 
 SCHEMA = 1

@@ -207,9 +207,10 @@ def _difference(metric: str, first: Sequence[Record], second: Sequence[Record], 
     labels = cluster_numbers(results.clusters([second[place] for place in kept])) if kept else np.zeros(0, int)
     per_cluster = totals(rows, labels) if kept else rows
     differing = int(np.any(~np.isclose(per_cluster[:, :2], per_cluster[:, 2:], rtol=0, atol=1e-12), axis=1).sum())
-    alone = labels is None or len(set(labels.tolist())) == len(kept)
-    found = paired.differences(rows, {metric: _sides}, None if alone and kept else labels, **options, differing={metric: differing})
-    return found[metric]
+    options |= {"extremes": {metric: paired.unseen_ratios(rows)}, "differing": {metric: differing}}
+    if metric in _FLAGS and kept and all(None not in pairs[place] for place in kept) and (test := paired.mcnemar(rows[:, 0], rows[:, 2])):
+        options["tests"] = {metric: test}
+    return paired.differences(rows, {metric: _sides}, labels, **options)[metric]
 
 
 def _sides(sums: Array) -> tuple[Any, Any]:

@@ -21,6 +21,7 @@ All on the metric's own scale (fractions where it is one), indices without unit.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -28,9 +29,11 @@ from typing import Any
 
 from lmms_patch import reading
 from lmms_patch.errors import RecordError
-from lmms_patch.outcome import region_estimates
+from lmms_patch.outcome import region_estimates, sets_in
 from lmms_patch.records import TaskResult
 from lmms_patch.spec import KINDS
+from lmms_patch.stats.index import SIGNED
+from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
 
 _INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
@@ -58,7 +61,7 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
     if kind.full:
         out["fip"] = out["score"]
     if analysis and kind.regions:
-        out |= {name: estimate(one) for name, one in region_estimates(analysis).items()}
+        out |= {name: of_file(one) for name, one in region_estimates(analysis).items()}
         for key, grid in ((analysis.get("regions") or {}).get("sets") or {}).items():
             out |= _indices(f"rci_{key}", grid, analysis)
     for name, value in numbers.items():
@@ -74,13 +77,29 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
     if kind.name == "magic" and not magic and any(value is not None for value in numbers.values()):  # bare numbers would pass for the task's own
         raise RecordError(f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program")
     if magic:
-        out |= {name: estimate(one) for name, one in magic["numbers"].items()}
+        out |= {name: of_file(one, (0.0, 1.0)) for name, one in magic["numbers"].items()}
         out["score"] = out[metric]
     found = result.details.get("tst_details")
     if found:  # means over fold seeds; the harness's own number is of the first seed
         out |= _of_tst(found, numbers)
         out |= {"score": out["tst"], metric: _bare(numbers.get(metric), result.docs), "chance": _bare(found["chance"], out["tst"].n)}
     return out
+
+
+def full_marks(analysis: Mapping[str, Any], scale: float | None = None, *, signed: bool = False) -> float | None:
+    """Return full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known.
+
+    Args:
+        analysis: docs/records.md, ``analysis``.
+        scale: what the task's options say; else what the gold answers score counts.
+        signed: whether the run's settings say that the scale goes below 0; the analysis may say so too.
+    """
+    if signed or any(grid.get("reason") == SIGNED for grid in sets_in(analysis).values()):
+        return None
+    top = scale if isinstance(scale, (int, float)) else analysis.get("ceiling")
+    if analysis.get("form") not in ("mean", "percent") or not isinstance(top, (int, float)) or not math.isfinite(top) or top <= 0:
+        return None
+    return float(top)
 
 
 def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Estimate]:
@@ -90,42 +109,45 @@ def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Est
         analysis: docs/records.md, ``analysis``.
         index: ``rci`` or ``pcri``; None for a kind without an index.
     """
-    score, chance = estimate(analysis["fip"]), analysis["chance"]
+    top, chance = full_marks(analysis), analysis["chance"]
+    scale = None if top is None else (0.0, top)
+    score = of_file(analysis["fip"], scale)
     out = {"score": score, **({"fip": score} if index else {})}
     floor = next((one for name, one in chance["floors"].items() if name == chance["floor"]), None)
     if floor is not None and floor["value"] == chance["value"]:
-        out["chance"] = estimate(floor)
+        out["chance"] = of_file(floor)
     else:
         out["chance"] = dataclasses.replace(_bare(chance["value"], score.n), reason=chance["reason"] or NO_INTERVAL)
     out["ceiling"] = _bare(analysis["ceiling"], score.n)
     for n, grid in analysis["grids"].items() if index else ():
-        out[f"mpp{n}"] = estimate(grid["mpp"])
+        out[f"mpp{n}"] = of_file(grid["mpp"], scale)
         out |= _indices(f"{index}{n}", grid, analysis)
         if f"{index}{n}_adj" not in out:
-            out[f"{index}{n}_adj"] = dataclasses.replace(estimate(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
-        out[f"gap{n}"] = estimate(grid["gap"])
+            out[f"{index}{n}_adj"] = dataclasses.replace(of_file(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
+        out[f"gap{n}"] = of_file(grid["gap"])
     return out
 
 
 def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any]) -> dict[str, Estimate]:
     """Return the index of a set of views and its corrected forms, each with the words that stand beside it (``reading``)."""
     marginal = bool(reading.gate_of(analysis).get("marginal"))
-    out = {name: reading.raw(estimate(grid["index"]), reading.mark_of(grid), marginal)}
+    out = {name: reading.raw(of_file(grid["index"]), reading.mark_of(grid), marginal)}
     nulls = {"adj": reading.null_of(grid), "adj_blind": None}  # a blind run only raises an assumed null
     for end, null in nulls.items():
         if grid.get(end) is not None:
-            out[f"{name}_{end}"] = reading.corrected(estimate(grid[end]["estimate"]), null, marginal, isinstance(grid.get("n"), str))
+            out[f"{name}_{end}"] = reading.corrected(of_file(grid[end]["estimate"]), null, marginal, isinstance(grid.get("n"), str))
     return out
 
 
 def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> dict[str, Estimate]:
     head = found["by_grouping"][found["headline"]]
-    tst, chance = estimate(head["accuracy"]), found["chance"]
-    out = {"tst": tst, "tst_majority": _bare(head["majority"], tst.n), "tst_above": estimate(head["above"])}
+    value = head["accuracy"]["value"]
+    tst, chance = of_file(head["accuracy"], (0.0, 1.0) if value is not None and 0 <= value <= 1 else None), found["chance"]
+    out = {"tst": tst, "tst_majority": _bare(head["majority"], tst.n), "tst_above": of_file(head["above"])}
     out["tst_over_chance"] = _bare(None, tst.n, "chance is unknown") if chance is None else _moved(tst, -chance)
     for name in ("leakage", "zero_shot", "delta"):
         if found.get(name) is not None:
-            out[f"tst_{name}"] = estimate(found[name])
+            out[f"tst_{name}"] = of_file(found[name])
     out["tst_s"] = _bare(numbers.get("tst_s"), tst.n)
     return out
 
@@ -133,11 +155,6 @@ def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> di
 def _moved(found: Estimate, by: float) -> Estimate:
     value, low, high = (None if end is None else end + by for end in (found.value, found.low, found.high))
     return dataclasses.replace(found, value=value, low=low, high=high)
-
-
-def estimate(found: Mapping[str, Any]) -> Estimate:
-    """Return an estimate of an analysis in plain JSON types."""
-    return Estimate(**{f.name: found[f.name] for f in dataclasses.fields(Estimate) if f.name in found})
 
 
 def _bare(value: float | None, docs: int, reason: str = "") -> Estimate:

@@ -12,9 +12,10 @@ import evaluate
 import numpy as np
 
 from lmms_patch.outcome import to_json
+from lmms_patch.stats import intervals
 from lmms_patch.stats.gate import DELTA, gate, se_at_chance
 from lmms_patch.stats.index import band, fragmentation, index, span
-from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, bootstrap, cluster_numbers
+from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, cluster_numbers
 from lmms_patch.stats.spatial import cell_shares
 
 _DESCRIPTION = """\
@@ -83,10 +84,13 @@ class RCI(evaluate.Metric):  # type: ignore[misc]
         labels = None if clusters is None else cluster_numbers([c for c, keep in zip(clusters, known, strict=True) if keep])
         rows = np.column_stack([full[known], cells[known].max(axis=1), np.ones(known.sum())]) if known.any() else np.zeros((0, 3))
 
-        def estimate(statistic: Any) -> Estimate:
-            return bootstrap(rows, statistic, labels, draws=draws, level=level, seed=seed)
+        ends = intervals.ends_of(rows[:, :2], scale)
+        extremes = [[whole, best, 1.0] for whole in ends for best in ends]
 
-        fip, mpp = estimate(lambda s: s[..., 0] / s[..., 2]), estimate(lambda s: s[..., 1] / s[..., 2])
+        def estimate(statistic: Any, unseen: float = intervals.UNSEEN_OF_PAIRS) -> Estimate:
+            return intervals.estimate(rows, statistic, labels, extremes=extremes, unseen=unseen, draws=draws, level=level, seed=seed)
+
+        fip, mpp = (estimate(lambda s, k=k: s[..., k] / s[..., 2], intervals.UNSEEN) for k in (0, 1))
         se = None if fip.se is None else max(fip.se, se_at_chance(fip.se, fip.value, chance, scale))
         judged = gate(fip.value, chance, se=se, se_fip=fip.se, delta=DELTA * scale)
         point = index(fip.value, mpp.value, signed=bool((full[known] < 0).any() or (cells[known] < 0).any()))

@@ -43,6 +43,7 @@ from lmms_patch.spec import KINDS
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.index import SIGNED
+from lmms_patch.stats.intervals import ends_of
 from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import LEVEL, Array, cluster_numbers, totals
 from lmms_patch.tables import Chosen, Table
@@ -294,7 +295,10 @@ class _Both:
 
     def first_views(self, form: Form, name: str, options: Mapping[str, Any]) -> dict[str, Difference]:
         """Return the difference of the scores of the first views, under a name."""
-        return self._resampled(form, {"full": self.full}, np.ones(len(self.ids), bool), {name: (("full",), _same)}, options)
+        test = self.mcnemar() if form.plain else None
+        tests = {} if test is None else {name: test}
+        every = np.ones(len(self.ids), bool)
+        return self._resampled(form, {"full": self.full}, every, {name: (("full",), _same)}, {**options, "tests": tests})
 
     def _grids(self) -> list[int]:
         if not self.index:
@@ -351,13 +355,13 @@ class _Both:
         """Differences of functions of M of some sets of items, all from the same draws of the used docs."""
         clusters = None if self.clusters is None else self.clusters[used]
         rows = {name: [self._rows(form, table, one)[used] for table, one in zip(self.tables, sides, strict=True)] for name, sides in sets.items()}
-        width = next(iter(rows.values()))[0].shape[1]
+        width, docs = next(iter(rows.values()))[0].shape[1], int(used.sum())
         at = {name: 2 * width * k for k, name in enumerate(rows)}
         apart = {name: np.any(~np.isclose(totals(a, clusters), totals(b, clusters), rtol=0, atol=1e-12), axis=1) for name, (a, b) in rows.items()}
 
         def both(names: tuple[str, ...], number: Callable[..., Any]) -> Callable[[Array], tuple[Any, Any]]:
             def of(sums: Array) -> tuple[Any, Any]:
-                sides = [[form.value(sums[..., at[name] + k * width : at[name] + (k + 1) * width]) for name in names] for k in (0, 1)]
+                sides = [[form.of_weighted(sums[..., a : a + width], docs) for a in (at[name] + k * width for name in names)] for k in (0, 1)]
                 return number(*sides[0]), number(*sides[1])
 
             return of
@@ -365,7 +369,20 @@ class _Both:
         statistics = {name: both(*how) for name, how in wanted.items()}
         differing = {name: int(np.any([apart[one] for one in names], axis=0).sum()) for name, (names, _) in wanted.items()}
         stacked = np.hstack([side for sides in rows.values() for side in sides])
-        return paired.differences(stacked, statistics, clusters, **options, differing=differing)
+        ends = ends_of(np.concatenate([one.scores[used] for sides in sets.values() for one in sides]), self._marks())
+        extremes = {}
+        for name, (names, _) in wanted.items():  # zeros in the columns of sets that the number is not made of
+            places = [list(rows).index(one) for one in names]
+            unseen = form.unseen(ends, width, 2 * len(names))
+            extremes[name] = np.zeros((len(unseen), stacked.shape[1]))
+            for k, place in enumerate(places):
+                extremes[name][:, 2 * width * place : 2 * width * (place + 1)] = unseen[:, 2 * width * k : 2 * width * (k + 1)]
+        return paired.differences(stacked, statistics, clusters, extremes=extremes, whole=form.whole, **options, differing=differing)
+
+    def _marks(self) -> float | None:
+        """What a doc with full marks scores, as its gold answers say."""
+        found = [table.ceiling.scores for table in self.tables if table.ceiling is not None]
+        return float(np.nanmax(np.concatenate(found))) if found and np.isfinite(np.concatenate(found)).any() else None
 
     def _rows(self, form: Form, table: Table, chosen: Chosen) -> Array:
         """What the form sums; 0 where there is nothing."""

@@ -16,9 +16,9 @@ from lmms_patch.failures import too_many
 from lmms_patch.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.records import groups_of
 from lmms_patch.spec import KINDS
-from lmms_patch.stats import forms, gate
+from lmms_patch.stats import forms, gate, intervals
 from lmms_patch.stats.index import index
-from lmms_patch.stats.resample import Estimate, bootstrap
+from lmms_patch.stats.resample import Estimate
 from lmms_patch.tables import Table
 
 
@@ -80,7 +80,8 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     stacked = np.vstack(rows)
     clusters = np.unique(labels, return_inverse=True)[1]
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
-    fip = bootstrap(stacked, lambda s: s[..., 0] / s[..., 2], clusters, **how)
+    ends = intervals.ends_of(stacked[:, :2])
+    fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
     mpp = float(stacked[:, 1].mean()) if docs else None
     chance = floor / docs if docs else None
     own = variance**0.5 / docs if docs else None
@@ -89,7 +90,8 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     refused = [(m.run.name, one) for m in members if m.analysis for one in m.analysis.gate.looks if one.value is False]
     judged = gate.with_looks(judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused))
     point = index(fip.value, mpp, signed=bool((stacked < 0).any()))
-    value = bootstrap(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
+    how |= {"extremes": [[whole, best, 1.0] for whole in ends for best in ends], "unseen": intervals.UNSEEN_OF_PAIRS}
+    value = intervals.estimate(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:
         value = Estimate(None, None, None, None, docs, value.clusters, 0, settings.level, reason)
@@ -179,21 +181,26 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> E
         return None
     places = [table.best_places(n) for table in tables]
     pairs = [(a, b) for a in range(len(runs)) for b in range(len(runs)) if (a != b) == split]
-    parts = []
+    parts, scores, decides = [], [], np.zeros(len(tables[0]), bool)
     for a, b in pairs:
         best = tables[b].at(places[a])
         used = np.array([one is not None and two is not None for one, two in zip(best.items, places[b], strict=True)], bool)
+        decides |= used
         for chosen in (tables[b].full, best):
             rows = form.rows(tables[b].picked(chosen))
             rows[~(used & np.isfinite(rows).all(axis=1))] = 0
             parts.append(rows)
-    width = parts[0].shape[1]
+            scores.append(chosen.scores)
+    width, docs = parts[0].shape[1], int(decides.sum())
 
     def mean_index(sums: Any) -> Any:
-        values = [form.value(sums[..., k * width : (k + 1) * width]) for k in range(len(parts))]
+        values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(len(parts))]
         return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(pairs)
 
-    return bootstrap(np.hstack(parts), mean_index, tables[0].clusters, draws=settings.draws, level=settings.level, seed=settings.seed)
+    unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))  # alike in all runs
+    how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    sample = intervals.Sample(np.hstack(parts), tables[0].clusters, used=decides, whole=form.whole, **how)
+    return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)
 
 
 def _alike(tables: Sequence[Table]) -> list[Table]:

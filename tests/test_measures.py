@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lmms_patch import runs
-from lmms_patch.measures import matching, measures
+from lmms_patch.measures import full_marks, matching, measures
+from lmms_patch.stats.index import SIGNED
 from tests.runs import mc_run, write_run
 
 
@@ -66,9 +67,25 @@ def test_wildcards_take_rci_and_pcri_for_one():
     assert matching(names, "rci9") == []
 
 
+@pytest.mark.parametrize(
+    ("analysis", "options", "marks"),
+    [
+        ({"form": "mean", "ceiling": 1.0}, {}, 1.0),
+        ({"form": "percent", "ceiling": 98.0}, {"scale": 100}, 100.0),
+        ({"form": "mme", "ceiling": 200.0}, {}, None),
+        ({"form": "mean", "ceiling": None}, {}, None),
+        ({"form": "mean", "ceiling": 1.0}, {"signed": True}, None),
+        ({"form": "mean", "ceiling": 1.0, "grids": {"2": {"reason": SIGNED}}}, {}, None),
+        ({"form": "mean", "ceiling": 1.0, "grids": {"2": {"reason": "near chance"}}}, {}, 1.0),
+    ],
+)
+def test_the_scale_of_a_mean_is_from_0_to_full_marks_or_unknown(analysis, options, marks):
+    assert full_marks(analysis, **options) == marks
+
+
 def test_text_only_numbers(tmp_path):
     grouped = {
-        "accuracy": {"value": 0.5, "se": 0.1, "low": 0.3, "high": 0.7, "n": 9, "clusters": 9, "draws": 1000},
+        "accuracy": {"value": 0.5, "se": 0.1, "low": 0.3, "high": 0.7, "n": 90, "clusters": 90, "draws": 1000},
         "majority": 0.4,
         "sd": None,
         "p": 0.1,

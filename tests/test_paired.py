@@ -366,7 +366,10 @@ def test_an_aggregation_that_only_the_run_knows(tmp_path):
     one, two = (finish(tmp_path / name, scored(docs * 25), lambda items: mean(items) ** 2) for name, docs in (("a", A), ("b", B)))
     found = compare(one, two)
     assert numbers(found)["fip"] == (0.5625, 1.0, 0.4375)
-    assert found.differences["fip"].estimate.reason == "unpaired"
+    assert found.differences["fip"].estimate.low is None  # B is right everywhere: no draw differs, and an unseen doc cannot be scored
+    assert "nothing says how sure" in found.differences["fip"].estimate.reason
+    assert found.differences["rci2"].estimate.reason == "unpaired"
+    assert found.differences["rci2"].estimate.low < found.differences["rci2"].estimate.value < found.differences["rci2"].estimate.high
     assert any("can only be computed in the run" in line for line in found.warnings)
     with pytest.raises(RecordError, match="other docs"):
         compare(one, finish(tmp_path / "c", scored(B * 24), lambda items: mean(items) ** 2))

@@ -18,6 +18,7 @@ gate's own code; tests/gate/test_simulations.py checks that the command line say
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 import time
@@ -34,7 +35,8 @@ from numpy.typing import NDArray
 from lmms_patch.compared import Compared
 from lmms_patch.gate import judge, rules
 from lmms_patch.stats import paired
-from lmms_patch.stats.resample import LEVEL, Estimate, resampled_sums, summarise, totals
+from lmms_patch.stats.intervals import UNSEEN, UNSEEN_OF_PAIRS, Sample
+from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.stats.spatial import holm
 
 Array = NDArray[np.float64]
@@ -104,6 +106,11 @@ def _below(normal: Array) -> Array:
 # --- the gate, without files ------------------------------------------------------------------------
 
 
+def unseen(scores: int) -> Array:
+    """Return the rows that an unseen doc may have: every way to be right or wrong in each of its scores, and a one."""
+    return np.array([[*right, 1.0] for right in itertools.product((0.0, 1.0), repeat=scores)])
+
+
 class Side:
     """A finished run of one task, as far as the gate reads it (``gate.sides.Result``)."""
 
@@ -116,23 +123,18 @@ class Side:
             docs=len(answers.full),
             described={"metric": "acc", "options": {}},
             metrics={"n_excluded2": 0, "n_docs": len(answers.full)},
-            details={"analysis": {"form": "mean"}},
+            details={"analysis": {"form": "mean", "ceiling": 1.0}},
         )
 
     @cached_property
     def measures(self) -> dict[str, Estimate]:
         """The numbers that the two rules need, with the intervals of a run."""
         rows = np.column_stack([self.answers.full, self.answers.best, np.ones(len(self.answers.full))])
-        per_cluster = totals(rows, self.clusters)
-        drawn = resampled_sums(per_cluster, DRAWS // 2, 0)
-
-        def estimate(number: Callable[[Array], Array]) -> Estimate:
-            return summarise(float(number(per_cluster.sum(axis=0))), number(drawn), len(rows), len(per_cluster))
-
-        score = estimate(lambda s: s[..., 0] / s[..., 2])
-        mpp, index = estimate(lambda s: s[..., 1] / s[..., 2]), estimate(lambda s: 1 - s[..., 1] / s[..., 0])
-        full_marks = Estimate(1.0, None, None, None, len(rows), len(rows), 0)
-        return {"score": score, "fip": score, "ceiling": full_marks, "mpp2": mpp, "rci2": index}
+        sample, corners = Sample(rows, self.clusters, draws=DRAWS), unseen(2)
+        score = sample.estimate(lambda s: s[..., 0] / s[..., 2], corners, unseen=UNSEEN)
+        mpp = sample.estimate(lambda s: s[..., 1] / s[..., 2], corners, unseen=UNSEEN)
+        index = sample.estimate(lambda s: 1 - s[..., 1] / s[..., 0], corners, unseen=UNSEEN_OF_PAIRS)
+        return {"score": score, "fip": score, "mpp2": mpp, "rci2": index}
 
 
 class Before:
@@ -163,6 +165,7 @@ class Before:
                 "rci2": lambda s: (1 - s[..., 1] / s[..., 0], 1 - s[..., 3] / s[..., 2]),
             },
             clusters,
+            extremes=dict.fromkeys(("score", "rci2"), unseen(4)),
             draws=DRAWS,
             level=level,
             differing=dict(zip(("score", "rci2"), changed, strict=True)),
@@ -272,7 +275,7 @@ def said_of_alike(world: str, docs: int, runs: int, seed: int = 0) -> tuple[floa
             return lambda s: (number(s[..., 0] / s[..., 6], s[..., best] / s[..., 6]), number(s[..., 3] / s[..., 6], s[..., 3 + best] / s[..., 6]))
 
         wanted = {f"{name}{n}": both(number, n - 1) for n in (2, 3) for name, number in numbers.items() if (name, n) != ("fip", 3)}
-        found = paired.differences(np.column_stack(columns), wanted, one.clusters, draws=2_000)
+        found = paired.differences(np.column_stack(columns), wanted, one.clusters, extremes=dict.fromkeys(wanted, unseen(6)), draws=2_000)
         p = {name: 1.0 if difference.p is None else difference.p for name, difference in found.items()}
         others = np.array([value for name, value in p.items() if name != "fip2"])
         said += [p["fip2"] <= 1 - LEVEL, bool((holm(others) <= 1 - LEVEL).any()), bool((others <= 1 - LEVEL).any())]

@@ -13,15 +13,12 @@ from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.magic_pairs import BY_JUDGE
-from lmms_patch.measures import matching
-from lmms_patch.outcome import sets_in
-from lmms_patch.stats.index import SIGNED
+from lmms_patch.measures import full_marks, matching
+from lmms_patch.stats.intervals import at_level, difference
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
 
-_FULL_MARKS = {"mean": 1.0, "percent": 100.0}
-"""What a doc of score 1 adds to its aggregation."""
-_MPP, _GAP, _INDEX = re.compile(r"^mpp\d+$"), re.compile(r"^gap(\d+)$"), re.compile(r"^(?:rci|pcri)(\d+)$")
+_MPP = re.compile(r"^mpp\d+$")
 
 
 @dataclass(frozen=True)
@@ -62,46 +59,22 @@ def _leveled(one: Result, name: str, level: float) -> Estimate:
     if found is None:
         docs = one.result.docs
         return Estimate(None, None, None, None, docs, docs, 0, level, "the run does not have it")
-    out = limits.of_number(found, level, _scale(one, name))
-    if out.low is None and found.low is not None and (match := _INDEX.match(name) or _GAP.match(name)):
-        return _boxed(one, match[1], out, level, bool(_INDEX.match(name)))
-    return out
-
-
-def _boxed(one: Result, grid: str, flat: Estimate, level: float, index: bool) -> Estimate:
-    """An index or gap without spread (every cell wrong, say), with what the exact intervals of FIP and MPP leave for it."""
-    if one.result.metrics.get(f"n_excluded{grid}") != 0 or f"mpp{grid}" not in one.measures:  # else FIP is of other docs than MPP
-        return flat
-    fip, mpp = (limits.of_number(one.measures[name], limits.corrected(level, 2), _scale(one, name)) for name in ("fip", f"mpp{grid}"))
-    ends = limits.of_ratio(fip, mpp, index)
-    return flat if ends is None else dataclasses.replace(flat, low=ends[0], high=ends[1], reason="from the exact intervals of FIP and MPP")
-
-
-def _form(one: Result) -> str | None:
-    if one.kind == "magic":
-        return "mean"  # its other numbers are not ``_plain``
-    form = (one.result.details.get("analysis") or {}).get("form")
-    return form if isinstance(form, str) else None
+    return at_level(found, level, _scale(one, name))
 
 
 def _top(one: Result) -> float | None:
     """Full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known."""
     if one.kind == "magic":
         return 1.0
-    details = one.result.details
-    if (details.get("settings") or {}).get("signed") or any(grid.get("reason") == SIGNED for grid in sets_in(details.get("analysis") or {}).values()):
-        return None
-    ceiling = one.measures.get("ceiling")
-    scale = one.result.described["options"].get("scale")
-    top = scale if isinstance(scale, (int, float)) else None if ceiling is None else ceiling.value
-    return float(top) if _form(one) in _FULL_MARKS and top is not None and math.isfinite(top) and top > 0 else None
+    details, scale = one.result.details, one.result.described["options"].get("scale")
+    return full_marks(details.get("analysis") or {}, scale, signed=bool((details.get("settings") or {}).get("signed")))
 
 
 def _plain(one: Result, name: str) -> bool:
     """Whether a number is a mean of the docs' scores."""
     if one.kind == "magic":
         return not name.endswith("_micro")
-    return name in ("score", "fip", one.result.described["metric"]) or bool(_MPP.match(name)) or (name == "tst" and _form(one) == "mean")
+    return name in ("score", "fip", one.result.described["metric"]) or bool(_MPP.match(name)) or name == "tst"
 
 
 def _scale(one: Result, name: str) -> tuple[float, float] | None:
@@ -139,14 +112,13 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
         raise RecordError(f"{other.run.path}: {theirs} of the baseline rests on an assumed null, and no rule may; {reading.MEASURE_IT}")
     _check_judge(one, other, name)
     first, second = _leveled(other, theirs, level), _leveled(one, name, level)
-    compared = before.compared(one)
+    compared = before.compared(one, level)
     unchanged = compared is not None and name in compared.unchanged and _same(first.value, second.value)
     paired = None if compared is None else _paired(one, other, name, compared)
-    if compared is None or paired is None:
-        change, basis, ours = limits.of_unpaired(first, second), "unpaired", second
+    if paired is None:
+        change, basis, ours = _unpaired(first, second), "unpaired", second
     else:
-        drawn = _drawn(one, before, name, paired, compared, level)
-        change, basis = _of_paired((other, one), name, (first, second), paired, compared, drawn), "paired"
+        change, basis = paired.estimate, "paired"
         shift = _shift(one) if name == "tst_over_chance" else 0.0
         first, _ = _over_pairs(first, paired.first, shift, paired)
         second, ours = _over_pairs(second, paired.second, shift, paired)
@@ -191,16 +163,6 @@ def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Dif
     return dataclasses.replace(bare, se=stored.se, low=stored.low + by, high=stored.high + by), bare
 
 
-def _drawn(one: Result, before: Baseline, name: str, found: Difference, compared: Compared, level: float) -> Estimate | None:
-    """A difference of clustered docs of which few clusters differ, with its interval drawn at the level itself; else None."""
-    clustered = compared.clusters is not None and found.estimate.clusters < found.estimate.n
-    if not clustered or found.differing is None or found.differing >= limits.FEW_DIFFER:
-        return None
-    again = before.compared(one, level)
-    same = None if again is None else _paired(one, before.partner(one), name, again)
-    return None if same is None else same.estimate
-
-
 def _paired(one: Result, other: Result, name: str, compared: Compared) -> Difference | None:
     """The paired difference of a number; None where the comparison does not have it."""
     if name == "tst_over_chance":
@@ -210,9 +172,7 @@ def _paired(one: Result, other: Result, name: str, compared: Compared) -> Differ
         primary = one.result.described["metric"]
         found = compared.differences.get(primary if name == "score" else name) if one.kind == "magic" else None
         found = found or compared.differences.get("score" if name == primary else name)
-    if found is None or (found.differing is None and found.estimate.reason.startswith("unpaired")):
-        return None
-    return found
+    return None if found is None or found.differing is None else found  # where it is not counted, the runs were not paired
 
 
 def _shift(side: Result) -> float:
@@ -221,34 +181,11 @@ def _shift(side: Result) -> float:
     return math.nan if tst is None or over is None else tst - over
 
 
-def _of_paired(
-    sides: tuple[Result, Result], name: str, stored: tuple[Estimate, Estimate], found: Difference, compared: Compared, drawn: Estimate | None
-) -> Estimate:
-    """A paired difference at the level of the stored numbers, with exact or wider intervals where few docs differ, or none."""
-    one, level = sides[1], stored[1].level
-    top, form = _top(one), _form(one)
-    plain = _plain(one, name) or name == "tst_over_chance"
-    reach = None if top is None else top if plain else 2 * top if _GAP.match(name) else None
-    few = found.differing is not None and found.differing < limits.FEW_DIFFER
-    alike = found.differing == 0 and found.estimate.value == 0
-    if _INDEX.match(name) and top is not None and (few or alike):
-        # (nearly) every doc alike in both runs: the index moves by what the few that might not be could do
-        reach = _index_reach(sides, stored, top, level, found.differing or 0)
-    primary = one.result.described["metric"]
-    views, test = name in ("score", "fip", primary), compared.tests.get(primary if name == "score" else name)
-    unit = _FULL_MARKS.get(form or "") if views or test else None
-    if unit is not None and (name in compared.lower if compared.tests else not compared.higher):
-        unit = -unit
-    mcnemar = test or (compared.mcnemar if views else None)
-    return limits.of_paired(found.estimate, level, reach=reach, differing=found.differing, unit=unit, mcnemar=mcnemar, drawn=drawn)
-
-
-def _index_reach(sides: tuple[Result, Result], stored: tuple[Estimate, Estimate], top: float, level: float, differing: int) -> float | None:
-    """What ``of_paired`` scales by the share that may differ, so that the index's own bound comes out: the wider of both sides'."""
-    moved = []
-    for side, index in zip(sides, stored, strict=True):
-        fip = limits.at_level(side.measures["fip"], level)
-        moved.append((limits.of_same_index(index, fip, top, level, differing), limits.rarely(index.clusters, level, differing)))
-    if any(by is None or not rare for by, rare in moved):
-        return None
-    return max(by / rare for by, rare in moved if by is not None)
+def _unpaired(first: Estimate, second: Estimate) -> Estimate:
+    """The difference of two numbers that no doc pairs, and what it lacks."""
+    out = difference(first, second)
+    missing = next(((which, one) for which, one in (("the baseline", first), ("this run", second)) if one.value is None), None)
+    if missing is None:
+        return out
+    which, one = missing
+    return dataclasses.replace(out, reason=f"not defined in {which}" + (f": {one.reason}" if one.reason else ""))

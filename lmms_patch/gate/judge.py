@@ -329,7 +329,7 @@ def _of_limit(rule: Rule, item: Item, found: Judged, level: float, before: Basel
         difference=found.judged if item.check == "difference" else None,
         primary=primary,
         level=level if rule.interval else None,
-        detectable=limits.smallest(found.judged.se, level, found.judged.clusters) if rule.interval else None,
+        detectable=limits.smallest(found.judged, level) if rule.interval else None,
         basis=found.basis if rule.interval else "number",
         call=call,
         warned=call == "inconclusive" and not rule.blocks,

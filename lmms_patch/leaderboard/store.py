@@ -21,6 +21,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.leaderboard.text import redacted
 from lmms_patch.records import TaskResult, results_files
 from lmms_patch.spec import KINDS
+from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
 
 SCHEMA = 1
@@ -410,6 +411,6 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
     if given["kind"] not in KINDS:
         raise ValueError(f"unknown kind {given['kind']!r}")
     given["grids"] = tuple(int(n) for n in given["grids"])
-    given["numbers"] = {name: _checked(name, Estimate(**one)) for name, one in given["numbers"].items()}
+    given["numbers"] = {name: _checked(name, of_file(one)) for name, one in given["numbers"].items()}
     given["notes"] = {int(n): GridNotes(**{**notes, "fip": _finite("FIP", notes.get("fip"))}) for n, notes in given["notes"].items()}
     return Result(**given)

@@ -113,7 +113,8 @@ def _difference(metric: str, pairs: Sequence[tuple[Record, Record]], draws: int,
     labels = cluster_numbers(results.clusters([pair[0] for pair, _ in counted])) if counted else np.zeros(0, int)
     sums = totals(rows, labels)
     apart = int((np.abs(sums[:, :2] - sums[:, 2:]) > 1e-9).any(axis=1).sum())
-    return paired.differences(rows, {metric: _sides}, labels, draws=draws, level=level, seed=seed, differing={metric: apart})[metric]
+    told: dict[str, Any] = {"extremes": {metric: paired.unseen_ratios(rows)}, "differing": {metric: apart}}
+    return paired.differences(rows, {metric: _sides}, labels, draws=draws, level=level, seed=seed, **told)[metric]
 
 
 def _parts(metric: str, first: Record, second: Record) -> tuple[tuple[float, float], tuple[float, float]] | None:

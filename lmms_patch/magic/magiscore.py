@@ -16,18 +16,19 @@ What is not defined follows one convention, everywhere:
 * Micro numbers are ratios of sums, so such items just add what they have; a sum of 0 below is not defined: None, with the reason.
 * Boxes that do not exist are no part of P, R or F1 (φ maps into 1..count): they are reported beside them.
 
-Intervals: bootstrap over clusters of items (``stats.resample``); macro means over the items on which they are defined.
+Intervals: over clusters of items (``stats.intervals``); macro means over the items on which they are defined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lmms_patch.errors import PatchError
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, bootstrap, cluster_numbers
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
 
 
 class RegionError(PatchError):
@@ -153,17 +154,6 @@ def _row(item: ItemScore) -> list[float]:
     ]
 
 
-def _ratio(above: dict[str, float], below: dict[str, float]) -> Callable[[Array], Array]:
-    """A ratio of weighted column sums; nan where the lower one is 0."""
-    weights = [np.array([side.get(name, 0.0) for name in _COLUMNS]) for side in (above, below)]
-
-    def of(sums: Array) -> Array:
-        lower = np.asarray(sums @ weights[1], float)
-        return np.asarray(np.where(lower > 0, sums @ weights[0] / np.where(lower > 0, lower, 1.0), np.nan), float)
-
-    return of
-
-
 _STATISTICS: tuple[tuple[str, dict[str, float], dict[str, float]], ...] = (
     ("precision_micro", {"tp": 1}, {"tp": 1, "fp": 1}),
     ("recall_micro", {"tp": 1}, {"tp": 1, "fn": 1}),
@@ -185,7 +175,7 @@ def magiscore(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> MagiScore:
-    """MagiScore of many items, each number with its clustered bootstrap interval.
+    """MagiScore of many items, each number with its interval, clusters together.
 
     Args:
         items: from ``score_item``.
@@ -198,7 +188,10 @@ def magiscore(
         raise ValueError(f"{len(clusters)} clusters for {len(items)} items")
     rows = np.array([_row(item) for item in items], float).reshape(len(items), len(_COLUMNS))
     labels = cluster_numbers(clusters) if items else None
-    found = {name: bootstrap(rows, _ratio(above, below), labels, draws=draws, level=level, seed=seed) for name, above, below in _STATISTICS}
+    found = {}
+    for name, *sides in _STATISTICS:
+        above, below = (rows @ [side.get(column, 0.0) for column in _COLUMNS] for side in sides)
+        found[name] = intervals.ratio(above, below, labels, draws=draws, level=level, seed=seed)
     return MagiScore(
         **found,
         items=len(items),

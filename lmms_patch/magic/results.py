@@ -1,4 +1,4 @@
-"""From the records of a MAGIC task to its numbers, each with a clustered bootstrap interval. NumPy only.
+"""From the records of a MAGIC task to its numbers, each with its interval, docs of an image together. NumPy only.
 
 A record is the ``magic`` object of one line of the sample log (docs/magic.md); all numbers come from the records alone, so that a
 finished run gives them again.
@@ -27,7 +27,8 @@ from typing import Any
 
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.magiscore import ItemScore, magiscore, score_item
-from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, bootstrap, cluster_numbers
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
 
 SCHEMA = 1
 VARIANTS = ("all", "relevant", "none", "selfheal")
@@ -112,10 +113,10 @@ def clusters(records: Sequence[Record]) -> list[str]:
 
 
 def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> Estimate:
-    """The mean of a metric over the docs that count in it, with its clustered bootstrap interval."""
+    """The mean of a metric over the docs that count in it, with its interval, docs of an image together."""
     kept = [(record, value) for record in records if (value := score(record, metric)) is not None]
     labels = cluster_numbers(clusters([record for record, _ in kept])) if kept else None
-    found = bootstrap([[value, 1.0] for _, value in kept], lambda sums: sums[..., 0] / sums[..., 1], labels, draws=draws, level=level, seed=seed)
+    found = intervals.mean([value for _, value in kept], labels, draws=draws, level=level, seed=seed)
     return found if kept else dataclasses.replace(found, value=None, reason=f"no doc counts in {metric}")
 
 
@@ -133,17 +134,10 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
     for name in metrics(variant, judged):
         if name in MAGISCORE:
             found = found or magiscore([item_score(record) for record in records], clusters(records), draws, level, seed)
-            out[name] = _fraction(getattr(found, name.removeprefix("magiscore_")))
+            out[name] = getattr(found, name.removeprefix("magiscore_"))
         else:
-            out[name] = _fraction(mean(records, name, draws, level, seed))
+            out[name] = mean(records, name, draws, level, seed)
     return out
-
-
-def _fraction(one: Estimate) -> Estimate:
-    """An interval that was widened for few images ends where fractions end."""
-    if one.low is None or one.high is None:
-        return one
-    return dataclasses.replace(one, low=max(0.0, one.low), high=min(1.0, one.high))
 
 
 def by_type(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from lmms_patch.magic.items import Step
 from lmms_patch.magic.mentions import groups
 from lmms_patch.magic.response import sentences
-from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, bootstrap, cluster_numbers
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,7 @@ def self_heal(
         raise ValueError(f"{len(clusters)} clusters for {len(healed)} subsequences")
     kept = [place for place, verdict in enumerate(healed) if verdict is not None]
     labels = None if clusters is None or not kept else cluster_numbers([clusters[place] for place in kept])
-    rows = [[float(bool(healed[place])), 1.0] for place in kept]
-    score = bootstrap(rows, lambda sums: sums[..., 0] / sums[..., 1], labels, draws=draws, level=level, seed=seed)
+    score = intervals.mean([float(bool(healed[place])) for place in kept], labels, draws=draws, level=level, seed=seed)
     all_runs = list(runs)
     counts = [sum(getattr(run, name) for run in all_runs) for name in ("at_start", "near_end", "uncorrected")]
     return SelfHeal(score, len(kept), len(healed) - len(kept), *counts)

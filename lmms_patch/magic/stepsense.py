@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.magic.labels import LabelError, StepLabel
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, bootstrap, cluster_numbers
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, cluster_numbers
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def stepsense(
     rows = []
     for steps in by_item.values():
         shares = [float(np.mean(list(verdicts.values()))) for verdicts in steps.values()]
-        rows.append([sum(shares), len(shares), sum(shares) / len(shares), 1.0])
+        rows.append([sum(shares), len(shares)])
     bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
     annotators = tuple(sorted({label.annotator for label in labels}))
     pairs = list(itertools.combinations(annotators, 2))
@@ -128,8 +129,8 @@ def stepsense(
     together = _agreement((), list(shared.values()), groups, bounds) if shared else None
     return StepSense(
         source,
-        bootstrap(rows, lambda sums: sums[..., 0] / sums[..., 1], groups, **bounds),
-        bootstrap(rows, lambda sums: sums[..., 2] / sums[..., 3], groups, **bounds),
+        intervals.ratio([right for right, _ in rows], [steps for _, steps in rows], groups, **bounds),
+        intervals.mean([right / steps for right, steps in rows], groups, **bounds),
         len(by_item),
         sum(len(steps) for steps in by_item.values()),
         annotators,
@@ -209,10 +210,10 @@ def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, boun
     together = np.hstack(tables)
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
-    estimate = bootstrap(kept, kappa, labels, **bounds)
-    agreed = bootstrap(
-        kept, lambda sums: sums[..., [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(-1) / sums.sum(-1), labels, **bounds
-    )
+    unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))  # an item on whose steps all verdicts fall in one cell
+    estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
+    alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
+    agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)
     return Agreement(pair, estimate, agreed, int(together.sum()))
 
 

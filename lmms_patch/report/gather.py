@@ -21,6 +21,7 @@ from lmms_patch.report.data import Entry, Part
 from lmms_patch.report.examples import Picker
 from lmms_patch.runs import Run
 from lmms_patch.spec import KINDS
+from lmms_patch.stats.intervals import trimmed
 from lmms_patch.stats.resample import Estimate
 
 Tell = Callable[[str], None]
@@ -261,6 +262,7 @@ def _tst_categories(out: _Read) -> None:
     """A text-only cross-validation splits by category itself."""
     for name, found in ((out.result.details.get("tst_details") or {}).get("categories") or {}).items():
         score = Estimate(found["accuracy"], None, found["low"], found["high"], found["docs"], found["docs"], 0)
+        score = trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score  # those of earlier versions could leave it
         bare = {key: Estimate(found[key], None, None, None, found["docs"], found["docs"], 0) for key in ("majority", "chance", "s")}
         own = {"score": score, "tst": score, "tst_majority": bare["majority"], "chance": bare["chance"], "tst_s": bare["s"]}
         out.categories[name] = Part(found["docs"], own, None)

@@ -12,6 +12,7 @@ from lmms_patch.report.data import Entry, Part
 from lmms_patch.report.magic_words import CONTRASTS, COUNTS, VARIANTS, WORDS, columns, order
 from lmms_patch.runs import Run
 from lmms_patch.sheets import Cell, Column, Sheet
+from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
 
 _MODEL = Column("model", "model")
@@ -29,15 +30,11 @@ def parts(result_details: Mapping[str, Any]) -> dict[str, Part]:
     """The numbers of each question type, as the run computed them; empty where there is one type only."""
     out = {}
     for name, numbers in (result_details["magic"].get("by_type") or {}).items():
-        found = {metric: _estimate(one) for metric, one in numbers.items()}
+        found = {metric: of_file(one, (0.0, 1.0)) for metric, one in numbers.items()}
         score = found.get(result_details["magic"]["metric"])
         docs = max((one.n for one in found.values()), default=0)
         out[str(name)] = Part(docs, {**({"score": score} if score else {}), **found}, None)
     return out
-
-
-def _estimate(found: Mapping[str, Any]) -> Estimate:
-    return Estimate(**{f.name: found[f.name] for f in dataclasses.fields(Estimate) if f.name in found})
 
 
 def numbers_of(part: Part) -> dict[str, Estimate]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from lmms_patch.report.points import TYPES, Point, counted, listed, luck_free, once
 from lmms_patch.sheets import Cell, Column, Sheet
 from lmms_patch.stats.index import relative_change
-from lmms_patch.stats.resample import LEVEL, Estimate, normal_quantile
+from lmms_patch.stats.intervals import normal_quantile
+from lmms_patch.stats.resample import LEVEL, Estimate
 
 NO_INTERVALS = "an index without interval: none for the mean"
 

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from lmms_patch import reading
 from lmms_patch.report.data import Entry
-from lmms_patch.stats.resample import LEVEL, Estimate, normal_quantile
+from lmms_patch.stats.intervals import normal_quantile
+from lmms_patch.stats.resample import LEVEL, Estimate
 
 T = TypeVar("T", bound=Hashable)
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_patch import reading
-from lmms_patch.measures import estimate
 from lmms_patch.report.data import Entry, Part
 from lmms_patch.report.points import counted, once
 from lmms_patch.sheets import Cell, Column, Sheet
 from lmms_patch.spec import KINDS
 from lmms_patch.stats import paired
 from lmms_patch.stats.index import band, span
+from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
 
 SCALE = "on the metric's own scale"
@@ -118,7 +118,7 @@ def _of_image(part: Part) -> dict[str, Cell]:
     """Return what was answered on wrong images; empty where nothing was asked so."""
     for one in reading.gate_of(part.analysis).get("looks") or ():
         if one["against"] == "wrong images":
-            return {"wrong": one["other"], "looks": estimate(one["difference"]), "asked": one["docs"]}
+            return {"wrong": one["other"], "looks": of_file(one["difference"]), "asked": one["docs"]}
     return {}
 
 

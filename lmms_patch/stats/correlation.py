@@ -12,7 +12,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lmms_patch.stats.resample import LEVEL, Array, Estimate, normal_quantile
+from lmms_patch.stats.intervals import normal_quantile
+from lmms_patch.stats.resample import LEVEL, Array, Estimate
 
 FEWEST = 4
 """With 3 pairs Fisher's standard error is infinite."""

@@ -8,6 +8,7 @@ only those sums. Which form M has is never believed: ``fits`` compares with what
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ class Form:
         name: as a profile's ``aggregation`` writes it.
         rows: from the picked items to shape (docs, d): what is summed. A row counts for its whole cluster where ``whole``.
         value: from sums of shape (..., d) to shape (...); nan where not defined.
+        extremes: from the ends of a doc's scores, and d, to shape (kinds, 2, d): of each kind of doc (its gold, its category) the rows
+            of the worst and the best answer.
         whole: the rows of a cluster mean something only together (they stand on the cluster's first doc).
         linear: the value is linear in the scores, so that M of expected scores is the expected M.
         plain: it is a mean of the scores, a percentage or a sum: every doc weighs the same.
@@ -60,6 +63,7 @@ class Form:
     name: str
     rows: Callable[[Picked], Array]
     value: Callable[[Array], Array]
+    extremes: Callable[[tuple[float, float], int], Array]
     whole: bool = False
     linear: bool = False
     plain: bool = False
@@ -68,6 +72,24 @@ class Form:
     def of_scores(self) -> bool:
         """Whether the scores alone decide, not what was said: then a donor's scores can be aggregated too."""
         return self.linear or self.whole
+
+    def of_weighted(self, sums: Array, docs: float) -> Array:
+        """M of ``docs`` docs from sums under weights, which do not add up to the number of docs: that matters only where M is a sum."""
+        return docs * _divided(sums[..., 0], sums[..., 1]) if self.name == "sum" else self.value(sums)
+
+    def unseen(self, ends: tuple[float, float], width: int, sets: int) -> Array:
+        """Return the rows that an unseen doc may have in some sets of answers: of each kind of doc, every way to be worst or best in each set.
+
+        Args:
+            ends: least and most that a doc can score.
+            width: d, columns of a set.
+            sets: number of sets.
+
+        Returns:
+            Shape (kinds · 2^sets, sets · d).
+        """
+        kinds = self.extremes(ends, width)
+        return np.array([np.concatenate([kind[pick] for pick in picks]) for kind in kinds for picks in itertools.product((0, 1), repeat=sets)])
 
 
 def _divided(a: Array, b: Array) -> Array:
@@ -79,9 +101,13 @@ def _with_ones(picked: Picked) -> Array:
     return np.column_stack([picked.scores, np.ones(len(picked.scores))])
 
 
-MEAN = Form("mean", _with_ones, lambda sums: _divided(sums[..., 0], sums[..., 1]), linear=True, plain=True)
-PERCENT = Form("percent", _with_ones, lambda sums: 100 * _divided(sums[..., 0], sums[..., 1]), linear=True, plain=True)
-SUM = Form("sum", _with_ones, lambda sums: np.asarray(sums[..., 0], float), linear=True, plain=True)
+def _ends_with_ones(ends: tuple[float, float], _: int) -> Array:
+    return np.array([[[end, 1.0] for end in ends]])
+
+
+MEAN = Form("mean", _with_ones, lambda sums: _divided(sums[..., 0], sums[..., 1]), _ends_with_ones, linear=True, plain=True)
+PERCENT = Form("percent", _with_ones, lambda sums: 100 * _divided(sums[..., 0], sums[..., 1]), _ends_with_ones, linear=True, plain=True)
+SUM = Form("sum", _with_ones, lambda sums: np.asarray(sums[..., 0], float), _ends_with_ones, linear=True, plain=True)
 
 
 def _counts(picked: Picked) -> Array:
@@ -91,9 +117,15 @@ def _counts(picked: Picked) -> Array:
     return np.column_stack([picked.said & picked.gold, picked.said & ~picked.gold, ~picked.said & picked.gold]).astype(float)
 
 
-F1 = Form("f1", _counts, lambda s: _divided(2 * s[..., 0], 2 * s[..., 0] + s[..., 1] + s[..., 2]))
-PRECISION = Form("precision", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 1]))
-RECALL = Form("recall", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 2]))
+def _ends_of_counts(_: tuple[float, float], __: int) -> Array:
+    """A positive gold is missed or found, a negative one is called positive or not."""
+    missed, found, false, silent = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)
+    return np.array([[missed, found], [false, silent]])
+
+
+F1 = Form("f1", _counts, lambda s: _divided(2 * s[..., 0], 2 * s[..., 0] + s[..., 1] + s[..., 2]), _ends_of_counts)
+PRECISION = Form("precision", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 1]), _ends_of_counts)
+RECALL = Form("recall", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[..., 2]), _ends_of_counts)
 
 
 def _pairs(picked: Picked) -> Array:
@@ -112,13 +144,22 @@ def _pairs(picked: Picked) -> Array:
     return out
 
 
+def _ends_by_category(ends: tuple[float, float], width: int) -> Array:
+    """Of each category a doc (or pair) with these scores, and a one."""
+    kinds = width // 2
+    out = np.zeros((kinds, 2, width))
+    for kind in range(kinds):
+        out[kind, :, kind], out[kind, :, kinds + kind] = ends, 1
+    return out
+
+
 def _sum_of_means(sums: Array) -> Array:
     kinds = sums.shape[-1] // 2
     means = _divided(sums[..., :kinds], sums[..., kinds:])
     return np.asarray(np.where(np.isnan(means).all(axis=-1), math.nan, np.nansum(means, axis=-1)), float)
 
 
-MME = Form("mme", _pairs, _sum_of_means, whole=True)
+MME = Form("mme", _pairs, _sum_of_means, lambda _, width: _ends_by_category((0.0, 200.0), width), whole=True)
 
 
 def _by_category(picked: Picked) -> Array:
@@ -137,7 +178,7 @@ def _mean_of_means(sums: Array) -> Array:
     return _divided(_sum_of_means(sums), present)
 
 
-MACRO = Form("macro", _by_category, _mean_of_means, linear=True)
+MACRO = Form("macro", _by_category, _mean_of_means, _ends_by_category, linear=True)
 """The mean over categories of the mean of their docs (MMStar); categories without docs do not count."""
 
 FORMS = {form.name: form for form in (MEAN, PERCENT, SUM, F1, PRECISION, RECALL, MME, MACRO)}

@@ -28,19 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.stats.resample import (
-    DRAWS,
-    LEVEL,
-    TOO_FEW_CLUSTERS,
-    Array,
-    Estimate,
-    Seed,
-    generator,
-    resampled_sums,
-    summarise,
-    totals,
-    unit_weights,
-)
+from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
 
 NO_VARIETY, SATURATED_SE, SIGNAL_SE = 0.02, 4.0, 2.0
 """Null rules: shares of the metric's scale, and numbers of standard errors (DESIGN §6)."""
@@ -201,11 +190,12 @@ def adjusted(
         return _none(n, groups, level, "no donors: no doc has another doc of its kind", without)
     sums = _Sums(scores, places)
     point = _of_pairs(sums.at(np.ones((1, groups))), value, sums)
-    if groups < TOO_FEW_CLUSTERS:
+    effective = effective_clusters(np.bincount(places))
+    if effective < TOO_FEW_CLUSTERS:
         return _none(n, groups, level, f"{groups} clusters are too few", without)
     blocks = [_of_pairs(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))]
     drawn = Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in Numbers.__annotations__))
-    return dataclasses.replace(judge(scores.labels, point, drawn, n, groups, scale=scale, level=level), without_donor=without)
+    return dataclasses.replace(judge(scores.labels, point, drawn, n, groups, effective, scale=scale, level=level), without_donor=without)
 
 
 def measured(
@@ -249,15 +239,17 @@ def measured(
     stacked, d = _by_class(scores, classes, kept, of_all), scores.full.shape[1]
     per_cluster = totals(stacked, clusters)
     stream = generator(seed)
-    if groups < TOO_FEW_CLUSTERS:
+    effective = float(n) if clusters is None else effective_clusters(np.bincount(clusters))
+    if effective < TOO_FEW_CLUSTERS:
         return dataclasses.replace(_none(n, groups, level, f"{groups} clusters are too few", 0), null="measured", asked=asked)
-    drawn = _with_prior(resampled_sums(per_cluster, draws, stream), stacked, scores.corners, d, stream)
+    drawn = _with_prior(weighted_sums(per_cluster, draws, stream), stacked, scores.corners, d, stream)
     found = judge(
         tuple(labels[c] for c in kept),
         _of_sums(per_cluster.sum(axis=0)[None], value, d),
         _of_sums(drawn, value, d),
         n,
         groups,
+        effective,
         scale=scale,
         level=level,
         null="measured",
@@ -431,6 +423,7 @@ def judge(
     drawn: Numbers,
     n: int,
     groups: int,
+    effective: float,
     *,
     scale: float,
     level: float,
@@ -445,6 +438,7 @@ def judge(
         drawn: the same on each draw.
         n: docs.
         groups: clusters.
+        effective: ``intervals.effective_clusters`` of them.
         scale: the metric's scale.
         level: nominal coverage in 0..1.
         null: where X⁰ comes from: ``measured`` or ``assumed``.
@@ -478,7 +472,7 @@ def judge(
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
             return none(_WHY[null]["no signal"], float(full), float(best))
-        estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, level=level)
+        estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, effective, level=level)
     return result(estimate, float(full), float(best))
 
 

@@ -1,7 +1,11 @@
 """Two runs on the same docs: the difference of a number, with everything that happened to a doc kept together. NumPy only.
 
-Sources: Efron & Tibshirani (1993), ch. 13 and 15 (percentile interval and the p-value that inverts it); McNemar (1947), in its
-exact form; Ernst (2004, Statistical Science 19: 676; the least p-value of a paired permutation test); Cameron & Miller (2015), §VI for few clusters.
+Intervals are those of ``stats.intervals``, and the p-value is where they would just hold 0. On 0/1 scores of independent docs that is
+McNemar's exact p-value: with b and c docs that differ, the chance that b random weights add up to less than those of c docs and the
+unseen one, P(Γ(b) < Γ(c + 1)), is the binomial tail P(X ≥ b) of b + c tosses.
+
+Sources: McNemar (1947), in its exact form; Ernst (2004, Statistical Science 19: 676; the least p-value of a paired permutation test);
+Cameron & Miller (2015), §VI for few clusters.
 """
 
 from __future__ import annotations
@@ -15,19 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lmms_patch.stats.resample import (
-    FEW_CLUSTERS,
-    LEVEL,
-    TOO_FEW_CLUSTERS,
-    Array,
-    Estimate,
-    Seed,
-    normal_quantile,
-    resampled_sums,
-    summarise,
-    t_quantile,
-    totals,
-)
+from lmms_patch.stats import intervals
+from lmms_patch.stats.intervals import FEW_CLUSTERS, Sample, few_clusters, half_width, normal_quantile, t_quantile
+from lmms_patch.stats.resample import LEVEL, Array, Estimate, Seed
 
 DRAWS = 10_000
 """More than for an interval: Holm's correction over many tasks needs small p-values. The smallest is 2 / (B + 1)."""
@@ -51,83 +45,117 @@ class Difference:
     differing: int | None = None
 
 
+@dataclass(frozen=True)
+class McNemar:
+    """Docs on which exactly one of two runs is right.
+
+    Attributes:
+        only_first, only_second: how many.
+        p: two-sided exact binomial p-value; docs taken as independent.
+    """
+
+    only_first: int
+    only_second: int
+    p: float
+
+
 def differences(
     rows: ArrayLike,
     statistics: Mapping[str, Callable[[Array], tuple[Any, Any]]],
     clusters: ArrayLike | None = None,
     *,
+    extremes: Mapping[str, Array] | None = None,
+    whole: bool = False,
     draws: int = DRAWS,
     level: float = LEVEL,
     seed: Seed = 0,
     differing: Mapping[str, int] | None = None,
+    tests: Mapping[str, McNemar] | None = None,
 ) -> dict[str, Difference]:
-    """Several differences from the same bootstrap draws of docs, clusters together.
+    """Return several differences from the same draws of docs, clusters together.
 
     Args:
         rows: shape (docs, d): what is summed over docs, of both runs, one row per doc.
         statistics: by name, from sums of shape (..., d) to the two numbers, shapes (...); nan where not defined.
         clusters: labels of shape (docs,); None: docs are independent.
+        extremes: by name, shape (C, d), the rows that an unseen doc may have; without it three docs of a thousand would "show" a difference.
+        whole: a row stands for its whole cluster.
         draws: B.
         level: nominal coverage of the intervals, 0..1.
         seed: see ``resample.generator``.
-        differing: by name, in how many clusters the two runs differ at all (k). Exchanging the runs in any of them is as likely
-            as not if the runs are alike, so no test of that can have a p-value below 2 · 2⁻ᵏ: p is at least that, and the interval
-            reaches 0 where that is more than 1 − level. Without this, three docs of a thousand would "show" a difference.
-            None: as far as the draws go.
+        differing: by name, in how many clusters the two runs differ at all; is only told.
+        tests: by name, of differences of shares: where docs are independent their p-value is taken, which has no noise of draws.
 
     >>> rows = np.array([[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]] * 50)  # first right on half of the docs, second on all, and a one
     >>> differences(rows, {"score": lambda s: (s[..., 0] / s[..., 2], s[..., 1] / s[..., 2])})["score"].estimate.value
     0.5
     """
-    array = np.asarray(rows, float)
-    per_cluster = totals(array, clusters)
-    groups = len(per_cluster)
-    drawn = resampled_sums(per_cluster, draws, seed) if groups >= TOO_FEW_CLUSTERS else np.empty((0, array.shape[1]))
-    what = "docs" if clusters is None else "clusters"
+    sample = Sample(rows, clusters, whole=whole, draws=draws, level=level, seed=seed)
     out = {}
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for name, statistic in statistics.items():
-            first, second = (float(value) for value in statistic(per_cluster.sum(axis=0)))
-            spread = np.asarray(np.subtract(*statistic(drawn)[::-1]), float) if len(drawn) else np.empty(0)
-            estimate = summarise(second - first, spread, len(array), groups, level=level, what=what)
-            p = None if estimate.low is None else p_value(second - first, spread, groups)
-            found = Difference(_known(first), _known(second), estimate, p)
-            out[name] = found if differing is None else _at_least(found, differing[name], what)
+    for name, statistic in statistics.items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first, second = (float(value) for value in statistic(sample.sums))
+
+        def change(sums: Array, of: Callable[[Array], tuple[Any, Any]] = statistic) -> Any:
+            return np.subtract(*of(sums)[::-1])
+
+        ends = sample.ends(change, None if extremes is None else extremes[name]) if math.isfinite(second - first) else (np.empty(0),) * 2
+        estimate = sample.of_ends(second - first, *ends)
+        p = None if estimate.low is None else p_value(second - first, *ends, sample.effective, level)
+        if p is not None and tests and name in tests and sample.places is None:
+            p = tests[name].p
+        count = None if differing is None else differing[name]
+        few = "" if count is None or p is None else _few(count, "docs" if sample.places is None else "clusters", level)
+        estimate = dataclasses.replace(estimate, reason="; ".join(filter(None, [estimate.reason, few])))
+        out[name] = Difference(_known(first), _known(second), estimate, p, count)
     return out
 
 
-def p_value(value: float, drawn: Array, groups: int) -> float:
-    """Two-sided p-value of 0 by inverting the percentile interval: twice the smaller share of draws on either side of 0.
+def _few(differing: int, what: str, level: float) -> str:
+    """Say where so little differs that no test could show it; empty elsewhere."""
+    if not differing:
+        return f"the runs differ in none of the {what}"
+    return f"the runs differ in only {differing} {what}: too few to exclude 0" if least_p(differing) > 1 - level else ""
 
-    Under 50 clusters the draws are spread as the interval's ends at 95 % are. The tails of Student's t are heavier than that
-    further out: the p-value is at least that of the t which has G − 1 degrees of freedom and the normal quantile z that the
-    draws give, t = z / √(G / (G − 1)).
+
+def unseen_ratios(rows: Array) -> Array:
+    """Return the rows that an unseen doc may have where both numbers are ratios of sums: 0 or 1 of what a doc adds below the line.
+
+    Args:
+        rows: shape (docs, 4): above and below the line, of the first run and of the second.
+
+    Returns:
+        Shape (4, 4).
+    """
+    one, two = (float(side[side > 0].mean()) if (side > 0).any() else 1.0 for side in (rows[:, 1], rows[:, 3]))
+    return np.array([[a * one, one, b * two, two] for a in (0.0, 1.0) for b in (0.0, 1.0)])
+
+
+def p_value(value: float, low: Array, high: Array, groups: float, level: float = LEVEL) -> float:
+    """Return the two-sided p-value of 0: twice the smaller share of draws on the other side of it.
+
+    Under 50 clusters the draws are spread as the interval's ends ask. The tails of Student's t are heavier than that further out: the
+    p-value is at least that of the t which has G − 1 degrees of freedom where the draws give the normal quantile z.
 
     Args:
         value: the difference on the data.
-        drawn: shape (B,), on each draw; nan where not defined.
-        groups: number of clusters G.
+        low, high: shape (B,), the draws of both ends of its interval (``Sample.ends``); nan where not defined.
+        groups: effective number of clusters G.
+        level: the level for which the draws were spread.
     """
-    known = drawn[np.isfinite(drawn)]
-    if groups >= FEW_CLUSTERS:
-        return _inverted(value, known)[0]
-    p, crossed = _inverted(value, known)
-    z = normal_quantile(1 - p / 2) if p < 1 else 0.0
-    if not crossed and (spread := float(known.std(ddof=1))) > 0:  # further out than draws can say
-        z = max(z, abs(value) / spread)
-    correction = math.sqrt(groups / (groups - 1))
-    widened = value + (known - value) * t_quantile(0.975, groups - 1) / normal_quantile(0.975) * correction
-    return max(_inverted(value, widened)[0], t_tails(z / correction, groups - 1))
-
-
-def _inverted(value: float, known: Array) -> tuple[float, int]:
-    """The p-value, and how many draws lie on the other side of 0."""
+    ends = [drawn[np.isfinite(drawn)] for drawn in (low, high)]
     tolerance = 1e-12 * max(1.0, abs(value))
-    fewer = min(int((known <= tolerance).sum()), int((known >= -tolerance).sum()))
-    return min(1.0, 2 * (1 + fewer) / (1 + len(known))), fewer
+    shares = [(1 + int(beyond.sum())) / (1 + len(beyond)) for beyond in (ends[0] <= tolerance, ends[1] >= -tolerance)]
+    p = min(1.0, 2 * min(shares))
+    if not 1 < groups < FEW_CLUSTERS:
+        return p
+    z, spread = normal_quantile(1 - p / 2) if p < 1 else 0.0, max(float(drawn.std(ddof=1)) for drawn in ends)
+    if min(shares) <= 1 / (1 + len(ends[0])) and spread > 0:  # further out than draws can say
+        z = max(z, abs(value) / spread)
+    return max(p, t_tails(z * few_clusters(groups, level) / math.sqrt(groups / (groups - 1)), groups - 1))
 
 
-def t_tails(t: float, df: int) -> float:
+def t_tails(t: float, df: float) -> float:
     """Two-sided p-value of Student's t with ``df`` degrees of freedom.
 
     >>> round(t_tails(2.262, 9), 3)
@@ -147,60 +175,25 @@ def least_p(differing: int) -> float:
     return min(1.0, 2.0 ** (1 - differing))
 
 
-def _at_least(found: Difference, differing: int, what: str) -> Difference:
-    """The difference with the least p-value that exchanging the runs leaves, and an interval that agrees with it."""
-    estimate, least = found.estimate, least_p(differing)
-    if found.p is None or estimate.low is None or estimate.high is None:
-        return dataclasses.replace(found, differing=differing)
-    low, high, reason = estimate.low, estimate.high, ""
-    if not differing:
-        reason = f"the runs differ in none of the {what}"
-    elif least > 1 - estimate.level and not low <= 0 <= high:
-        reason = f"the runs differ in only {differing} {what}: too few to exclude 0"
-        low, high = min(low, 0.0), max(high, 0.0)
-    estimate = dataclasses.replace(estimate, low=low, high=high, reason="; ".join(filter(None, [estimate.reason, reason])))
-    return Difference(found.first, found.second, estimate, max(found.p, least), differing)
-
-
 def unpaired(first: Estimate, second: Estimate, *, level: float = LEVEL) -> Difference:
-    """The difference of two independent estimates by their standard errors: normal interval and p-value.
+    """Return the difference of two independent numbers from their own intervals, and the p-value that agrees with it.
 
-    Under 50 clusters on either side, Student's t with G − 1 degrees of freedom and √(G / (G − 1)), as for single estimates.
-    Without interval where a standard error is missing, or both are 0 and the values differ: then nothing says how sure that is.
+    Without interval where one of them has none: then nothing says how sure the difference is.
     """
-    nothing = Difference(first.value, second.value, dataclasses.replace(second, value=None, se=None, low=None, high=None, level=level), None)
-    if first.value is None or second.value is None:
-        where, side = ("first", first) if first.value is None else ("second", second)
-        reason = f"not defined in the {where} run" + (f": {side.reason}" if side.reason else "")
-        return dataclasses.replace(nothing, estimate=dataclasses.replace(nothing.estimate, reason=reason))
-    value = second.value - first.value
-    n, groups = min(first.n, second.n), min(first.clusters, second.clusters)
-    bare = Estimate(value, None, None, None, n, groups, 0, level, "no standard error: no interval")
-    if first.se is None or second.se is None:
-        return Difference(first.value, second.value, bare, None)
-    se = math.hypot(first.se, second.se)
-    if not se and value:
-        return Difference(first.value, second.value, dataclasses.replace(bare, reason="no doc varies in either run: no interval"), None)
-    few = 1 < groups < FEW_CLUSTERS
-    factor = math.sqrt(groups / (groups - 1)) if few else 1.0
-    half = (t_quantile((1 + level) / 2, groups - 1) if few else normal_quantile((1 + level) / 2)) * factor * se
-    z = abs(value) / se / factor if se else 0.0
-    p = t_tails(z, groups - 1) if few else math.erfc(z / math.sqrt(2))
-    return Difference(first.value, second.value, Estimate(value, se, value - half, value + half, n, groups, 0, level, "unpaired"), p)
-
-
-@dataclass(frozen=True)
-class McNemar:
-    """Docs on which exactly one of two runs is right.
-
-    Attributes:
-        only_first, only_second: how many.
-        p: two-sided exact binomial p-value; docs taken as independent.
-    """
-
-    only_first: int
-    only_second: int
-    p: float
+    ours, theirs = (intervals.at_level(one, level) for one in (first, second))
+    found = intervals.difference(ours, theirs)
+    for which, one in (("first", first), ("second", second)):
+        if one.value is None:
+            reason = f"not defined in the {which} run" + (f": {one.reason}" if one.reason else "")
+            return Difference(first.value, second.value, dataclasses.replace(found, reason=reason), None)
+    if found.value is None or found.low is None or found.high is None:
+        return Difference(first.value, second.value, found, None)
+    groups = found.clusters if found.effective is None else found.effective
+    toward = found.value - found.low if found.value > 0 else found.high - found.value
+    quantile = t_quantile((1 + level) / 2, groups - 1) if 1 < groups < FEW_CLUSTERS else half_width(groups, level)
+    beyond = quantile * abs(found.value) / toward if found.value else 0.0
+    p = t_tails(beyond, groups - 1) if 1 < groups < FEW_CLUSTERS else math.erfc(beyond / math.sqrt(2))
+    return Difference(first.value, second.value, found, p)
 
 
 def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar | None:

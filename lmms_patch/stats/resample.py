@@ -1,23 +1,19 @@
-"""Bootstrap over docs: all views of a doc together, clusters of docs together. NumPy only.
+"""Draws of docs: all views of a doc together, clusters of docs together. NumPy only.
 
-Everything that is a mean, or a ratio of sums, needs only the totals of each cluster. A draw is how
-often each cluster is taken; clusters with equal totals are interchangeable, so that a draw is a
-multinomial over the *distinct* totals. That is the same distribution, at the cost of the number of
-distinct totals (for accuracies a handful) in place of the number of docs.
+Everything that is a mean, or a ratio of sums, needs only the totals of each cluster. Clusters with
+equal totals are interchangeable, so a draw needs one weight for each *distinct* total: for
+accuracies a handful in place of the number of docs. ``stats.intervals`` makes intervals of the draws.
 
-Source: Efron & Tibshirani, An Introduction to the Bootstrap (1993), ch. 13 (percentile interval);
-the widening for few clusters follows Cameron & Miller, A Practitioner's Guide to Cluster-Robust
-Inference (2015), §VI.
+Sources: Rubin, The Bayesian Bootstrap (1981), for random weights; Efron & Tibshirani, An
+Introduction to the Bootstrap (1993), for whole samples, where a number must be computed by calls.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +23,6 @@ Seed = int | np.random.Generator
 
 DRAWS = 1000
 LEVEL = 0.95
-FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
-FEWEST_DRAWS = 200
-"""With fewer draws the ends of a 95 % interval rest on less than 5 of them."""
 _BLOCK = 4_000_000
 """Numbers drawn at a time: bounds the memory, whatever the number of docs."""
 
@@ -41,12 +34,13 @@ class Estimate:
     Attributes:
         value: the estimate on the data as they are; None where it is not defined.
         se: standard deviation over the draws; None with the interval.
-        low, high: percentile interval at ``level``; None where it is not defined.
+        low, high: interval at ``level`` (``stats.intervals``); None where it is not defined.
         n: number of docs.
         clusters: number of clusters (n where docs are their own).
         draws: number of draws on which the estimate is defined.
         level: the interval's nominal coverage, in 0..1.
         reason: why value or interval is None, or a warning that goes with it; empty otherwise.
+        effective: effective number of clusters, which uneven sizes make smaller; None in files of earlier versions.
     """
 
     value: float | None
@@ -58,6 +52,7 @@ class Estimate:
     draws: int
     level: float = LEVEL
     reason: str = ""
+    effective: float | None = None
 
 
 def generator(seed: Seed) -> np.random.Generator:
@@ -89,31 +84,29 @@ def totals(values: ArrayLike, clusters: ArrayLike | None = None) -> Array:
     return out
 
 
-def resampled_sums(cluster_totals: Array, draws: int, seed: Seed) -> Array:
-    """Column sums of ``draws`` bootstrap samples of clusters.
+def weighted_sums(cluster_totals: Array, draws: int, seed: Seed, shape: float = 1.0) -> Array:
+    """Return the column sums of clusters under random weights, as the Bayesian bootstrap draws them (Rubin 1981).
+
+    Weights are gamma variates of mean 1 and variance 1 / shape. The sum of m of them is a gamma variate too, so clusters with equal totals
+    need one draw between them.
 
     Args:
         cluster_totals: shape (G, d).
         draws: B.
         seed: see ``generator``.
+        shape: 1 gives the spread of the bootstrap, less of it a wider one.
 
     Returns:
-        Shape (B, d): the sums over G clusters drawn with replacement.
+        Shape (B, d). Only ratios of sums have a meaning: the weights of a draw do not add up to G.
     """
     stream = generator(seed)
-    size = len(cluster_totals)
-    out = np.empty((draws, cluster_totals.shape[1]))
     found = _distinct(cluster_totals)
-    if found is None:
-        columns = np.ascontiguousarray(cluster_totals.T)
-        for i in range(draws):
-            out[i] = columns @ np.bincount(stream.integers(0, size, size), minlength=size).astype(float)
-        return out
-    rows, counts = found
+    rows, shapes = (cluster_totals, shape) if found is None else (found[0], shape * found[1])
+    out = np.empty((draws, cluster_totals.shape[1]))
     step = max(1, _BLOCK // max(1, len(rows)))
     for start in range(0, draws, step):
         stop = min(draws, start + step)
-        out[start:stop] = stream.multinomial(size, counts / size, size=stop - start) @ rows
+        out[start:stop] = stream.standard_gamma(shapes, (stop - start, len(rows))) @ rows / shape
     return out
 
 
@@ -136,74 +129,6 @@ def _distinct(array: Array) -> tuple[Array, NDArray[np.intp]] | None:
     first[code] = np.arange(len(array))
     counts = np.bincount(code, minlength=kinds)
     return array[first[counts > 0]], counts[counts > 0]
-
-
-def bootstrap(
-    values: ArrayLike,
-    statistic: Callable[[Array], Any],
-    clusters: ArrayLike | None = None,
-    *,
-    draws: int = DRAWS,
-    level: float = LEVEL,
-    seed: Seed = 0,
-) -> Estimate:
-    """Percentile interval of a statistic of column sums: a mean, a weighted mean, a ratio of means.
-
-    Args:
-        values: shape (docs, d): what is summed, one row per doc (say ``[full, best, 1]``).
-        statistic: from sums of shape (..., d) to values of shape (...); nan where it is not defined.
-        clusters: labels of shape (docs,); None: docs are independent.
-        draws: B.
-        level: nominal coverage in 0..1.
-        seed: see ``generator``.
-
-    Returns:
-        The estimate. With no docs, or a statistic that is not defined on the data, the value is None;
-        with one cluster, under 10 clusters, or a statistic that is defined on under 90 % of the draws, the
-        interval is None; with 10 to 49 clusters it is widened. The reason says so.
-
-    >>> bootstrap([[1.0, 1.0], [0.0, 1.0]] * 50, lambda s: s[..., 0] / s[..., 1]).value
-    0.5
-    """
-    array = np.asarray(values, float)
-    if not len(array):
-        return Estimate(None, None, None, None, 0, 0, 0, level, "no docs")
-    per_cluster = totals(array, clusters)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = float(statistic(per_cluster.sum(axis=0)))
-        drawn = np.asarray(statistic(resampled_sums(per_cluster, draws, seed)), float) if len(per_cluster) >= TOO_FEW_CLUSTERS else np.empty(0)
-    what = "docs" if clusters is None else "clusters"
-    return summarise(value, drawn, len(array), len(per_cluster), level=level, what=what)
-
-
-def summarise(value: float, drawn: Array, n: int, groups: int, *, level: float = LEVEL, draws: int | None = None, what: str = "clusters") -> Estimate:
-    """The estimate of a value and its draws, with what DESIGN §6 says of few clusters and undefined draws.
-
-    Args:
-        value: the estimate on the data as they are.
-        drawn: shape (B,), the estimate on each draw; nan where it is not defined there.
-        n: number of docs.
-        groups: number of clusters.
-        level: nominal coverage in 0..1.
-        draws: how many draws were asked for, where fewer could be made; default: as many as there are.
-        what: what is resampled, for the reason: docs or clusters.
-    """
-    if not math.isfinite(value):
-        return Estimate(None, None, None, None, n, groups, 0, level, "not defined on these docs")
-    if groups < TOO_FEW_CLUSTERS:
-        return Estimate(value, None, None, None, n, groups, 0, level, f"{groups} {what} are too few for an interval")
-    asked = draws or len(drawn)
-    known = drawn[np.isfinite(drawn)]
-    if len(known) < 0.9 * len(drawn) or len(known) < min(asked, FEWEST_DRAWS):
-        what = "defined on" if len(drawn) == asked else "time for"
-        return Estimate(value, None, None, None, n, groups, len(known), level, f"{what} only {len(known)} of {asked} draws")
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    reason = "" if len(drawn) == asked else f"time for only {len(known)} of {asked} draws"
-    if groups < FEW_CLUSTERS:
-        factor = t_quantile((1 + level) / 2, groups - 1) / normal_quantile((1 + level) / 2) * math.sqrt(groups / (groups - 1))
-        low, high = value - (value - low) * factor, value + (high - value) * factor
-        reason = "; ".join(filter(None, [reason, f"{groups} {what} are few: the interval is widened by {factor:.2f}"]))
-    return Estimate(value, float(known.std(ddof=1)), float(low), float(high), n, groups, len(known), level, reason)
 
 
 def unit_weights(units: int, draws: int, seed: Seed, columns: int = 1) -> Iterator[NDArray[np.float32]]:
@@ -255,32 +180,3 @@ def bootstrap_by_calls(
         picked = np.concatenate([members[c] for c in stream.integers(0, len(members), len(members))])
         out.append([math.nan if value is None else float(value) for value in statistic(picked)])
     return np.asarray(out, float)
-
-
-@functools.cache
-def normal_quantile(p: float) -> float:
-    """The standard normal quantile, by bisection of ``erf``."""
-    return _bisect(lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2))), p)
-
-
-@functools.cache
-def t_quantile(p: float, df: int) -> float:
-    """The quantile of Student's t with ``df`` degrees of freedom, by bisection of its integral (Simpson, 2,000 steps)."""
-    log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(df * math.pi)
-
-    def below(x: float) -> float:
-        grid = np.linspace(0.0, x, 2001)
-        density = np.exp(log_scale - (df + 1) / 2 * np.log1p(grid**2 / df))
-        weights = np.ones(2001)
-        weights[1:-1:2], weights[2:-1:2] = 4, 2
-        return float(0.5 + (weights * density).sum() * (grid[1] - grid[0]) / 3)
-
-    return _bisect(below, p)
-
-
-def _bisect(increasing: Callable[[float], float], target: float) -> float:
-    low, high = -100.0, 100.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if increasing(middle) < target else (low, middle)
-    return (low + high) / 2

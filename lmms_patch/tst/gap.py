@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from lmms_patch.errors import RecordError
 from lmms_patch.scoring import Scalar
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, bootstrap, cluster_numbers, generator
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, cluster_numbers, generator
 from lmms_patch.tst.controls import ALPHA, matched_part, matched_random
 from lmms_patch.tst.sides import Side
 
@@ -171,6 +172,7 @@ class _Paired:
             raise RecordError(f"{full.base}: no doc is scored in both the full and the blind run ({why}); both must be asked the same docs")
         self.scores = np.array([[side.scores[doc_id] for side in self.sides] for doc_id in self.ids], float)
         self.gaps = (self.scores[:, 0] - self.scores[:, 1]) * (1 if full.higher else -1)
+        self.ends = intervals.ends_of(self.scores)
         self.clusters = self._clusters()
 
     def _clusters(self) -> NDArray[np.intp] | None:
@@ -187,18 +189,23 @@ class _Paired:
         """Mean gap of some docs."""
         return float(self.gaps[places].mean())
 
+    @property
+    def _ends_of_gap(self) -> tuple[float, float]:
+        width = self.ends[1] - self.ends[0]
+        return -width, width
+
     def row(self, name: str, places: NDArray[np.intp]) -> GapRow:
-        """Means and gap of some docs, clusters resampled; all three on the same draws."""
+        """Means and gap of some docs, clusters of docs together."""
         clusters = None if self.clusters is None else self.clusters[places]
-        rows = np.column_stack([self.scores[places], self.gaps[places], np.ones(len(places))])
-        full, blind, gap = (bootstrap(rows, _mean_of(column), clusters, **self.options) for column in range(3))
-        return GapRow(name, len(places), full, blind, gap)
+        full, blind = (intervals.mean(self.scores[places, k], clusters, ends=self.ends, **self.options) for k in (0, 1))
+        return GapRow(name, len(places), full, blind, intervals.mean(self.gaps[places], clusters, ends=self._ends_of_gap, **self.options))
 
     def widened(self, places: NDArray[np.intp]) -> Estimate:
         """Gap of some docs less the gap of all, on the same draws of all docs' clusters."""
         kept = np.isin(np.arange(len(self.ids)), places).astype(float)
         rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
-        return bootstrap(rows, lambda sums: sums[..., 0] / sums[..., 1] - sums[..., 2] / sums[..., 3], self.clusters, **self.options)
+        unseen = [[gap * own, own, gap, 1.0] for gap in self._ends_of_gap for own in (0.0, 1.0)]
+        return intervals.estimate(rows, lambda s: s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3], self.clusters, extremes=unseen, **self.options)
 
     def controls(self, places: NDArray[np.intp], subsets: int, match: str, seed: int) -> tuple[Array, Controls]:
         """Gaps of random subsets, shape (R,), and what is told of them."""
@@ -220,10 +227,6 @@ class _Paired:
             warnings.append(f"{self.unscored} docs are unscored in one of the runs and are left out")
         row = self.row("original", np.arange(len(self.ids)))
         return Gap(full.base, full.metric, row, None, None, None, None, False, _seeing(row.gap), *self.only, tuple(warnings))
-
-
-def _mean_of(column: int) -> Any:
-    return lambda sums: sums[..., column] / sums[..., -1]
 
 
 def _check_pair(full: Side, blind: Side) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.stats.resample import Estimate, Seed, bootstrap, cluster_numbers, generator
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import Estimate, Seed, cluster_numbers, generator
 
 Array = NDArray[np.float64]
 
@@ -135,6 +136,7 @@ class _Records:
         self.clusters = None if all(label is None for label in labels) else cluster_numbers([(i,) if c is None else c for i, c in enumerate(labels)])
         self.scores = {name: self._by_seed("scores", name) for name in self.names}
         self.baseline = {name: self._by_seed("baseline", name) for name in self.names}
+        self.ends = intervals.ends_of(np.concatenate([np.ravel(one) for one in (*self.scores.values(), *self.baseline.values())]))
 
     def _by_seed(self, key: str, name: str) -> Array:
         """Shape (seeds, docs)."""
@@ -150,11 +152,12 @@ class _Records:
             out.append(np.nan if value is None else value)
         return np.array(out, float)
 
-    def _mean(self, values: Array, known: NDArray[np.bool_] | None = None) -> Estimate:
+    def _mean(self, values: Array, known: NDArray[np.bool_] | None = None, *, difference: bool = False) -> Estimate:
+        """The mean of some docs' values: of scores, or of differences of two scores."""
         used = np.isfinite(values) if known is None else known & np.isfinite(values)
-        rows = np.column_stack([values[used], np.ones(int(used.sum()))])
-        clusters = None if self.clusters is None else self.clusters[used]
-        return bootstrap(rows, lambda sums: sums[..., 0] / sums[..., 1], clusters, **self._options)  # type: ignore[arg-type]
+        low, high = self.ends
+        ends = (low - high, high - low) if difference else (low, high)
+        return intervals.mean(values[used], None if self.clusters is None else self.clusters[used], ends=ends, **self._options)
 
     def grouped(self, name: str) -> Grouped:
         """One cross-validation."""
@@ -165,7 +168,7 @@ class _Records:
         clusters = None if self.clusters is None else self.clusters[known]
         p = sign_flip_p(above[known], clusters, self._options["seed"]) if known.any() else None  # type: ignore[arg-type]
         sd = float(per_seed.std(ddof=1)) if len(per_seed) > 1 and np.isfinite(per_seed).all() else None
-        return Grouped(self._mean(scores.mean(axis=0)), sd, len(scores), _known_mean(baseline.mean(axis=0)), self._mean(above), p)
+        return Grouped(self._mean(scores.mean(axis=0)), sd, len(scores), _known_mean(baseline.mean(axis=0)), self._mean(above, difference=True), p)
 
     def stress(self) -> Stress:
         """All numbers."""
@@ -178,9 +181,9 @@ class _Records:
         return Stress(
             self.headline,
             {name: self.grouped(name) for name in self.names},
-            self._mean(self.scores["none"].mean(axis=0) - self.scores["source"].mean(axis=0)) if both else None,
+            self._mean(self.scores["none"].mean(axis=0) - self.scores["source"].mean(axis=0), difference=True) if both else None,
             self._mean(zero) if has_zero else None,
-            self._mean(head - zero) if has_zero else None,
+            self._mean(head - zero, difference=True) if has_zero else None,
             _known_mean(chance),
             _known_mean(s),
             self._categories(head, self.baseline[self.headline].mean(axis=0), chance, s),

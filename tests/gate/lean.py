@@ -6,14 +6,19 @@ import numpy as np
 
 from lmms_patch.outcome import to_json
 from lmms_patch.spec import parse
-from lmms_patch.stats.resample import bootstrap
+from lmms_patch.stats import intervals
 
 DATE = "2026-01-01T00-00-00.000000"
 
 
 def mean(values, clusters=None, draws=400):
-    rows = np.column_stack([values, np.ones(len(values))])
-    return bootstrap(rows, lambda s: s[..., 0] / s[..., 1], clusters, draws=draws)
+    return intervals.mean(values, clusters, draws=draws)
+
+
+def both(rows, statistic, clusters):
+    """A number that two scores of a doc make, as ``draws.Draws`` gives it."""
+    corners = [[full, best, 1.0] for full in (0.0, 1.0) for best in (0.0, 1.0)]
+    return intervals.estimate(rows, statistic, clusters, extremes=corners, unseen=intervals.UNSEEN_OF_PAIRS, draws=400)
 
 
 def scored(n, full, best, seed, hard=None):
@@ -53,9 +58,9 @@ def task(
         rows = np.column_stack([every, np.asarray(best, float), np.ones(n)])[used]
         clusters = None if clusters is None else np.asarray(clusters_of_all)[used]
         found = {
-            "mpp": bootstrap(rows, lambda s: s[..., 1] / s[..., 2], clusters, draws=400),
-            "index": bootstrap(rows, lambda s: 1 - s[..., 1] / s[..., 0], clusters, draws=400),
-            "gap": bootstrap(rows, lambda s: (s[..., 0] - s[..., 1]) / s[..., 2], clusters, draws=400),
+            "mpp": mean(rows[:, 1], clusters),
+            "index": both(rows, lambda s: 1 - s[..., 1] / s[..., 0], clusters),
+            "gap": both(rows, lambda s: (s[..., 0] - s[..., 1]) / s[..., 2], clusters),
         }
         plain = {key: to_json(one) for key, one in found.items()}
         if valid is not True:

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from lmms_patch.gate import rules
@@ -35,7 +36,8 @@ def test_all_right_is_not_certain(asked, tmp_path):
     found = asked(
         out, {"metric": "acc_exact", "min": 0.93}, {"metric": "acc_exact", "min": 0.95}, {"metric": "magiscore_precision_micro", "min": 0.9}
     )
-    assert found.calls == ["pass", "inconclusive", "inconclusive"]  # a ratio of sums without spread has no interval
+    assert found.calls == ["pass", "inconclusive", "pass"]  # all boxes right on 60 docs: a ratio of sums ends where the share of docs does
+    assert found.json["verdicts"][2]["value"]["low"] == pytest.approx(0.025 ** (1 / 60), abs=0.01)
     assert found.json["verdicts"][0]["value"]["low"] == pytest.approx(0.025 ** (1 / 60), abs=1e-6)
 
 
@@ -48,17 +50,21 @@ def test_a_drop_is_paired_by_doc(asked, tmp_path):
     drop, micro, unused = found.json["verdicts"]
     assert (drop["verdict"], drop["basis"], drop["difference"]["value"]) == ("fail", "paired", pytest.approx(-0.2))
     assert (micro["basis"], micro["value"]["value"], micro["baseline"]) == ("paired", pytest.approx(33 / 60), pytest.approx(45 / 60))
-    assert micro["verdict"] == "pass"
+    assert micro["verdict"] == "pass"  # two numbers that are not primary: Clopper & Pearson at 0.975, 12 of 60: at most 0.341
     assert (unused["verdict"], unused["difference"]["value"]) == ("pass", 0)  # no doc differs in it
     assert unused["reason"].startswith("no answer changed")
     assert unused["difference"]["low"] < 0 < unused["difference"]["high"]  # of other docs up to a few percent may
 
 
-def test_mcnemar_widens_where_few_docs_differ(asked, tmp_path):
-    """3 docs of 60 turn wrong: of these 3 the exact interval of 0/3 at level 0.975 (two numbers that are not primary) is [0, 1 − 0.0125^(1/3)]."""
+def test_few_docs_that_differ_prove_nothing(asked, tmp_path):
+    """3 docs of 60 turn wrong. With one that turned right, unseen, the shares of docs are Dirichlet(57, 3, 1).
+
+    Two numbers that are not primary: each at level 0.975.
+    """
     before, after = (write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 42)))
     found = asked(after, {"metric": "acc_exact", "max_drop": 0}, {"metric": "regions_exhaustive", "max_rise": 0, "margin": 0.2}, baseline=before)
-    assert found.json["verdicts"][0]["difference"]["high"] >= 3 / 60 * (2 * (1 - 0.0125 ** (1 / 3)) - 1)
+    shares = np.random.default_rng(0).dirichlet([57, 3, 1], 100_000)
+    assert found.json["verdicts"][0]["difference"]["high"] == pytest.approx(np.quantile(shares[:, 2] - shares[:, 1], 0.9875), rel=0.05)
     assert found.calls[0] == "inconclusive"
 
 

@@ -191,7 +191,7 @@ def test_the_same_answers_do_not_pass_where_an_improvement_is_asked(asked, run):
 def test_the_interval_of_the_same_answers_is_about_other_docs(asked, run):
     """No doc of 400 differs: up to 1 − 0.025^(1/400) = 0.92 % may."""
     one = asked(run, DROP, baseline=copied(run)).of()
-    assert one["difference"]["high"] == pytest.approx(1 - 0.025 ** (1 / 400))
+    assert one["difference"]["high"] == pytest.approx(1 - 0.025 ** (1 / 400), rel=0.05)  # a quantile of draws
 
 
 def test_equal_numbers_are_not_the_same_answers(asked, tmp_path):

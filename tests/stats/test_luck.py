@@ -141,7 +141,9 @@ def test_every_term_and_every_draw_against_the_definition(monkeypatch, seed, bli
     drawn = np.array([plain.index([0, 1, 2], weights) for weights in samples])
     assert found.estimate.draws == 300
     assert found.estimate.se == pytest.approx(drawn.std(ddof=1), rel=1e-4)
-    factor = stats.t.ppf(0.975, 11) / stats.norm.ppf(0.975) * math.sqrt(12 / 11)  # 12 clusters are few
+    sizes = np.bincount(clusters)
+    worth = sizes.sum() ** 2 / (sizes**2).sum()  # 12 clusters of uneven sizes
+    factor = stats.t.ppf(0.975, worth - 1) / stats.norm.ppf(0.975) * math.sqrt(worth / (worth - 1))
     low, high = np.quantile(drawn, [0.025, 0.975])
     assert found.estimate.value - found.estimate.low == pytest.approx(factor * (found.estimate.value - low), rel=1e-4)
     assert found.estimate.high - found.estimate.value == pytest.approx(factor * (high - found.estimate.value), rel=1e-4)

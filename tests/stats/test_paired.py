@@ -1,5 +1,6 @@
 """Paired differences against loops over docs, exact tables, scipy, and simulations whose truth is known."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lmms_patch.stats.intervals import few_clusters, half_width
 from lmms_patch.stats.paired import DRAWS, detectable, differences, least_p, mcnemar, p_value, t_tails, unpaired
 from lmms_patch.stats.resample import Estimate
 
@@ -18,14 +20,17 @@ def of(first, second):
 
 
 MEANS = {"score": lambda s: (s[..., 0] / s[..., 2], s[..., 1] / s[..., 2])}
+UNSEEN = {"score": np.array([[a, b, 1.0] for a in (0.0, 1.0) for b in (0.0, 1.0)])}
 
 
-def compared(first, second, clusters=None, **options):
-    return differences(of(first, second), MEANS, clusters, **options)["score"]
+def compared(first, second, clusters=None, extremes=UNSEEN, **options):
+    return differences(of(first, second), MEANS, clusters, extremes=extremes, **options)["score"]
 
 
 def estimate(value, se, n=200, clusters=200):
-    return Estimate(value, se, None, None, n, clusters, 1000)
+    """A normal interval: value ± 1.96 standard errors, of Student's t under 50 clusters."""
+    half = None if se is None else se * half_width(clusters)
+    return Estimate(value, se, *((None, None) if se is None else (value - half, value + half)), n, clusters, 1000)
 
 
 def correlated(stream, n, per_cluster=1, shift=0.0):
@@ -102,13 +107,16 @@ def test_few_clusters_do_not_cry_wolf():
 
 
 def test_p_values_of_few_clusters_follow_student():
-    """Draws that are normal with a spread of 1: p is that of t = value / √(G / (G − 1)), not of the normal, or above."""
-    drawn = np.random.default_rng(4).normal(size=40_000)
+    """Draws of a normal with a standard error of 1, spread as an interval of 12 clusters asks: p is that of t = value / √(G / (G − 1)), not of
+    the normal, or above.
+    """
+    drawn = few_clusters(12) * np.random.default_rng(4).normal(size=40_000)
     for value in (1.0, 2.5, 3.2):
         t = value / math.sqrt(12 / 11)
         exact = 2 * stats.t.sf(t, 11)
-        assert exact * 0.93 <= p_value(value, value + drawn, 12) <= exact * 1.25
-    assert p_value(5.0, 5 + drawn, 12) == pytest.approx(2 * stats.t.sf(5 / math.sqrt(12 / 11), 11), rel=0.05)  # beyond all draws
+        assert exact * 0.93 <= p_value(value, value + drawn, value + drawn, 12) <= exact * 1.25
+    beyond = p_value(6.0, 6 + drawn, 6 + drawn, 12)  # further out than all draws
+    assert beyond == pytest.approx(max(2 / 40_001, 2 * stats.t.sf(6 / math.sqrt(12 / 11), 11)), rel=0.05)
 
 
 @settings(max_examples=80, deadline=None)
@@ -151,8 +159,11 @@ def test_pairing_is_narrower_than_two_samples():
 
 
 def test_nothing_differs():
-    found = compared(np.ones(40), np.ones(40))
-    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.p) == (0, 0, 0, 1)
+    """1,000 docs alike: if more than 1 − 0.025^(1/1000) of docs changed, 1,000 without a change would come in less than 2.5 % of samples."""
+    found = compared(np.ones(1000), np.ones(1000), draws=40_000)
+    assert (found.estimate.value, found.p) == (0, 1)
+    assert (-found.estimate.low, found.estimate.high) == pytest.approx((1 - 0.025 ** (1 / 1000),) * 2, rel=0.05)
+    assert compared(np.ones(1000), np.ones(1000), extremes=None).estimate.low is None  # nobody says what could change: no interval of no width
 
 
 def test_not_defined_and_too_few():
@@ -177,12 +188,48 @@ def test_least_p_by_enumeration():
 def test_a_handful_of_docs_shows_no_more_than_mcnemar(better, p):
     first, second = np.zeros(1000), np.zeros(1000)
     second[:better] = 1
-    plain, careful = compared(first, second), differences(of(first, second), MEANS, differing={"score": better})["score"]
-    assert plain.p < p
-    assert careful.p == p == mcnemar(first, second).p
+    plain, careful = compared(first, second, extremes=None), compared(first, second, draws=40_000, differing={"score": better})
+    assert plain.p < p / 2
+    assert mcnemar(first, second).p == p
+    assert careful.p == pytest.approx(p, abs=4 * math.sqrt(p * 2 / 40_000))
     assert careful.differing == better
     assert (careful.estimate.low > 0) == (p < 0.05)
-    assert ("too few to exclude 0" in careful.estimate.reason) == (plain.estimate.low > 0 and p > 0.05)
+
+
+@pytest.mark.parametrize(("worse", "better"), [(2, 8), (1, 6), (3, 3), (0, 6), (10, 30), (20, 35)])
+def test_the_p_value_of_right_and_wrong_is_mcnemars(worse, better):
+    """P(Γ(b) < Γ(c + 1)) is the binomial tail of b + c tosses."""
+    first, second = np.zeros(500), np.zeros(500)
+    first[:worse], second[worse : worse + better] = 1, 1
+    exact = mcnemar(first, second).p
+    assert compared(first, second, draws=40_000).p == pytest.approx(exact, abs=4 * math.sqrt(max(exact, 1e-3) * 2 / 40_000))
+
+
+@pytest.mark.parametrize(("up", "down"), [(0.0, 0.02), (0.01, 0.03), (0.03, 0.03)])
+def test_few_docs_that_differ_do_not_show_that_a_drop_is_small(up, down):
+    """Of 300 docs: each end lies beyond the true difference in at most 2.5 % of runs; a percentile bootstrap's lower end does in 6 % of (0, 0.02).
+
+    Sums over the counts that come up, with their exact probabilities; what is left out counts as wrong.
+    """
+    n, wrong = 300, np.ones(2)
+    for lost, won in itertools.product(range(25), repeat=2):
+        chance = stats.multinomial.pmf([won, lost, n - won - lost], n, [up, down, 1 - up - down])
+        if chance > 1e-4:
+            first, second = np.zeros(n), np.zeros(n)
+            first[:lost], second[lost : lost + won] = 1, 1
+            found = compared(first, second, draws=3_000).estimate
+            wrong -= chance * np.array([found.low <= up - down + 1e-9, found.high >= up - down - 1e-9])
+    assert wrong.max() <= 0.025
+
+
+def test_a_handful_of_clusters_shows_no_more_than_a_sign_test():
+    """Of 60 clusters of 8, k lose all 8 answers: by exchanging runs in whole clusters p is at least 2 · 2⁻ᵏ, however many docs that is."""
+    clusters = np.repeat(np.arange(60), 8)
+    for k, p in ((1, 1.0), (3, 0.25), (5, 0.0625), (6, 0.03125)):
+        second = np.repeat(np.r_[np.zeros(k), np.ones(60 - k)], 8)
+        found = compared(np.ones(480), second, clusters, draws=20_000)
+        assert found.p >= p - 4 * math.sqrt(p * 2 / 20_000)
+        assert (found.estimate.high < 0) <= (p < 0.05)
 
 
 # --- McNemar ---------------------------------------------------------------------------------------
@@ -219,7 +266,7 @@ def test_mcnemar_wants_right_or_wrong():
 
 
 def test_unpaired_by_hand():
-    """√(0.03² + 0.04²) = 0.05; −0.1 ± 1.96 · 0.05; z = 2, p = 0.0455."""
+    """√(0.03² + 0.04²) = 0.05; −0.1 ± 1.96 · 0.05; z = 2, p = 0.0455. Of two normal intervals Newcombe's is the normal one."""
     found = unpaired(estimate(0.8, 0.03), estimate(0.7, 0.04))
     assert found.estimate.value == pytest.approx(-0.1)
     assert found.estimate.se == pytest.approx(0.05)
@@ -228,10 +275,21 @@ def test_unpaired_by_hand():
 
 
 def test_unpaired_with_few_clusters_by_student():
-    found = unpaired(estimate(0.8, 0.03, clusters=12), estimate(0.7, 0.04))
+    found = unpaired(estimate(0.8, 0.03, clusters=12), estimate(0.7, 0.04, clusters=12))
     factor = math.sqrt(12 / 11)
     assert found.estimate.high - found.estimate.value == pytest.approx(stats.t.ppf(0.975, 11) * factor * 0.05, rel=1e-4)
     assert found.p == pytest.approx(2 * stats.t.sf(2 / factor, 11), rel=1e-4)
+    one = unpaired(estimate(0.8, 0.03, clusters=12), estimate(0.7, 0.04))  # only one of them has few: its half of the width grows
+    assert one.estimate.high - one.estimate.value == pytest.approx(math.hypot(stats.t.ppf(0.975, 11) * factor * 0.03, 1.95996 * 0.04), rel=1e-4)
+
+
+def test_an_unpaired_p_of_five_percent_is_an_interval_that_ends_at_zero():
+    for clusters in (12, 200):
+        first = estimate(0.5, 0.03, clusters=clusters)
+        second = estimate(0.5 + 0.05 * half_width(clusters), 0.04, clusters=clusters)
+        found = unpaired(first, second)
+        assert found.estimate.low == pytest.approx(0, abs=1e-9)
+        assert found.p == pytest.approx(0.05, abs=1e-6)
 
 
 def test_unpaired_without_a_number_or_a_standard_error():
@@ -241,9 +299,8 @@ def test_unpaired_without_a_number_or_a_standard_error():
         assert (found.estimate.value, found.p) == (None, None)
         assert found.estimate.reason == f"not defined in the {where} run: near chance"
     assert unpaired(estimate(0.5, None), estimate(0.6, 0.1)).p is None
-    sure = unpaired(estimate(1.0, 0.0), estimate(0.5, 0.0))
+    sure = unpaired(estimate(1.0, None), estimate(0.5, 0.1))
     assert (sure.estimate.value, sure.estimate.low, sure.p) == (-0.5, None, None)
-    assert unpaired(estimate(1.0, 0.0), estimate(1.0, 0.0)).p == 1
 
 
 @given(st.floats(0, 30), st.integers(1, 100))

@@ -3,23 +3,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from lmms_patch.stats import resample
-from lmms_patch.stats.resample import (
-    bootstrap,
-    bootstrap_by_calls,
-    cluster_numbers,
-    generator,
-    normal_quantile,
-    resampled_sums,
-    summarise,
-    t_quantile,
-    totals,
-    unit_weights,
-)
+from lmms_patch.stats.intervals import estimate
+from lmms_patch.stats.resample import bootstrap_by_calls, cluster_numbers, generator, totals, unit_weights, weighted_sums
 
 
 def mean(sums):
@@ -39,112 +29,31 @@ def test_totals_by_hand():
     assert totals([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
 
 
-@pytest.mark.parametrize("values", [[[0.0], [1.0], [1.0], [1.0]], [[0.1], [0.7], [0.4], [0.9]]])  # few and all distinct totals: both branches
-def test_draws_have_the_distribution_of_all_resamples(values):
-    """Against the enumeration of all 4^4 equally likely resamples of 4 docs."""
+@pytest.mark.parametrize("shape", [1.0, 0.6])
+@pytest.mark.parametrize("values", [[0.0, 1.0, 1.0, 1.0, 0.0, 1.0], [0.1, 0.7, 0.4, 0.9, 0.2, 0.5]])  # few and all distinct totals: both branches
+def test_weighted_means_have_the_moments_of_the_dirichlet(values, shape):
+    """Weights w ~ Dirichlet(a, ..., a): the mean of Σ w x is x̄, its variance Σ (x − x̄)² / (G (G a + 1)) (moments of the Dirichlet distribution)."""
     array = np.asarray(values)
-    exact = np.array([array[list(pick)].sum() for pick in itertools.product(range(4), repeat=4)])
-    drawn = resampled_sums(array, 40_000, 1)[:, 0]
-    for x in np.unique(np.round(exact, 9)):
-        share = np.mean(exact <= x + 1e-9)
-        error = 4 * math.sqrt(max(share * (1 - share), 1e-4) / len(drawn))
-        assert np.mean(drawn <= x + 1e-9) == pytest.approx(share, abs=error)
+    drawn = mean(weighted_sums(with_ones(array), 40_000, 1, shape))
+    size = len(array)
+    variance = ((array - array.mean()) ** 2).sum() / (size * (size * shape + 1))
+    assert drawn.mean() == pytest.approx(array.mean(), abs=4 * math.sqrt(variance / 40_000))
+    assert drawn.var() == pytest.approx(variance, rel=0.05)
 
 
-def test_against_scipy_on_an_unclustered_mean():
-    scores = np.random.default_rng(3).random(400)
-    ours = bootstrap(with_ones(scores), mean, draws=9999, seed=5)
-    theirs = stats.bootstrap((scores,), np.mean, n_resamples=9999, method="percentile", rng=np.random.default_rng(5))
-    assert ours.value == pytest.approx(scores.mean())
-    assert ours.se == pytest.approx(theirs.standard_error, rel=0.05)
-    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.1 * ours.se)
-    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.1 * ours.se)
+def test_a_weighted_share_is_a_beta_variable():
+    """3 right of 8 under gamma weights: Γ(3) / (Γ(3) + Γ(5)) is Beta(3, 5), and 2 of 3 clusters of equal totals Beta(2, 1)."""
+    drawn = mean(weighted_sums(with_ones([1.0] * 3 + [0.0] * 5), 20_000, 2))
+    assert stats.kstest(drawn, stats.beta(3, 5).cdf).pvalue > 0.001
+    drawn = mean(weighted_sums(totals(with_ones([1, 1, 1, 1, 0, 0]), [0, 0, 1, 1, 2, 2]), 20_000, 3))
+    assert stats.kstest(drawn, stats.beta(2, 1).cdf).pvalue > 0.001
 
 
-def test_against_the_plain_loop_with_clusters():
-    stream = np.random.default_rng(0)
-    clusters = np.repeat(np.arange(80), 5)
-    scores = (stream.random(400) < np.repeat(stream.random(80), 5)).astype(float)
-    loop = []
-    for _ in range(4000):
-        picked = np.concatenate([np.flatnonzero(clusters == c) for c in stream.integers(0, 80, 80)])
-        loop.append(scores[picked].mean())
-    ours = bootstrap(with_ones(scores), mean, clusters, draws=4000)
-    assert ours.se == pytest.approx(np.std(loop), rel=0.08)
-    assert (ours.low, ours.high) == pytest.approx(tuple(np.quantile(loop, [0.025, 0.975])), abs=0.2 * ours.se)
-    assert ours.se > 1.3 * bootstrap(with_ones(scores), mean, draws=4000).se  # ignoring the clusters would be too sure
-
-
-def test_interval_of_rci_covers():
-    """300 docs, full 0.6, best 0.75, correlated: the 95 % interval holds the truth 1 − 0.75/0.6 in 95 % of 400 runs (± 4 SE)."""
-    stream, hits = np.random.default_rng(7), 0
-    for run in range(400):
-        u = stream.random(300)
-        full, best = (u < 0.6).astype(float), (u + stream.normal(0, 0.1, 300) < 0.75).astype(float)
-        truth = 1 - stats.norm.cdf((0.75 - np.linspace(0, 1, 20001)) / 0.1).mean() / 0.6
-        found = bootstrap(np.column_stack([full, best]), rci, seed=run)
-        hits += found.low <= truth <= found.high
-    assert abs(hits / 400 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
-
-
-@pytest.mark.parametrize(
-    ("values", "clusters", "value", "says"),
-    [
-        (np.empty((0, 2)), None, None, "no docs"),
-        (with_ones([1.0]), None, 1.0, "1 docs are too few"),
-        (with_ones([1.0] * 40), [0] * 40, 1.0, "1 clusters are too few"),
-        (with_ones([1.0] * 40), np.arange(40) // 8, 1.0, "5 clusters are too few"),
-        (np.zeros((50, 2)), None, None, "not defined"),
-    ],
-)
-def test_degenerate_input_is_said_never_zero_by_accident(values, clusters, value, says):
-    found = bootstrap(values, mean, clusters)
-    assert found.value == value
-    assert found.low is found.high is found.se is None
-    assert says in found.reason
-
-
-def test_all_equal_scores_have_a_point_as_interval():
-    found = bootstrap(with_ones([1.0] * 100), mean)
-    assert (found.value, found.se, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
-
-
-def test_a_statistic_that_is_rarely_defined_has_no_interval():
-    """FIP rests on one doc of 60: some 36 % of the draws miss it, and the ratio is not defined there."""
-    values = np.column_stack([np.eye(60)[0], np.ones(60)])
-    found = bootstrap(values, rci)
-    assert found.value == -59.0
-    assert found.low is None
-    assert "of 1000 draws" in found.reason
-
-
-def test_few_clusters_widen_the_interval_by_the_formula():
-    stream = np.random.default_rng(1)
-    scores, clusters = stream.random(200), np.arange(200) // 10  # 20 clusters
-    found = bootstrap(with_ones(scores), mean, clusters)
-    plain = np.quantile(mean(resampled_sums(totals(with_ones(scores), clusters), 1000, 0)), [0.025, 0.975])
-    factor = stats.t.ppf(0.975, 19) / 1.959964 * math.sqrt(20 / 19)
-    assert found.high - found.value == pytest.approx(factor * (plain[1] - found.value), rel=1e-5)
-    assert f"widened by {factor:.2f}" in found.reason
-
-
-@given(st.lists(st.floats(0, 1), min_size=12, max_size=40), st.randoms())
-@settings(max_examples=30, deadline=None)
-def test_the_order_of_docs_changes_nothing(scores, shuffler):
-    mixed = list(scores)
-    shuffler.shuffle(mixed)
-    labels = [f"c{s}" for s in scores], [f"c{s}" for s in mixed]
-    one, two = (bootstrap(with_ones(np.round(s, 1)), mean, None, seed=3) for s in (scores, mixed))
-    assert one.value == pytest.approx(two.value)
-    if len(set(np.round(scores, 1))) <= len(scores) // 2:
-        assert (one.low, one.high) == pytest.approx((two.low, two.high))
-    assert len(totals(with_ones(scores), labels[0])) == len(totals(with_ones(mixed), labels[1]))
-
-
-def test_quantiles_against_scipy():
-    for df in (1, 9, 30, 48):
-        assert t_quantile(0.975, df) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-9)
-    assert normal_quantile(0.975) == pytest.approx(stats.norm.ppf(0.975), rel=1e-9)
+def test_blocks_bound_the_memory_and_change_nothing(monkeypatch):
+    values = with_ones(np.random.default_rng(3).random(30))
+    whole = weighted_sums(values, 50, 4)
+    monkeypatch.setattr(resample, "_BLOCK", 200)
+    assert weighted_sums(values, 50, 4) == pytest.approx(whole)
 
 
 def test_one_door():
@@ -200,7 +109,7 @@ def test_by_calls_and_by_sums_are_one_bootstrap(clustered):
     clusters = np.arange(240) // 4 if clustered else None
     full = (stream.random(240) < np.repeat(stream.random(60), 4)).astype(float)
     best = np.maximum(full, stream.random(240) < 0.3)
-    sums = bootstrap(np.column_stack([full, best]), rci, clusters, draws=4000, seed=1)
+    sums = estimate(np.column_stack([full, best]), rci, clusters, draws=4000, seed=1)
     calls = bootstrap_by_calls(lambda docs: [1 - best[docs].mean() / full[docs].mean()], 240, clusters, draws=4000, seed=2)[:, 0]
     assert calls.std(ddof=1) == pytest.approx(sums.se, rel=0.08)
     assert np.quantile(calls, [0.025, 0.975]).tolist() == pytest.approx([sums.low, sums.high], abs=0.2 * sums.se)
@@ -278,63 +187,9 @@ def test_weights_and_sums_are_one_bootstrap():
     stream = np.random.default_rng(5)
     values = with_ones(stream.random(100))
     sums = np.concatenate(list(unit_weights(100, 4000, 1))) @ values
-    ours = bootstrap(values, mean, draws=4000, seed=2)
+    ours = estimate(values, mean, draws=4000, seed=2)
     assert mean(sums).std(ddof=1) == pytest.approx(ours.se, rel=0.08)
     assert np.quantile(mean(sums), [0.025, 0.975]).tolist() == pytest.approx([ours.low, ours.high], abs=0.2 * ours.se)
-
-
-# --- what is said of draws ------------------------------------------------------------------------------
-
-
-def test_summary_by_hand():
-    """1000 draws 0.000, 0.001, ..., 0.999 of 60 docs: the 2.5 % and 97.5 % points are 0.999 times that share."""
-    found = summarise(0.5, np.arange(1000) / 1000, 60, 60)
-    assert (found.value, found.n, found.clusters, found.draws, found.reason) == (0.5, 60, 60, 1000, "")
-    assert (found.low, found.high) == pytest.approx((0.025 * 0.999, 0.975 * 0.999))
-    assert found.se == pytest.approx(math.sqrt((1000**2 - 1) / 12 * 1000 / 999) / 1000)  # of the numbers 0..999, by n - 1
-    assert summarise(0.5, np.arange(1000) / 1000, 60, 60, level=0.8).low == pytest.approx(0.1 * 0.999)
-
-
-@pytest.mark.parametrize(
-    ("made", "undefined", "asked", "interval", "says"),
-    [
-        (1000, 0, None, True, ""),
-        (1000, 100, None, True, ""),  # 90 % are defined: just enough
-        (1000, 101, None, False, "defined on only 899 of 1000 draws"),
-        (1000, 1000, None, False, "defined on only 0 of 1000 draws"),
-        (200, 0, 1000, True, "time for only 200 of 1000 draws"),
-        (199, 0, 1000, False, "time for only 199 of 1000 draws"),
-        (50, 0, 50, True, ""),  # so few were asked for
-        (0, 0, 1000, False, "time for only 0 of 1000 draws"),
-    ],
-)
-def test_few_or_undefined_draws(made, undefined, asked, interval, says):
-    drawn = np.concatenate([np.linspace(0, 1, made - undefined), np.full(undefined, math.nan)])
-    found = summarise(0.5, drawn, 100, 100, draws=asked)
-    assert found.value == 0.5
-    assert (found.low is not None, found.high is not None, found.se is not None) == (interval,) * 3
-    assert found.reason == says
-    assert found.draws == made - undefined
-
-
-def test_value_without_a_meaning_has_no_interval():
-    found = summarise(math.nan, np.linspace(0, 1, 1000), 100, 100)
-    assert (found.value, found.low, found.se, found.reason) == (None, None, None, "not defined on these docs")
-
-
-def test_few_units_and_little_time_are_both_said():
-    """20 units: the half-widths grow by t(19, .975)/1.96 * sqrt(20/19) = 2.0930/1.9600 * 1.0260 = 1.0956 on both sides of the value."""
-    found = summarise(0.5, np.linspace(0.4, 0.7, 300), 20, 20, draws=1000, what="docs")
-    assert found.reason == "time for only 300 of 1000 draws; 20 docs are few: the interval is widened by 1.10"
-    assert 0.5 - found.low == pytest.approx(1.0956 * (0.1 - 0.3 * 0.025), abs=1e-4)
-    assert found.high - 0.5 == pytest.approx(1.0956 * (0.2 - 0.3 * 0.025), abs=1e-4)
-
-
-@pytest.mark.parametrize(("groups", "interval", "widened"), [(9, False, False), (10, True, True), (49, True, True), (50, True, False)])
-def test_edges_of_few(groups, interval, widened):
-    found = summarise(0.5, np.linspace(0, 1, 1000), 100, groups)
-    assert (found.low is not None) == interval
-    assert ("widened" in found.reason) == widened
 
 
 def test_labels_of_clusters_of_any_kind():

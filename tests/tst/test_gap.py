@@ -163,7 +163,7 @@ def test_results_do_not_change_with_the_order_of_docs_and_are_plain_json():
 
 
 def test_verdicts():
-    assert gap(*both([1.0] * 20, [0.0] * 20)).verdict == "looking helps: the gap is +1.000 [+1.000, +1.000]"
+    assert gap(*both([1.0] * 20, [0.0] * 20)).verdict == "looking helps: the gap is +1.000 [+0.663, +1.000]"  # 20 of 20: 2 · 0.025^(1/20) − 1
     assert gap(*both([0.0] * 20, [1.0] * 20)).verdict.startswith("looking hurts")
     assert gap(*both([1.0, 0.0] * 10, [0.0, 1.0] * 10)).verdict.startswith("no gap is shown")
     assert gap(*both([1.0], [0.0])).verdict == "unknown: the gap is 1.000 without an interval (1 docs are too few for an interval)"
@@ -179,8 +179,8 @@ def test_the_table():
     table = rows(found)
     assert table[0] == ["docs", "n", "full", "blind", "gap", "interval"]
     assert table[1][:5] == ["original", "40", "1.000", "0.500", "0.500"]
-    assert table[2] == ["pruned", "20", "1.000", "0.000", "1.000", "[1.000, 1.000]"]
-    assert table[3] == ["random (20)", "20", "1.000", "0.000", "1.000", "[1.000, 1.000]"]
+    assert table[2] == ["pruned", "20", "1.000", "0.000", "1.000", "[0.663, 1.000]"]
+    assert table[3] == ["random (20)", "20", "1.000", "0.000", "1.000", "[0.663, 1.000]"]
     assert len(rows(gap(*both([1.0], [0.0])))) == 2
     assert rows(gap(*both([1.0], [0.0])))[1][5] == "N/A"
 

@@ -1,0 +1,544 @@
+"""Every interval of a number that is computed from docs: how it is made, widened, moved to another level and combined.
+
+A number is a function of sums over docs. Its interval comes from draws in which each cluster of docs has a random weight
+(Rubin 1981, *The Bayesian Bootstrap*), and in which one more doc is added that nobody has seen: at the lower end the doc that lowers
+the number most, at the upper end the one that raises it most, within the ends of the doc's scale (Walley 1996, *Inferences from
+Multinomial Data*). In the middle of the scale that is the bootstrap's interval. Near its ends, where the bootstrap sees no doc that
+fails and so no way to fail, the unseen doc keeps the interval open. For a share of independent docs the two ends are exactly those
+of Clopper & Pearson (1934); for the difference of two runs, 0 is excluded exactly where McNemar's exact test excludes it.
+
+An interval never has zero width, never leaves the range of its number (the draws are numbers of possible samples), and holds its value.
+
+Few clusters: Cameron & Miller (2015), *A Practitioner's Guide to Cluster-Robust Inference*, section VI, with the effective number of
+clusters of uneven sizes (Kish 1965, section 5.4; Carter, Schnepel & Steigerwald 2017).
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, weighted_sums
+
+FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
+FEWEST_DRAWS = 200
+"""With fewer draws the ends of a 95 % interval rest on less than 5 of them."""
+UNSEEN, UNSEEN_OF_PAIRS = 1.0, 0.5
+"""How many unseen docs are added. One makes the interval of a share exact. For an index or a gap, which two numbers of the same docs
+make, the worst doc is worst for both at once: half of one is enough (docs/statistics.md, *What was measured*)."""
+NEAR_END = 10
+"""With fewer than this many docs' worth away from an end of the scale, an interval that is moved to another level is joined with the exact one."""
+NO_SPREAD = "no draw differs, so nothing says how sure this is"
+_STEP = 1e-4
+"""The weight of a doc that is added to see how far the number moves; a sample has at least ten docs of weight 1."""
+_TOLERANCE = 1e-12
+
+Statistic = Callable[[Array], Any]
+
+
+# --- quantiles and clusters -----------------------------------------------------------------------
+
+
+def normal_quantile(p: float) -> float:
+    """Return the standard normal quantile.
+
+    >>> round(normal_quantile(0.975), 3)
+    1.96
+    """
+    from scipy.special import ndtri
+
+    return float(ndtri(p))
+
+
+def t_quantile(p: float, df: float) -> float:
+    """Return the quantile of Student's t; ``df`` need not be whole.
+
+    >>> round(t_quantile(0.975, 9), 3)
+    2.262
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, p))
+
+
+def effective_clusters(sizes: ArrayLike) -> float:
+    """Return how many clusters of equal sizes say as much as these: (Σs)² / Σs².
+
+    Args:
+        sizes: docs of each cluster that are used; clusters without any count for nothing.
+
+    >>> effective_clusters([4, 4, 4, 0]), effective_clusters([8, 2, 2])
+    (3.0, 2.0)
+    """
+    array = np.asarray(sizes, float)
+    squares = float((array**2).sum())
+    return float(array.sum()) ** 2 / squares if squares else 0.0
+
+
+def places_of(clusters: ArrayLike | None) -> NDArray[np.intp] | None:
+    """Return cluster numbers from 0; None where each doc is a cluster of its own.
+
+    >>> places_of(["b", "a", "b"]).tolist(), places_of(["b", "a", "c"])
+    ([1, 0, 1], None)
+    """
+    if clusters is None:
+        return None
+    labels, places = np.unique(np.asarray(clusters), return_inverse=True)
+    return None if len(labels) == len(places) else places
+
+
+def half_width(clusters: float, level: float = LEVEL) -> float:
+    """Return the half-width of an interval in standard errors of the bootstrap: under 50 clusters Student's t, and √(G / (G − 1)).
+
+    The root makes up for the bootstrap's own shortfall: its variance is too small by (G − 1) / G.
+
+    Args:
+        clusters: effective number of clusters G, above 1.
+        level: nominal coverage, 0..1.
+    """
+    p = (1 + level) / 2
+    if not 1 < clusters < FEW_CLUSTERS:
+        return normal_quantile(p)
+    return t_quantile(p, clusters - 1) * math.sqrt(clusters / (clusters - 1))
+
+
+def few_clusters(clusters: float, level: float = LEVEL) -> float:
+    """Return the factor by which few clusters widen an interval; 1 from 50 on.
+
+    >>> round(few_clusters(20), 3), few_clusters(50)
+    (1.096, 1.0)
+    """
+    return half_width(clusters, level) / normal_quantile((1 + level) / 2)
+
+
+# --- shares ---------------------------------------------------------------------------------------
+
+
+def clopper_pearson(hits: float, n: float, level: float = LEVEL) -> tuple[float, float]:
+    """Return the exact interval of a share (Clopper & Pearson 1934), in 0..1.
+
+    Args:
+        hits: successes, 0..n; need not be whole (scores between 0 and 1).
+        n: tries; need not be whole (an effective number of docs).
+        level: nominal coverage, 0..1.
+
+    >>> clopper_pearson(40, 40)[1], round(clopper_pearson(40, 40)[0], 4)
+    (1.0, 0.9119)
+    """
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    low = 0.0 if hits <= 0 else float(betaincinv(hits, n - hits + 1, tail))
+    high = 1.0 if hits >= n else float(betaincinv(hits + 1, n - hits, 1 - tail))
+    return low, high
+
+
+def of_right_or_wrong(scores: ArrayLike, ends: tuple[float, float] = (0.0, 1.0), level: float = LEVEL) -> Estimate | None:
+    """Return the mean of independent scores with its exact interval, where every score is one of two; else None.
+
+    That is what draws give (``Sample.ends``), without their noise.
+
+    Args:
+        scores: shape (docs,), finite.
+        ends: what a wrong and a right answer score.
+        level: nominal coverage, 0..1.
+
+    >>> of_right_or_wrong([1.0] * 40).low == clopper_pearson(40, 40)[0], of_right_or_wrong([0.5] * 40)
+    (True, None)
+    """
+    array, (wrong, right) = np.asarray(scores, float), ends
+    n, hits = len(array), int((array == right).sum())
+    if n < TOO_FEW_CLUSTERS or hits + int((array == wrong).sum()) < n:
+        return None
+    width = right - wrong
+    low, high = clopper_pearson(hits, n, level)
+    se = max(math.sqrt(a * (n + 1 - a) / ((n + 1) ** 2 * (n + 2))) for a in (hits, hits + 1))  # of the beta distributions of both ends
+    return Estimate(wrong + width * hits / n, width * se, wrong + width * low, wrong + width * high, n, n, 0, level, effective=float(n))
+
+
+# --- a sample -------------------------------------------------------------------------------------
+
+
+class Sample:
+    """The docs of a number as sums, on the data and on each draw.
+
+    Args:
+        rows: shape (docs, d), what is summed; zeros for docs that are not used.
+        clusters: labels of shape (docs,); None: docs are independent.
+        used: shape (docs,), which docs the number is of; None: all.
+        whole: a row stands for its whole cluster (MME's pairs).
+        draws: B.
+        level: nominal coverage, 0..1.
+        seed: see ``resample.generator``.
+
+    Attributes:
+        n: number of docs used.
+        clusters: number of clusters with a used doc; n where docs are independent.
+        effective: ``effective_clusters`` of them.
+        sums: shape (d,), on the data.
+    """
+
+    def __init__(
+        self,
+        rows: ArrayLike,
+        clusters: ArrayLike | None = None,
+        *,
+        used: NDArray[np.bool_] | None = None,
+        whole: bool = False,
+        draws: int = DRAWS,
+        level: float = LEVEL,
+        seed: Seed = 0,
+    ) -> None:
+        self.rows, self.level, self.asked = np.asarray(rows, float), level, draws
+        mask = np.ones(len(self.rows), bool) if used is None else used
+        self.n = int(mask.sum())
+        self.places = places_of(clusters)
+        sizes = np.ones(self.n) if self.places is None else np.bincount(self.places[mask]).astype(float)
+        sizes = np.minimum(sizes[sizes > 0], 1.0) if whole else sizes[sizes > 0]
+        self.clusters, self.effective = len(sizes), effective_clusters(sizes)
+        self.unit = float((sizes**2).sum() / sizes.sum()) if self.n else 1.0
+        """Docs of the cluster of a random doc: what the unseen doc weighs where nothing is known of how docs of a cluster hang together."""
+        self.sums = self.rows.sum(axis=0)
+        self.factor = few_clusters(self.effective, level)
+        stream = generator(seed)
+        shape = 1.0 if self.factor == 1 else 1 / self.factor**2 - 1 / self.effective
+        enough = self.n > 0 and self.effective >= TOO_FEW_CLUSTERS
+        self.drawn = weighted_sums(totals(self.rows, self.places), draws, stream, shape) if enough else np.empty((0, self.rows.shape[1]))
+        self._unseen = {mass: stream.standard_gamma(mass, len(self.drawn)) for mass in (UNSEEN, UNSEEN_OF_PAIRS)}
+
+    def take(self, columns: NDArray[np.intp]) -> Sample:
+        """Return the same sample and draws, of some of the sums only."""
+        part = copy.copy(self)
+        part.rows, part.sums, part.drawn = self.rows[:, columns], self.sums[columns], self.drawn[:, columns]
+        return part
+
+    def ends(self, statistic: Statistic, extremes: Array | None, unseen: float = UNSEEN) -> tuple[Array, Array]:
+        """Return the draws that the lower and the upper end of an interval are quantiles of, shape (B,) each.
+
+        Args:
+            statistic: from sums of shape (..., d) to values of shape (...); nan where it is not defined.
+            extremes: shape (C, d), the rows that an unseen doc may have; None: no doc is added.
+            unseen: how many unseen docs are added: ``UNSEEN`` or ``UNSEEN_OF_PAIRS``.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = None if extremes is None else np.asarray(statistic(self.sums + self.unit * extremes), float)
+            if extremes is None or moved is None or np.isnan(moved).all():
+                drawn = np.asarray(statistic(self.drawn), float)
+                return drawn, drawn
+            worst = (extremes[np.nanargmin(moved)], extremes[np.nanargmax(moved)])
+            weights = (self._unseen[unseen] * self._weight(statistic, row) for row in worst)
+            low, high = (np.asarray(statistic(self.drawn + weight[:, None] * row), float) for row, weight in zip(worst, weights, strict=True))
+        return low, high
+
+    def _weight(self, statistic: Statistic, extreme: Array) -> float:
+        """Return how many docs go with the unseen doc: the number of docs of its cluster that fail when one does.
+
+        That is the design effect of the number, seen from this extreme: Σ z_c² / Σ z_i², where z_i is how far doc i moves the number,
+        as a share of how far the extreme doc does, and z_c the sum over a cluster. Near an end of the scale few docs move it at all,
+        so the unseen doc itself votes for its whole cluster: (Σ z_c² + unit) / (Σ z_i² + 1).
+        """
+        if self.places is None or self.unit == 1:
+            return 1.0
+        start = statistic(self.sums)
+        moved = (statistic(self.sums + _STEP * self.rows) - start) / (statistic(self.sums + _STEP * extreme) - start)
+        if not np.isfinite(moved).all():
+            return self.unit
+        together = float((np.bincount(self.places, moved) ** 2).sum())
+        return min(self.unit, max(1.0, (together + self.unit) / (float((moved**2).sum()) + 1)))
+
+    def estimate(self, statistic: Statistic, extremes: Array | None = None, *, unseen: float = UNSEEN, value: float | None = None) -> Estimate:
+        """Return a number with its interval.
+
+        Args:
+            statistic, extremes, unseen: see ``ends``.
+            value: the number itself, where it is known; default: the statistic of the sums.
+        """
+        if not self.n:
+            return Estimate(None, None, None, None, 0, 0, 0, self.level, "no docs")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            point = float(statistic(self.sums)) if value is None else value
+        low, high = self.ends(statistic, extremes, unseen) if len(self.drawn) and math.isfinite(point) else (np.empty(0), np.empty(0))
+        return self.of_ends(point, low, high)
+
+    def of_ends(self, value: float, low: Array, high: Array) -> Estimate:
+        """Return a number with its interval, from the draws of both ends (``ends``)."""
+        what = "docs" if self.places is None else "clusters"
+        return _summary(value, low, high, self.n, self.clusters, self.effective, self.level, self.asked, what, widened=True)
+
+
+def estimate(
+    rows: ArrayLike,
+    statistic: Statistic,
+    clusters: ArrayLike | None = None,
+    *,
+    extremes: ArrayLike | None = None,
+    unseen: float = UNSEEN,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> Estimate:
+    """Return a function of sums over docs with its interval: a mean, a ratio of means, an index.
+
+    Args:
+        rows: shape (docs, d): what is summed, one row per doc (say ``[full, best, 1]``).
+        statistic: from sums of shape (..., d) to values of shape (...); nan where it is not defined.
+        clusters: labels of shape (docs,); None: docs are independent.
+        extremes: shape (C, d), the rows that an unseen doc may have, such as ``[[0, 1], [1, 1]]`` for a share; None: none is added.
+        unseen: how many unseen docs are added.
+        draws: B.
+        level: nominal coverage, 0..1.
+        seed: see ``resample.generator``.
+
+    Returns:
+        With no docs, or a statistic that is not defined on the data, the value is None. The interval is None under 10 effective clusters,
+        and where no draw differs; with 10 to 49 it is widened. The reason says so.
+
+    >>> share = estimate([[1.0, 1.0]] * 40, lambda s: s[..., 0] / s[..., 1], extremes=[[0, 1], [1, 1]])
+    >>> share.value, share.high, 0.88 < share.low < 0.93
+    (1.0, 1.0, True)
+    """
+    array = np.asarray(rows, float)
+    if not len(array):
+        return Estimate(None, None, None, None, 0, 0, 0, level, "no docs")
+    sample = Sample(array, clusters, draws=draws, level=level, seed=seed)
+    return sample.estimate(statistic, None if extremes is None else np.asarray(extremes, float), unseen=unseen)
+
+
+def ratio(
+    above: ArrayLike, below: ArrayLike, clusters: ArrayLike | None = None, *, ends: tuple[float, float] = (0.0, 1.0), **options: Any
+) -> Estimate:
+    """Return a ratio of sums over docs with its interval.
+
+    Args:
+        above: shape (docs,), what a doc adds above the line.
+        below: shape (docs,), what it adds below, at least 0; docs that add nothing are left out.
+        clusters: labels of shape (docs,); None: docs are independent.
+        ends: least and most that the ratio of a single doc can be.
+        options: ``draws``, ``level``, ``seed`` as of ``estimate``.
+    """
+    rows = np.column_stack([np.asarray(above, float), np.asarray(below, float)])
+    kept = rows[:, 1] > 0
+    if len(rows) and not kept.any():
+        return Estimate(None, None, None, None, 0, 0, 0, options.get("level", LEVEL), "not defined on these docs")
+    weight = float(rows[kept, 1].mean()) if len(rows) else 1.0
+    labels = None if clusters is None else np.asarray(clusters)[kept]
+    extremes = [[end * weight, weight] for end in ends]
+    return estimate(rows[kept], lambda sums: sums[..., 0] / sums[..., 1], labels, extremes=extremes, **options)
+
+
+def mean(scores: ArrayLike, clusters: ArrayLike | None = None, *, ends: tuple[float, float] = (0.0, 1.0), **options: Any) -> Estimate:
+    """Return the mean of scores with its interval.
+
+    Args:
+        scores: shape (docs,).
+        clusters: labels of shape (docs,); None: docs are independent.
+        ends: least and most that a doc can score.
+        options: ``draws``, ``level``, ``seed`` as of ``estimate``.
+
+    >>> mean([0.0, 1.0] * 30).value
+    0.5
+    """
+    exact = of_right_or_wrong(scores, ends, options.get("level", LEVEL)) if places_of(clusters) is None else None
+    return exact or ratio(scores, np.ones(len(np.asarray(scores, float))), clusters, ends=ends, **options)
+
+
+def ends_of(scores: ArrayLike, marks: float | None = None) -> tuple[float, float]:
+    """Return the least and the most that a doc can score, as far as scores and full marks tell.
+
+    Args:
+        scores: any shape; nan is left out.
+        marks: what a doc with full marks scores, where that is known.
+
+    >>> ends_of([0.0, 0.4]), ends_of([0.0, 3.0], 5.0), ends_of([0.0, 3.0]), ends_of([-0.2, 0.1])
+    ((0.0, 1.0), (0.0, 5.0), (0.0, 3.0), (-1.0, 1.0))
+    """
+    known = np.asarray(scores, float)
+    known = known[np.isfinite(known)]
+    least, most = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    low = 0.0 if least >= 0 else -1.0 if least >= -1 and most <= 1 else least
+    return low, marks if marks is not None and marks >= max(most, 1.0) else 1.0 if most <= 1 else most
+
+
+# --- draws that were made elsewhere ---------------------------------------------------------------
+
+
+def summarise(
+    value: float,
+    drawn: Array,
+    n: int,
+    clusters: int,
+    effective: float | None = None,
+    *,
+    level: float = LEVEL,
+    draws: int | None = None,
+    what: str = "clusters",
+    within: tuple[float, float] = (-math.inf, math.inf),
+) -> Estimate:
+    """Return a number with the percentile interval of bootstrap draws, where the number is no function of sums that an unseen doc could join.
+
+    Args:
+        value: the number on the data.
+        drawn: shape (B,), on each draw; nan where it is not defined there.
+        n: number of docs.
+        clusters: number of clusters.
+        effective: ``effective_clusters``; default: as many as there are.
+        level: nominal coverage, 0..1.
+        draws: how many draws were asked for, where fewer could be made; default: as many as there are.
+        what: what is resampled, for the reason: docs or clusters.
+        within: the range of the number, which widening must not leave.
+    """
+    count = float(clusters) if effective is None else effective
+    out = _summary(value, drawn, drawn, n, clusters, count, level, draws or len(drawn), what)
+    if out.value is None or out.low is None or out.high is None:
+        return out
+    return dataclasses.replace(out, low=max(min(within[0], out.value), out.low), high=min(max(within[1], out.value), out.high))
+
+
+def _summary(
+    value: float,
+    low_draws: Array,
+    high_draws: Array,
+    n: int,
+    clusters: int,
+    effective: float,
+    level: float,
+    asked: int,
+    what: str,
+    *,
+    widened: bool = False,
+) -> Estimate:
+    """Return the estimate of draws; ``widened``: the draws are already spread as few clusters ask."""
+    counted = f"{clusters} {what}" if effective > clusters - 0.5 else f"{clusters} {what}, by their sizes worth {effective:.1f},"
+    nothing = Estimate(value, None, None, None, n, clusters, 0, level, effective=effective)
+    if not math.isfinite(value):
+        return dataclasses.replace(nothing, value=None, reason="not defined on these docs")
+    if effective < TOO_FEW_CLUSTERS:
+        return dataclasses.replace(nothing, reason=f"{counted} are too few for an interval")
+    known = [drawn[np.isfinite(drawn)] for drawn in (low_draws, high_draws)]
+    made, defined = len(low_draws), min(map(len, known))
+    if defined < 0.9 * made or defined < min(asked, FEWEST_DRAWS):
+        how = "defined on" if made == asked else "time for"
+        return dataclasses.replace(nothing, draws=defined, reason=f"{how} only {defined} of {asked} draws")
+    reasons = [] if made == asked else [f"time for only {defined} of {asked} draws"]
+    factor = few_clusters(effective, level)
+    se = max(float(drawn.std(ddof=1)) for drawn in known) / (factor if widened else 1)
+    low, high = float(np.quantile(known[0], (1 - level) / 2)), float(np.quantile(known[1], (1 + level) / 2))
+    if factor > 1:
+        low, high = (low, high) if widened else (value - (value - low) * factor, value + (high - value) * factor)
+        reasons.append(f"{counted} are few: the interval is widened by {factor:.2f}")
+    low, high = min(low, value), max(high, value)
+    if high - low <= _TOLERANCE * max(1.0, abs(value)):
+        return dataclasses.replace(nothing, se=0.0, draws=defined, reason="; ".join([*reasons, NO_SPREAD]))
+    return Estimate(value, se, low, high, n, clusters, defined, level, "; ".join(reasons), effective)
+
+
+# --- intervals that are stored --------------------------------------------------------------------
+
+
+def of_file(found: Mapping[str, Any], scale: tuple[float, float] | None = None) -> Estimate:
+    """Return an estimate that a file holds; one of an earlier version as far as it can be trusted.
+
+    Earlier versions stored plain percentile intervals (such an estimate has no ``effective``). Near an end of its scale a share gets the
+    exact interval, as if each cluster were one doc. An interval that leaves its scale ends where the scale does; one without width is none.
+
+    Args:
+        found: the fields of an ``Estimate``; some may be missing.
+        scale: for a mean of scores, least and most that a doc can score.
+    """
+    out = Estimate(**{field.name: found[field.name] for field in dataclasses.fields(Estimate) if field.name in found})
+    if out.effective is not None or not all(isinstance(end, (int, float)) and math.isfinite(end) for end in (out.value, out.low, out.high)):
+        return out
+    return trimmed(out) if scale is None else _joined_with_exact(out, scale, out.clusters)
+
+
+def trimmed(stored: Estimate, scale: tuple[float, float] = (-math.inf, math.inf)) -> Estimate:
+    """Return a number whose interval does not leave its scale; without interval where that has no width.
+
+    >>> trimmed(Estimate(0.925, 0.05, 0.82, 1.003, 40, 40, 1000), (0.0, 1.0)).high
+    1.0
+    """
+    if stored.value is None or stored.low is None or stored.high is None:
+        return stored
+    low, high = max(min(scale[0], stored.value), stored.low), min(max(scale[1], stored.value), stored.high)
+    if high - low > _TOLERANCE and stored.se != 0:
+        return dataclasses.replace(stored, low=low, high=high)
+    return dataclasses.replace(stored, low=None, high=None, reason="; ".join(dict.fromkeys(filter(None, [stored.reason, NO_SPREAD]))))
+
+
+def at_level(stored: Estimate, level: float, scale: tuple[float, float] | None = None) -> Estimate:
+    """Return the interval of a stored number at another level, where its docs are not at hand.
+
+    Each half-width grows by the ratio of the quantiles, which is right where draws are normal. Near an end of its scale an interval
+    is not: there it is joined with the exact one of as many docs as give the stored interval.
+
+    Args:
+        stored: the number.
+        level: nominal coverage, 0..1.
+        scale: for a mean of scores, least and most that a doc can score; None for other numbers.
+    """
+    if stored.value is None or stored.low is None or stored.high is None or stored.level == level:
+        return dataclasses.replace(stored, level=level)
+    groups = stored.clusters if stored.effective is None else stored.effective
+    factor = half_width(groups, level) / half_width(groups, stored.level)
+    low, high = stored.value - factor * (stored.value - stored.low), stored.value + factor * (stored.high - stored.value)
+    out = dataclasses.replace(stored, low=low, high=high, level=level)
+    return out if scale is None else _joined_with_exact(out, scale, _worth(stored, scale))
+
+
+def _worth(stored: Estimate, scale: tuple[float, float]) -> float:
+    """Return how many docs would give the stored interval of a share by Clopper & Pearson: the end away from the nearer end of the scale decides."""
+    assert stored.value is not None
+    assert stored.low is not None
+    assert stored.high is not None
+    width = scale[1] - scale[0]
+    share = min(1.0, max(0.0, (stored.value - scale[0]) / width))
+    miss, far = (1 - share, (scale[1] - stored.low) / width) if share > 0.5 else (share, (stored.high - scale[0]) / width)
+    least, most = 1.0, float(max(stored.n, 1))
+    for _ in range(50):  # the interval narrows as docs are added
+        middle = math.sqrt(least * most)
+        least, most = (middle, most) if clopper_pearson(miss * middle, middle, stored.level)[1] > far else (least, middle)
+    return most
+
+
+def _joined_with_exact(stored: Estimate, scale: tuple[float, float], docs: float) -> Estimate:
+    """Return a share whose interval stays within its scale, and covers the exact one near an end; ``docs``: what its sample is worth."""
+    assert stored.value is not None
+    assert stored.low is not None
+    assert stored.high is not None
+    width = scale[1] - scale[0]
+    share = (stored.value - scale[0]) / width
+    if not -_TOLERANCE <= share <= 1 + _TOLERANCE or docs * min(share, 1 - share) >= NEAR_END or docs < 1:
+        return trimmed(stored, scale)
+    ends = [scale[0] + width * end for end in clopper_pearson(docs * min(1.0, max(0.0, share)), docs, stored.level)]
+    low, high = min(max(scale[0], stored.low), ends[0]), max(min(scale[1], stored.high), ends[1])
+    return dataclasses.replace(stored, low=low, high=high)
+
+
+# --- two numbers of different docs ----------------------------------------------------------------
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """Return second less first of two independent numbers, from their own intervals at one level, which may be lopsided.
+
+    Formula (Newcombe 1998, method 10; Zou & Donner 2008): d − √((v₂ − l₂)² + (u₁ − v₁)²) to d + √((u₂ − v₂)² + (v₁ − l₁)²).
+    The difference of two numbers within their scales stays within that of their differences.
+    """
+    n, groups = min(first.n, second.n), min(first.clusters, second.clusters)
+    effective = min((one.effective for one in (first, second) if one.effective is not None), default=None)
+    nothing = Estimate(None, None, None, None, n, groups, 0, second.level, effective=effective)
+    if first.value is None or second.value is None:
+        return nothing
+    value = second.value - first.value
+    se = None if first.se is None or second.se is None else math.hypot(first.se, second.se)
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        missing = first if first.low is None else second
+        return dataclasses.replace(nothing, value=value, reason=missing.reason or "no interval")
+    low = value - math.hypot(second.value - second.low, first.high - first.value)
+    high = value + math.hypot(second.high - second.value, first.value - first.low)
+    return dataclasses.replace(nothing, value=value, se=se, low=low, high=high, reason="unpaired")
