@@ -175,9 +175,14 @@ def mark_of(grid: Mapping[str, Any]) -> str:
     return "" if index is None or adj is None or isinstance(grid.get("n"), str) else disagreement(index, adj)
 
 
+def told(mark: str, null: str | None) -> str:
+    """Return a mark with what it rests on; empty where there is none."""
+    return mark if not mark or null == MEASURED else f"{mark} ({ASSUMED})"
+
+
 def explained(mark: str, null: str | None) -> str:
     """Return the line that explains a mark; empty where there is none."""
-    return f"{CONTRADICTED}: {mark}{'' if null == MEASURED else f' ({ASSUMED})'}" if mark else ""
+    return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
 
 
 def minds(analysis: Mapping[str, Any]) -> list[str]:

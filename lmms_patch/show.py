@@ -322,20 +322,39 @@ def pooled_table(pooled: Sequence[Pooled]) -> str:
     return aligned([header, *rows])
 
 
-def averaged_table(averaged: Sequence[Averaged]) -> str:
-    """One row per task and number: mean over runs, standard deviation between runs, and the interval over docs."""
+def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyzed]] = ()) -> str:
+    """Return one row per task and number: mean over runs, standard deviation between runs, and the interval over docs.
+
+    Args:
+        averaged: the tasks.
+        runs: what they are averaged of; an index that must not be read as it stands in one of them is marked.
+    """
     header = ["task", "number", "runs", "mean", "SD between runs", "interval over docs"]
     rows = []
     for a in averaged:
+        said = _in_any(a.task, runs)
         for name, value in a.metrics.items():
             if name.endswith(("_low", "_high")):
                 continue
             estimate = a.intervals.get(name)
             span = _span(estimate.low, estimate.high).strip() if estimate else ""
-            rows.append([a.task, name, str(a.runs), number(value), number(a.spread[name]), span])
+            rows.append([a.task, ", ".join([name, *said.get(name, ())]), str(a.runs), number(value), number(a.spread[name]), span])
         for name, split in a.split.items():
             rows.append([a.task, f"{name}, cell chosen on another run", str(a.runs), number(split.value), "", _span(split.low, split.high).strip()])
     return aligned([header, *rows])
+
+
+def _in_any(task: str, runs: Sequence[Sequence[Analyzed]]) -> dict[str, tuple[str, ...]]:
+    """Return what stands beside the indices of a task in any of some runs, by the names of the indices."""
+    out: dict[str, tuple[str, ...]] = {}
+    for a in (one for run in runs for one in run if one.run.result.task == task and one.analysis is not None):
+        name = KINDS[a.run.result.described["kind"]].prefix
+        for key, grid in a.analysis.sets.items() if a.analysis else ():
+            if grid.mark:
+                out[f"{name}{end(key)}"] = (reading.CONTRADICTED,)
+            if grid.adj is not None and grid.adj.null != reading.MEASURED:
+                out[f"{name}{end(key)}_adj"] = (reading.ASSUMED,)
+    return out
 
 
 def meaning(shown: Sequence[Shown]) -> str:

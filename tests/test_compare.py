@@ -361,7 +361,7 @@ def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(
     found = compare(planted(tmp_path / "a", guesses_on_cells), planted(tmp_path / "b", one_cell_knows))
     text = shown_of(found)
     assert "rci3, contradicted" in text
-    (said,) = [line for line in text.splitlines() if line.startswith("B needs more of the image (rci3)")]
+    (said,) = [line for line in text.splitlines() if line.startswith("B needs more of the image; in A one cell beats the full image (rci3)")]
     assert re.search(r"The index of A is contradicted: raw -0\.\d+ \(\w+.*\), corrected .* \(strong global\): the raw index is mostly luck\.$", said)
     assert "A needs more of the image (rci3_adj)" in text
     rows = {row["number"]: row for row in show_compare.sheet(found).rows}
@@ -385,6 +385,6 @@ def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measur
 
 def test_rci_and_pcri_are_one_number_in_sentences_too(tmp_path):
     first, second = planted(tmp_path / "a", guesses_on_cells, kind="pcri"), planted(tmp_path / "b", one_cell_knows, kind="pcri")
-    assert "B needs more of the image (pcri3)" in shown_of(compare(first, second))
+    assert "one cell beats the full image (pcri3)" in shown_of(compare(first, second))
     assert plain_name("pcri3_adj") == "rci3_adj"
     assert plain_name("rci3") == "rci3"

@@ -129,7 +129,9 @@ def test_groups_and_averages_are_tables(tmp_path):
     path = write_run(tmp_path, {"a_rci2": mc_run(n=60, seed=1), "b_rci2": mc_run(n=60, seed=2)}, groups={"g": ["a_rci2", "b_rci2"]})
     analyzed = [recompute(run) for run in recompute_load(path)]
     assert pooled_table(groups(path, analyzed)).splitlines()[2].split()[:3] == ["g", "2x2", "120"]
-    assert "SD between runs" in averaged_table(average([analyzed, analyzed]))
+    averaged = averaged_table(average([analyzed, analyzed]), [analyzed, analyzed])
+    assert "SD between runs" in averaged
+    assert "rci2_adj, assumed null" in averaged
 
 
 # --- which null, whether it looks, what contradicts what -------------------------------------------

@@ -91,7 +91,9 @@ def _on_reading(group: Group) -> list[str]:
     """Return what a group of indices is ranked by, which of them are contradicted, and of which models nobody checked that they look."""
     if group.kind != "index":
         return []
-    marked = [f"{clean(entry.model)}: {entry.mark}" for entry in group.entries if entry.mark and entry.result.gate != 0]
+    marked = [
+        f"{clean(entry.model)}: {reading.told(entry.mark, entry.notes.null)}" for entry in group.entries if entry.mark and entry.result.gate != 0
+    ]
     unchecked = [clean(entry.model) for entry in group.entries if entry.result.gate != 0 and entry.result.looks is None]
     marginal = [clean(entry.model) for entry in group.entries if entry.result.gate == 1 and entry.result.marginal]
     out = [f"{clean(group.why)}."] if group.why else []
@@ -193,7 +195,12 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
     if group.kind == "index":
         row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
         row |= {"band": bands(entry, group)[0], "span": bands(entry, group)[1], "gate": result.gate_word, "excluded": entry.notes.excluded}
-        row |= {"fip_used": entry.notes.fip, "docs_used": entry.used, "mark": entry.mark or None, "null": entry.notes.null}
+        row |= {
+            "fip_used": entry.notes.fip,
+            "docs_used": entry.used,
+            "mark": reading.told(entry.mark, entry.notes.null) or None,
+            "null": entry.notes.null,
+        }
         row["adj_blind"] = entry.number("adj_blind") if f"{result.index}{entry.grid}_adj_blind" in result.numbers else None
         row["ranked_by"] = None if group.by is None else group.by.key
     elif group.kind == "tst":

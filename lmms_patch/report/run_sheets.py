@@ -134,7 +134,7 @@ def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
         "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(grid))),
         "adj": measures.get(f"{name}_adj"),
         "adj_blind": measures.get(f"{name}_adj_blind"),
-        "mark": reading.mark_of(grid) or None,
+        "mark": reading.told(reading.mark_of(grid), reading.null_of(grid)) or None,
         "gap": measures.get(f"gap{n}"),
     }
 
