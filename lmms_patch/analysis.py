@@ -145,10 +145,15 @@ class _Task:
                 continue
             used = np.isfinite(self.draws.sets[f"{name}_full"][0].scores)
             docs = int(used.sum())
-            difference = self.draws.estimate_of(_minus, (f"{name}_full", name), None, used)
-            full, other = (self.draws.estimate(one, used=used).value for one in (f"{name}_full", name))
-            step = abs(scale) / max(1, docs)
-            out.append(gate.looks(difference, full, other, docs, against=against, everyone=len(self.table), step=step, delta=delta))
+            whole, difference = f"{name}_full", self.draws.estimate_of(_minus, (f"{name}_full", name), None, used)
+            wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
+            if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:  # FIP is surer of all docs
+                of_all = self.draws.estimate_of(_minus, ("fip", name))
+                if of_all.se is not None and of_all.se < difference.se:
+                    whole, difference = "fip", of_all
+            full, other = self.draws.estimate(whole, used=used if whole != "fip" else None).value, self.draws.estimate(name, used=used).value
+            everyone = len(self.table)
+            out.append(gate.looks(difference, full, other, docs, against=against, everyone=everyone, step=step, delta=delta, wanted=wanted))
         return tuple(out)
 
     def _estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:

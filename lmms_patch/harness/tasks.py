@@ -132,7 +132,7 @@ class WrappedTask(Delegate):
             described["wrong_images"] = self._table.wrong.digest
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self._boxes is None else {"boxes": self._boxes.digest}
-        return {**self._base.dump_config(), "lmms_patch": {**described, **run, **boxes}}
+        return {**_text_keys(self._base.dump_config()), "lmms_patch": {**described, **run, **boxes}}
 
     def override_metric(self, metric_name: str) -> None:
         """``--predict_only``: only answers are kept, nothing is scored."""
@@ -438,3 +438,10 @@ def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
     for inst in instances:
         out.setdefault(inst.doc_id, []).append(inst)
     return out
+
+
+def _text_keys(value: Any) -> Any:
+    """Name the key ``null``, which YAML reads as None: the host sorts a config's keys, and cannot sort None among texts."""
+    if not isinstance(value, dict):
+        return value
+    return {"null" if key is None else key: _text_keys(inner) for key, inner in value.items()}

@@ -26,12 +26,13 @@ SAME, NOT_SHOWN = "the answers do not depend on the image", "not shown that it l
 
 @dataclass(frozen=True)
 class Looks:
-    """Whether the model's answers depend on the image: the full image against a wrong one (or none), paired by doc.
+    """Whether the model's answers depend on the image: the full image against a wrong one (or none).
 
     Attributes:
         against: ``wrong images`` or ``blind``.
         value: True; False (they do not, or it is not shown); None (unknown).
-        full, other: the metric on full images, and on the others, over the same docs.
+        full, other: the metric on full images, and on the others: over the same docs and paired, or, where that makes their difference
+            surer, on the full images of all docs.
         difference: full less other, with its interval; on the metric's own scale.
         docs: how many were asked both.
         wanted: how many docs would settle it; None where it is settled.
@@ -128,8 +129,29 @@ def gate(
     return Gate(False, fip, chance, delta, se_fip, se_chance, threshold, reason, se)
 
 
+def wanted(difference: Estimate, docs: int, step: float) -> float:
+    """Return how many docs asked on both would settle whether the answers depend on the image, in 80 % of runs; infinite where none would.
+
+    Args:
+        difference: full less other, paired by doc.
+        docs: how many were asked both.
+        step: what one doc at full marks adds to the metric.
+    """
+    z = _z(difference, step)
+    return math.ceil(docs * (POWER_SE / z) ** 2 / 100) * 100 if z > 0 else math.inf
+
+
 def looks(
-    difference: Estimate, full: float | None, other: float | None, docs: int, *, against: str, everyone: int, step: float, delta: float
+    difference: Estimate,
+    full: float | None,
+    other: float | None,
+    docs: int,
+    *,
+    against: str,
+    everyone: int,
+    step: float,
+    delta: float,
+    wanted: float,
 ) -> Looks:
     """Judge whether the answers depend on the image.
 
@@ -137,25 +159,24 @@ def looks(
     2 SE would let 3 % of models through that do not look (the continuity correction of McNemar's test).
 
     Args:
-        difference: full less other, paired by doc.
+        difference: full less other: paired by doc, or, where that is surer, the full image of all docs less the other of those asked.
         full, other: the two numbers.
         docs: how many were asked both.
         against: ``wrong images`` or ``blind``.
         everyone: how many docs could be asked.
         step: what one doc at full marks adds to the metric.
         delta: the gate's δ: a difference that is shown to be smaller counts as none.
+        wanted: how many docs asked both would settle it (``wanted``).
     """
     value, se = difference.value, difference.se
     if value is None or se is None:
         return Looks(against, None, full, other, difference, docs, None, f"unknown whether it looks: {difference.reason or 'no standard error'}")
-    z = (value - step) / se if se > 0 else math.copysign(math.inf, value - step)
-    if z > LOOKS_SE:
+    if _z(difference, step) > LOOKS_SE:
         return Looks(against, True, full, other, difference, docs)
     named = "a wrong image" if against == "wrong images" else "no image"
     told = f"full image {full:.4g}, {named} {other:.4g}, {docs} docs" if full is not None and other is not None else f"{docs} docs"
     if se == 0 or (difference.high is not None and difference.high < NEARLY_NONE * delta):
         return Looks(against, False, full, other, difference, docs, None, f"{SAME} ({told})")
-    wanted = math.ceil(docs * (POWER_SE / z) ** 2 / 100) * 100 if z > 0 else math.inf
     if wanted > everyone:
         asked = "all docs were asked" if docs >= everyone else f"null: {everyone} asks all docs"
         return Looks(against, False, full, other, difference, docs, None, f"{NOT_SHOWN} ({told}); {asked}")
@@ -189,6 +210,11 @@ def se_at_chance(se_fip: float | None, fip: float | None, chance: float | None, 
     if se_fip is None or fip is None or chance is None or not (0 < fip < scale and 0 < chance < scale):
         return 0.0
     return se_fip * math.sqrt(chance * (scale - chance) / (fip * (scale - fip)))
+
+
+def _z(difference: Estimate, step: float) -> float:
+    value, se = difference.value or 0.0, difference.se or 0.0
+    return (value - step) / se if se > 0 else math.copysign(math.inf, value - step)
 
 
 def _known(term: float | None) -> bool:

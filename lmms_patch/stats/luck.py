@@ -31,8 +31,11 @@ from numpy.typing import NDArray
 from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
 
-NO_VARIETY, SATURATED_SE, SIGNAL_SE = 0.02, 4.0, 2.0
-"""Null rules: shares of the metric's scale, and numbers of standard errors (DESIGN §6)."""
+NO_VARIETY, SIGNAL_SE = 0.02, 2.0
+"""Null rules: a share of the metric's scale, and a number of standard errors (DESIGN §6)."""
+SATURATED_SE = {"assumed": 4.0, "measured": 3.0}
+"""How many standard errors must be left above luck. A measured null is of few docs: with 4 it would often lack an index, and where it has
+one, be the lucky draw (yes/no, n = 2: bias −0.1 to −0.2; with 3, −0.01 to −0.04; docs/statistics.md)."""
 
 LEAST_ASKED = 50
 """Docs asked on a wrong image that a class of its own needs: C − MPP⁰ of fewer is mostly noise."""
@@ -446,7 +449,7 @@ def judge(
             them by how they answer, not by what they are asked.
     """
     se = np.array([np.std(known, ddof=1) if len(known := gap[np.isfinite(gap)]) > 1 else math.nan for gap in (drawn.mpp - drawn.mpp0).T])
-    states = [_state(point, c, float(se[c]), scale) for c in range(len(labels))]
+    states = [_state(point, c, SATURATED_SE[null] * float(se[c]), scale) for c in range(len(labels))]
     used = np.array([state == "used" for state in states])
     docs = point.docs[0]
     classes = tuple(
@@ -492,10 +495,11 @@ _WHY = {
 }
 
 
-def _state(point: Numbers, c: int, se: float, scale: float) -> str:
+def _state(point: Numbers, c: int, least: float, scale: float) -> str:
+    """Judge a class; ``least`` is what must be left above luck beside a share of the scale."""
     ceiling, fip0, mpp0 = (float(x[0, c]) for x in (point.ceiling, point.fip0, point.mpp0))
     if not (math.isfinite(fip0) and math.isfinite(mpp0) and math.isfinite(ceiling)):
         return "no donors"
     if ceiling - fip0 < NO_VARIETY * scale:
         return "no variety"
-    return "saturated" if not ceiling - mpp0 >= max(NO_VARIETY * scale, SATURATED_SE * se) else "used"
+    return "saturated" if not ceiling - mpp0 >= max(NO_VARIETY * scale, least) else "used"

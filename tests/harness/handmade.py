@@ -113,7 +113,8 @@ def mmmu() -> Case:
     """Docs 3 and 7 are open (a number, a text), the others have three options (five docs) or four (three).
 
     A guess: (5/3 + 3/4) of the eight; the two open docs take the best constant of their format, their own gold: 2. The constant A is
-    right for docs 0, 6 and 9 (C as often; the first in the alphabet counts), with the open ones 5 of 10.
+    right for docs 0, 6 and 9 (C as often; the first in the alphabet counts), with the open ones 5 of 10. Among the others of its kind no letter
+    has the lead that is a doc's own: only the open ones are right by it.
     """
     standin = standins.mmmu()
     golds = ["A", "B", "C", "8.5", "B", "C", "A", "$24 million", "C", "A"]
@@ -123,12 +124,13 @@ def mmmu() -> Case:
         right=["so (A) it is", "B", "C.", "The answer is 8.50", "B", "(C)", "A", "It is $24 million.", "C", "A"],
         wrong=[("none of these" if len(gold) > 1 else "B" if gold == "A" else "A") for gold in golds],
         asked=[f"{'number' if i == 3 else 'open' if i == 7 else f'mc{3 + i % 2}'} {gold}" for i, gold in enumerate(golds)],
-        floors={"uniform": (5 / 3 + 3 / 4 + 2) / 10, "constant": 0.5, "stratum": 0.5},
-        chance=("stratum", 0.5),
+        floors={"uniform": (5 / 3 + 3 / 4 + 2) / 10, "constant": 0.5, "stratum": 0.2},
+        chance=("constant", 0.5),
         never=frozenset({1, 3}),
         fip=0.9,
         mpp=0.8,
         form="mean",
+        gate=0,
         standin=standin,
     )
 
@@ -137,7 +139,7 @@ def mmstar() -> Case:
     """A mean over the 12 values of l2_category: six of one doc (docs 0 to 5), six of two (docs i and i + 6, i from 6 to 11).
 
     Doc 0 is a category: FIP 11/12. Doc 1 is one too, doc 7 is half of one: MPP (12 - 1.5)/12. The constant A is right for docs 0 and 4,
-    each a category, and 8, 12 and 16, each half of one (B as often): 3.5/12.
+    each a category, and 8, 12 and 16, each half of one (B as often): 3.5/12. A and B are five each: without the doc itself the other leads.
     """
     standin = standins.mmstar()
     golds = ["ABCD"[i % 4] for i in range(18)]
@@ -147,8 +149,8 @@ def mmstar() -> Case:
         right=golds,
         wrong=["I cannot tell"] * 18,
         asked=[f"mc4 {gold}" for gold in golds],
-        floors={"constant": 3.5 / 12, "stratum": 3.5 / 12},
-        chance=("stratum", 3.5 / 12),
+        floors={"constant": 3.5 / 12, "stratum": 0.0},
+        chance=("constant", 3.5 / 12),
         never=frozenset({1, 7}),
         fip=11 / 12,
         mpp=10.5 / 12,
@@ -162,7 +164,8 @@ def mmstar() -> Case:
 def realworldqa() -> Case:
     """Six docs with three letters (golds A B C A B C), yes and no, a number, a word. The image of doc 4 is one pixel wide.
 
-    A guess: 6/3 + 2/2, and the two open docs take their own gold: 5 of 10. Constants: two of the six letters, yes or no, and the two: 5 of 10.
+    A guess: 6/3 + 2/2, and the two open docs take their own gold: 5 of 10. Constants: two of the six letters, yes or no, and the two: 5 of 10. Without the doc itself
+    its own letter or word never leads, so that only the two are right by their kind.
     """
     standin = standins.realworldqa()
     golds = ["A", "B", "C", "Yes", "A", "2", "Downhill", "B", "No", "C"]
@@ -173,21 +176,25 @@ def realworldqa() -> Case:
         right=["A", "B. Right", "(C)", "yes.", "A", "2", "downhill", "B", "No", "C"],
         wrong=["I see nothing"] * 10,
         asked=[f"{kind} {gold}" for kind, gold in zip(kinds, golds, strict=True)],
-        floors={"uniform": 0.5, "constant": 0.5, "stratum": 0.5},
-        chance=("stratum", 0.5),
+        floors={"uniform": 0.5, "constant": 0.5, "stratum": 0.2},
+        chance=("constant", 0.5),
         never=frozenset({1, 2}),
         fip=8 / 9,
         mpp=7 / 9,
         form="mean",
         others={"exact_match": 0.9},
         gone=frozenset({4}),
+        gate=0,
         standin=standin,
         base="realworldqa",
     )
 
 
 def scienceqa() -> Case:
-    """Two options and gold A, three options and gold B, in turn: A is right five times of ten, a guess (5/2 + 5/3) / 10. Docs 2 and 7 have no image."""
+    """Two options and gold A, three options and gold B, in turn: A is right five times of ten, a guess (5/2 + 5/3) / 10. Docs 2 and 7 have no image.
+
+    A and B are five each: without the doc itself the other leads.
+    """
     standin = standins.scienceqa_img()
     return Case(
         "scienceqa_img_rci2",
@@ -195,14 +202,15 @@ def scienceqa() -> Case:
         right=["A", "B. fish"] * 5,
         wrong=["I do not know"] * 10,
         asked=[f"mc{2 + i % 2} {'AB'[i % 2]}" for i in range(10)],
-        floors={"uniform": (5 / 2 + 5 / 3) / 10, "constant": 0.5, "stratum": 0.5},
-        chance=("stratum", 0.5),
+        floors={"uniform": (5 / 2 + 5 / 3) / 10, "constant": 0.5, "stratum": 0.0},
+        chance=("constant", 0.5),
         never=frozenset({1, 3}),
         fip=7 / 8,
         mpp=6 / 8,
         form="mean",
         others={"exact_match": 0.9},
         gone=frozenset({2, 7}),
+        gate=0,
         standin=standin,
         base="scienceqa_img",
     )

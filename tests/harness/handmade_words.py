@@ -70,7 +70,7 @@ def hallusion_yesno() -> Case:
         right=[f"{gold.capitalize()}. It is so." for gold in golds],
         wrong=["I am not sure"] * 12,
         asked=[f"yesno {gold}" for gold in golds],
-        floors={"uniform": 0.5, "constant": 0.5, "stratum": 0.5},
+        floors={"uniform": 0.5, "constant": 0.5, "stratum": 0.0},
         chance=("uniform", 0.5),
         never=frozenset({1, 4}),
         fip=11 / 12,
@@ -112,7 +112,8 @@ def mme() -> Case:
     """Perception: two pairs on existence, one on color; each pair "yes" then "no". A pair: 100 · (accuracy + both right), 0 to 200.
 
     Doc 0 is wrong: its pair has 50, existence (50 + 200)/2 = 125, color 200: 325. No cell of doc 5 is right: color 50, existence 200: 250.
-    A constant is right once in each pair: 50 in each of two categories (of ten in the real data: 500). All right: 200 in each.
+    A constant is right once in each pair: 50 in each of two categories (of ten in the real data: 500). All right: 200 in each. Without the doc
+    itself the other word leads, so that the stratum's floor is 0.
     """
     standin = standins.mme()
     return Case(
@@ -121,7 +122,7 @@ def mme() -> Case:
         right=["Yes.", "no"] * 6,
         wrong=["unclear"] * 12,
         asked=["yesno Yes", "yesno No"] * 6,
-        floors={"constant": 100.0, "stratum": 100.0},
+        floors={"constant": 100.0, "stratum": 0.0},
         chance=("uniform", 150.0),
         never=frozenset({5}),
         fip=325.0,
@@ -148,7 +149,7 @@ def pope() -> Case:
         right=[gold.capitalize() for gold in golds],
         wrong=["Yes."] * 10,
         asked=[f"yesno {gold}" for gold in golds],
-        floors={"uniform": 0.5, "constant": 0.5, "stratum": 0.5},
+        floors={"uniform": 0.5, "constant": 0.5, "stratum": 0.0},
         chance=("uniform", 0.5),
         never=frozenset({1, 4}),
         fip=0.9,
@@ -166,7 +167,8 @@ def chartqa() -> Case:
     """Six numbers (14, 0.57, 58%, 14.3, 2010, 0), three yes/no (yes twice), a word; 5 % off is right.
 
     Constants: 14 is right for 14 and 14.3, 0.57 for 0.57 and 58% (as text the first of the two): 2; yes 2; the word 1: 5 of 10. A guess
-    between yes and no: 1.5 in place of 2. Human are docs 0, 3, 6 and 9.
+    between yes and no: 1.5 in place of 2. Without the doc itself no gold leads that is right for it, but for the word, which is alone and
+    keeps the constant. Human are docs 0, 3, 6 and 9.
     """
     standin = standins.chartqa()
     golds = ["14", "Yes", "0.57", "58%", "Blue", "14.3", "No", "2010", "0", "Yes"]
@@ -177,8 +179,8 @@ def chartqa() -> Case:
         right=["14.5", "yes", "0.55", "60%", "blue", "14", "no", "2000", "0", "Yes"],
         wrong=["n/a %"] * 10,
         asked=[f"{kind} {gold}" for kind, gold in zip(kinds, golds, strict=True)],
-        floors={"uniform": 0.45, "constant": 0.5, "stratum": 0.5},
-        chance=("stratum", 0.5),
+        floors={"uniform": 0.45, "constant": 0.5, "stratum": 0.1},
+        chance=("constant", 0.5),
         off=frozenset({1}),
         never=frozenset({0, 2}),
         fip=0.9,
@@ -190,6 +192,7 @@ def chartqa() -> Case:
             "relaxed_augmented_split_mpp2": 5 / 6,
         },
         form="mean",
+        gate=0,
         standin=standin,
         base="chartqa",
     )
@@ -205,7 +208,7 @@ def gqa() -> Case:
         right=[f"{gold.capitalize()}." for gold in golds],
         wrong=["it is hard to say"] * 10,
         asked=[f"{'yesno' if gold in ('yes', 'no') else 'open'} {gold}" for gold in golds],
-        floors={"uniform": 0.5, "constant": 0.5, "stratum": 0.5},
+        floors={"uniform": 0.5, "constant": 0.5, "stratum": 0.0},
         chance=("uniform", 0.5),
         never=frozenset({1, 3}),
         fip=0.9,
@@ -225,7 +228,7 @@ def textvqa() -> Case:
     """The model says what the first of ten people said. Said by k of ten, an answer gets the mean of min(1, others/3) when each in turn is left
     out: 0.3, 0.6, 0.9 for k = 1, 2, 3, else 1. So 1 .6 1 1 .6 1 1 1 .3 1 ("2" and "two" are one answer); doc 0 is off: 7.5 of 10; docs 1 and 2
     get nothing from any cell: 8.5 - 1.6 = 6.9. The most frequent gold, "unanswerable", is right for docs 6 and 8 (of ten, nine and seven
-    said so): 2. No other does better: "red" has 1 + .6 + .3.
+    said so): 2. No other does better: "red" has 1 + .6 + .3. Without the doc itself none leads there; elsewhere it leads, and is wrong: 0.
     """
     standin = standins.textvqa()
     return Case(
@@ -234,8 +237,8 @@ def textvqa() -> Case:
         right=FIRST,
         wrong=["#!"] * 10,
         asked=[f"open {gold}" for gold in MOST],
-        floors={"constant": 0.2, "stratum": 0.2},
-        chance=("stratum", 0.2),
+        floors={"constant": 0.2, "stratum": 0.0},
+        chance=("constant", 0.2),
         never=frozenset({1, 2}),
         fip=0.75,
         mpp=0.69,
@@ -257,8 +260,8 @@ def vizwiz() -> Case:
         right=[*FIRST[:9], "word0"],
         wrong=["#!"] * 10,
         asked=[f"open {gold}" for gold in [*MOST[:9], "word0"]],
-        floors={"constant": 0.2, "stratum": 0.2},
-        chance=("stratum", 0.2),
+        floors={"constant": 0.2, "stratum": 0.0},
+        chance=("constant", 0.2),
         never=frozenset({1, 2}),
         fip=0.68,
         mpp=0.62,

@@ -41,7 +41,7 @@ def kind_of(key):
 def tasks(tmp_path_factory):
     """The toy, and a second task of the first 30 of its docs."""
     out = tmp_path_factory.mktemp("tasks")
-    inline = {"version": 0.0, "lmms_patch": {"category": "kind"}}
+    inline = {"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
     toys.write_task(out, "toy", docs(), metadata=inline)
     return toys.write_task(out, "other", docs()[:30], metadata=inline)
 

@@ -78,7 +78,7 @@ def one_in_20(doc, view):
 @pytest.fixture
 def folder(tmp_path):
     choices = {"choices": lambda i: list(OPTIONS)}
-    profile = {"lmms_patch": {"format": "mc", "choices": "choices"}}
+    profile = {"lmms_patch": {"format": "mc", "choices": "choices", "null": 0}}
     write_task(tmp_path, "toy", rows(120, answer=gold, **choices), metadata=profile, generation_kwargs={"max_new_tokens": 4, "temperature": 0})
     return tmp_path
 
@@ -429,7 +429,7 @@ def test_pairs_leave_together(tmp_path):
     """MME's kind of metric: right where both docs of a cluster are. A doc that failed takes its partner along."""
     (tmp_path / "utils.py").write_text(PAIRS)
     metric = [{"metric": "both", "aggregation": "!function utils.both", "higher_is_better": True}]
-    profile = {"lmms_patch": {"cluster": "pair", "category": "kind", "aggregation": {"both": "mme"}, "score": "score"}}
+    profile = {"lmms_patch": {"cluster": "pair", "category": "kind", "aggregation": {"both": "mme"}, "score": "score", "null": 0}}
     data = rows(40, answer=lambda i: ("yes", "no")[i % 2], pair=lambda i: f"p{i // 2}", kind=lambda i: "existence")
     write_task(tmp_path, "toy", data, metric_list=metric, process_results="!function utils.item", metadata=profile)
     wrong = {7, 12, 30}

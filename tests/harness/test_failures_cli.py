@@ -54,7 +54,7 @@ def lmms_eval(folder, url):
 def runs(tmp_path_factory):
     """Three runs of one command, of which the server fails in the first: (what was asked, what was printed) each, and the folder."""
     folder = tmp_path_factory.mktemp("failing")
-    profile = {"lmms_patch": {"format": "mc", "choices": "choices"}}
+    profile = {"lmms_patch": {"format": "mc", "choices": "choices", "null": 0}}
     write_task(
         folder,
         "toy",

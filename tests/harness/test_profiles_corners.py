@@ -50,11 +50,16 @@ def existence(pairs: int) -> StandIn:
 
 
 def test_the_pairs_of_mme_are_resampled_together(tmp_path: Path) -> None:
-    """Each of 20 pairs has one right answer: every draw of whole pairs gives 50. Docs alone would vary."""
+    """Each of 20 pairs has one right answer: every draw of whole pairs gives 50, so that only a pair nobody has seen widens the interval.
+
+    A draw of docs alone would vary by some 8 points (a pair scores 0, 50 or 200). One unseen pair moves 50 by at most (200 - 50) / 21 = 7.1.
+    """
     standin = existence(20)
     run = answered(standin, "mme_rci2", lambda doc, view: "Yes", tmp_path)
     fip = run.analysis["fip"]
-    assert (fip["value"], fip["se"], fip["low"], fip["high"], fip["clusters"]) == (50, 0, 50, 50, 20)
+    assert (fip["value"], fip["clusters"]) == (50, 20)
+    assert 0 < fip["se"] <= 150 / 21
+    assert 0 < fip["low"] < 50 < fip["high"] < 200
     # a guess is right with 1/2: 75 a pair; 20 guesses at 20 pairs, each pair off by 75
     uniform = run.analysis["chance"]["floors"]["uniform"]
     assert uniform["value"] == pytest.approx(75, abs=3 * 75 / 400**0.5)
@@ -63,7 +68,10 @@ def test_the_pairs_of_mme_are_resampled_together(tmp_path: Path) -> None:
 
 
 def test_the_questions_on_one_image_of_pope_are_resampled_together(tmp_path: Path) -> None:
-    """Twelve images of six questions, four of them answered rightly: no draw of whole images differs."""
+    """Twelve images of six questions, four of them answered rightly: no draw of whole images differs, only one that nobody has seen.
+
+    72 independent docs would have a standard error of (4/6 · 2/6 / 72) ** 0.5 = 0.056.
+    """
     standin = many(
         standins.pope(),
         72,
@@ -78,9 +86,10 @@ def test_the_questions_on_one_image_of_pope_are_resampled_together(tmp_path: Pat
     run = answered(standin, "pope_rci2", lambda doc, view: golds[doc] if doc % 6 < 4 else "?", tmp_path)
     fip = run.analysis["fip"]
     assert (fip["value"], fip["clusters"]) == (pytest.approx(4 / 6), 12)
-    assert fip["se"] == pytest.approx(0, abs=1e-12)
-    # chance 1/2 is sure too (three "yes" in each image), so the margin is delta, a hundredth
-    assert run.analysis["gate"]["threshold"] == pytest.approx(0.51)
+    assert 0 < fip["se"] < 0.02
+    gate = run.analysis["gate"]  # chance 1/2 is sure too: three "yes" in each image
+    assert gate["se"] < 0.02
+    assert gate["threshold"] == pytest.approx(0.5 + 2 * gate["se"])
     assert run.details["gate"] == 1
     assert run.details["rci2"] == pytest.approx(0)
 

@@ -15,7 +15,7 @@ from tests.harness.standins import Overlap, Verdict, Words
 from tests.harness.told import Outcome, images_in, load, run_told
 
 NEAR = 1e-9
-JUDGED = "{task: hallusion_judged, class: !function lmms_patch.Wrap, base: hallusion_bench_image, grids: [2], allow_judge: true}"
+JUDGED = "{task: hallusion_judged, class: !function lmms_patch.Wrap, base: hallusion_bench_image, grids: [2], allow_judge: true, null: 0}"
 
 
 class Asked(Verdict):
@@ -80,7 +80,9 @@ def test_floors_and_chance(done: tuple[Case, Outcome]) -> None:
         assert chance["value"] == pytest.approx(sum(cider(case.rows, said)) / len(said), abs=NEAR)
     else:
         assert chance["value"] == run.metrics["chance"] == pytest.approx(value, abs=NEAR)
-    if case.gate == 0:
+    if case.gate == 0:  # of ten docs: 2 SE of the paired difference are wider than 0.9 less the floor
+        assert run.grid["reason"].startswith("near chance")
+    if case.task.startswith("blink"):
         assert "only against a uniform guess (0.375)" in run.grid["reason"]
 
 

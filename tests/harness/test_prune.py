@@ -97,7 +97,7 @@ def test_the_written_task_asks_the_kept_docs(real):
 def test_docs_without_a_gold_never_go(tmp_path):
     """Four of the first ten docs are planted; without golds they have no score. 30 of the 36 others go, and none of them."""
     rows = [{**row, "answer": row["answer"] if i >= 10 else ""} for i, row in enumerate(DOCS)]
-    toys.write_task(tmp_path / "tasks", "holes", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind"}})
+    toys.write_task(tmp_path / "tasks", "holes", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}})
     assert command(tmp_path / "tasks", tmp_path / "out", "--budget", "30", "--batch", "30", task="holes") == 0
     removed = ids(tmp_path / "out", "removed")
     assert {kind_of(key) for key in removed} == {"planted"}

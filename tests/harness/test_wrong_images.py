@@ -203,6 +203,17 @@ def test_yaml_reads_the_bare_key_null_as_no_key(tmp_path):
     assert len(model.seen) == 9 * 5 + 3 * 5
 
 
+def test_the_bare_key_in_a_base_task_does_not_stop_the_hosts_cache(tmp_path):
+    """The host sorts the keys of a task's config, and cannot sort None among texts."""
+    write_task(tmp_path, "toy", pictures(9), metadata={**ASKED, "lmms_patch": {"seed": 1, "null": 3}})
+    file = tmp_path / "toy.yaml"
+    file.write_text(file.read_text().replace("'null': 3", "null: 3"))
+    assert "\n    null: 3" in file.read_text()
+    model = Model()
+    run(model, "toy_rci2", tmp_path, use_cache=str(tmp_path / "cache"))
+    assert len(model.seen) == 9 * 5 + 3 * 5
+
+
 @pytest.mark.parametrize("null", [-1, 2.5, True, "all"])
 def test_a_null_that_is_no_number_of_docs(tmp_path, null):
     write_task(tmp_path, "toy", pictures(3), metadata={**ASKED, "lmms_patch": {"null": null}})

@@ -14,6 +14,7 @@ from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager, get_task_dict
 from PIL import Image
 
+from lmms_patch.spec import parse
 from tests.harness.standins import Rows, StandIn
 from tests.harness.toys import Model
 
@@ -113,7 +114,13 @@ class Outcome:
 def run_told(
     standin: StandIn | None, task: str, rows: Sequence[dict[str, Any]], says: Says, folder: Path, manager: TaskManager | None = None
 ) -> Outcome:
-    """Run a wrapped task; ``standin`` None: the task reads its data itself."""
+    """Run a wrapped task, without wrong images but for a ``manager``'s own; ``standin`` None: the task reads its data itself."""
+    spec = parse(task)
+    if manager is None and spec is not None:
+        tasks = folder / "tasks"
+        tasks.mkdir(exist_ok=True)
+        (tasks / "told.yaml").write_text(f"{{task: {task}, class: !function lmms_patch.Wrap, base: {spec.base}, grids: [{spec.grids[0]}], null: 0}}")
+        manager = TaskManager(verbosity="ERROR", include_path=str(tasks))
     with pytest.MonkeyPatch.context() as patch:
         if standin is not None:
             patch.setattr(datasets, "load_dataset", standin.loader())

@@ -1,0 +1,373 @@
+"""Does the gate stop models that know nothing, and let through those that look?
+
+    python benchmarks/studies/gate.py [--runs 1000] [--processes 2]
+
+Made-up answers go the way of a run: plan, records, analysis (2×2 grid). A model "passes" where the gate of its index is valid. Prints
+one Markdown table; ends with status 1 where a target is missed: at most 2.5 % of those that know nothing pass, and at least 95 % of those
+that are right 10 points above chance and look. Rows without a target show what the gate cannot do: without a measured null and without a
+blind run it lets text priors through (the analysis says so, and such a run is not ranked), and a model that is right as often as the
+floor by other answers than the floor's is only held to the level of two standard errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import math
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.analysis import analyse
+from lmms_patch.answers import Asked
+from lmms_patch.draws import Settings
+from lmms_patch.outcome import Analysis
+from lmms_patch.planning import Doc, plan
+from lmms_patch.records import SCHEMA, Baseline, SampleRecord, ScoredView
+from lmms_patch.spec import WrapSpec
+from lmms_patch.stats.resample import Array
+from lmms_patch.tables import Table
+from lmms_patch.views import View, swapped, views_of
+
+Ints = NDArray[np.intp]
+Stream = np.random.Generator
+
+METRIC, GRID, NULL, DRAWS = "acc", 2, 300, 400
+SIZES = (60, 200, 1000)
+KNOWS_NOTHING, LOOKS = 0.025, 0.95
+"""Targets: at most so many pass, at least so many pass."""
+SHARED = 0.5
+"""Share of the docs of a cluster that take its gold, and its answers."""
+SPEC = WrapSpec("made_up", "rci", (GRID,))
+VIEWS = views_of(SPEC)
+LETTERS, SIZE = "ABCDEFGHIJ", [640, 480]
+STARTS = [f"{first} {second}" for first in ("how", "what", "where", "who", "which", "why") for second in ("is", "are", "was", "can", "did")]
+
+
+@dataclass(frozen=True)
+class Golds:
+    """A benchmark.
+
+    Attributes:
+        name: said in the table.
+        shares: of each type of question, the share of each gold.
+        sizes: docs of a cluster: 1, 4, or ``uneven`` (some clusters far larger than others).
+    """
+
+    name: str
+    shares: tuple[tuple[float, ...], ...]
+    sizes: int | str = 1
+
+    def clusters(self, docs: int) -> Ints | None:
+        """Cluster numbers of docs; None where each is its own."""
+        if self.sizes == 1:
+            return None
+        if isinstance(self.sizes, int):
+            return np.arange(docs) // self.sizes
+        count = docs // 3
+        shares = np.arange(1, count + 1) ** -0.7
+        ends = np.floor(np.cumsum(shares) / shares.sum() * docs + 1e-9)
+        return np.searchsorted(ends, np.arange(docs), side="right").clip(max=count - 1)
+
+
+EVEN = Golds("4 options, even", ((0.25,) * 4,))
+UNEVEN = Golds("4 options, one has 0.4", ((0.4, 0.2, 0.2, 0.2),))
+MANY = Golds("4 options, even, 30 types", ((0.25,) * 4,) * 30)
+TYPES = Golds("yes/no, 0.8 in one type, 0.2 in the other", ((0.8, 0.2), (0.2, 0.8)))
+CLUSTERS = Golds("yes/no, clusters of 4", ((0.5, 0.5),), 4)
+POWER = Golds("4 options, uneven clusters", ((0.25,) * 4,), "uneven")
+
+
+@dataclass(frozen=True)
+class Made:
+    """One sample: kinds and golds of docs, answers on own views and on those of a wrong picture (numbers), answers to the text alone."""
+
+    kinds: Ints
+    golds: Ints
+    seen: Ints
+    wrong: Ints
+    blind: Ints
+    clusters: Ints | None
+
+
+Model = Callable[[Stream, Golds, Ints, Ints, Ints | None, int], tuple[Ints, Ints, Ints]]
+"""From a stream, the benchmark, kinds, golds, clusters and number of views to ``seen``, ``wrong`` and ``blind``."""
+
+
+def drawn(stream: Stream, shares: Array, clusters: Ints | None) -> Ints:
+    """A number for each row of shares; half of the docs of a cluster share theirs."""
+    u = stream.random(len(shares))
+    if clusters is not None:
+        common = stream.random(int(clusters.max()) + 1)[clusters]
+        u = np.where(stream.random(len(shares)) < SHARED, common, u)
+    return (u[:, None] > np.cumsum(shares, axis=1)[:, :-1]).sum(axis=1)
+
+
+def guesses(of: str) -> Model:
+    """A model that guesses on every view: ``evenly``, or as often as each gold of the type ``comes``."""
+
+    def model(stream: Stream, golds: Golds, kinds: Ints, _: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+        shares = np.asarray(golds.shares)[kinds]
+        shares = shares if of == "comes" else np.full_like(shares, 1 / shares.shape[1])
+        made = np.column_stack([drawn(stream, shares, clusters) for _ in range(2 * views + 1)])
+        return made[:, :views], made[:, views : 2 * views], made[:, -1]
+
+    return model
+
+
+def constant(of: str) -> Model:
+    """A model that always says one thing: the most frequent ``letter``, or the most frequent gold of the ``type`` (``of the same docs``)."""
+
+    def model(stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+        count, shares = len(golds.shares[0]), np.asarray(golds.shares)
+        by_kind = np.array([np.bincount(right[kinds == kind], minlength=count).argmax() for kind in range(len(shares))])
+        answer = {
+            "letter": np.full(len(right), shares.mean(axis=0).argmax()),
+            "type": shares.argmax(axis=1)[kinds],
+            "type, of the same docs": by_kind[kinds],
+        }[of]
+        whole = np.repeat(answer[:, None], views, axis=1)
+        return whole, whole, answer
+
+    return model
+
+
+def text(share: float, *, anew: bool = False, image: float = 0.0) -> Model:
+    """A model with text priors.
+
+    Args:
+        share: of the docs that the question alone answers rightly.
+        anew: whether that is drawn anew for each view (a model that samples).
+        image: share of the other docs that the full image answers.
+    """
+
+    def model(stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+        count, total = len(golds.shares[0]), 2 * views + 1
+        false = (right + stream.integers(1, count, len(right))) % count
+        solved = np.column_stack([drawn(stream, np.tile([1 - share, share], (len(right), 1)), clusters) for _ in range(total if anew else 1)])
+        made = np.where(np.broadcast_to(solved, (len(right), total)) == 1, right[:, None], false[:, None])
+        seen, wrong, blind = made[:, :views].copy(), made[:, views : 2 * views], made[:, -1]
+        seen[:, 0] = np.where(stream.random(len(right)) < image, right, seen[:, 0])
+        return seen, wrong, blind
+
+    return model
+
+
+def looks(above: float, *, repeats: bool = False) -> Model:
+    """A model that guesses evenly, and knows so much from the full image that it is ``above`` chance; ``repeats``: it guesses once a doc."""
+
+    def model(stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+        seen, wrong, blind = guesses("evenly")(stream, golds, kinds, right, clusters, views)
+        if repeats:
+            seen, wrong = np.repeat(blind[:, None], views, axis=1), np.repeat(blind[:, None], views, axis=1)
+        knows = stream.random(len(right)) < above / (1 - 1 / len(golds.shares[0]))
+        seen[:, 0] = np.where(knows, right, seen[:, 0])
+        return seen, wrong, blind
+
+    return model
+
+
+def as_the_floor(stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+    """A model that is right as often as the best constant answer, on other docs, from the full image."""
+    seen, wrong, blind = guesses("evenly")(stream, golds, kinds, right, clusters, views)
+    share = float(np.max(golds.shares, axis=1).mean())
+    false = (right + 1) % len(golds.shares[0])
+    seen[:, 0] = np.where(stream.random(len(right)) < share, right, false)
+    return seen, wrong, blind
+
+
+def sample(stream: Stream, golds: Golds, model: Model, docs: int) -> Made:
+    """One sample of a benchmark and a model."""
+    clusters = golds.clusters(docs)
+    kinds = stream.integers(0, len(golds.shares), docs)
+    right = drawn(stream, np.asarray(golds.shares)[kinds], clusters)
+    return Made(kinds, right, *model(stream, golds, kinds, right, clusters, len(VIEWS)), clusters)
+
+
+def analysed(made: Made, options: int, null: int, blind: bool, seed: int) -> Analysis:
+    """The numbers of a run with these answers.
+
+    Args:
+        made: the answers.
+        options: number of answers.
+        null: docs asked on a wrong picture.
+        blind: whether a blind run is at hand.
+        seed: of plan and draws.
+    """
+    names = ("yes", "no") if options == 2 else tuple(LETTERS[:options])
+    choices = () if options == 2 else tuple(f"item {name}" for name in names)
+    units = [None if made.clusters is None else int(unit) for unit in (made.clusters if made.clusters is not None else made.golds)]
+    docs = [
+        Doc(i, Asked("", names[gold], choices), f"{STARTS[kind]} things?", unit)
+        for i, (gold, kind, unit) in enumerate(zip(made.golds.tolist(), made.kinds.tolist(), units, strict=True))
+    ]
+    by = plan(docs, seed=seed)
+    numbers = {name: k for k, name in enumerate(names)}
+    asked = set(range(null))  # docs come in no order
+    if made.clusters is not None:
+        asked = set(np.flatnonzero(made.clusters <= made.clusters[min(null, len(docs)) - 1]).tolist()) if null else set()
+    records = []
+    own, other = (_views(views) for views in (VIEWS, swapped(VIEWS)))
+    for i, (gold, seen, wrong) in enumerate(zip(made.golds.tolist(), made.seen.tolist(), made.wrong.tolist(), strict=True)):
+        answer, best = by.answers[i], _best(seen[1:], gold)
+        records.append(
+            {
+                "schema": SCHEMA,
+                "task": "made_up_rci",
+                "base": SPEC.base,
+                "kind": SPEC.kind,
+                "grids": [GRID],
+                "doc_id": i,
+                "image_sizes": [SIZE],
+                "views": _scored(own, seen, gold),
+                "best": {str(GRID): 1 + best},
+                "excluded": {},
+                "fields": {} if units[i] is None else {"cluster": units[i]},
+                "answer": {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold},
+                "stratum": by.strata[i],
+                "baselines": [
+                    Baseline(said, tuple(roles), *({METRIC: float(numbers.get(said, -1) == gold)},) * 2).to_json()
+                    for said, roles in by.baselines[i].items()
+                ],
+                **({"wrong_image": {"from": (i + 1) % len(docs), "image_sizes": [SIZE], "views": _scored(other, wrong, gold)}} if i in asked else {}),
+            }
+        )
+    table = Table(records, METRIC)
+    known = dict(enumerate((made.blind == made.golds).astype(float).tolist())) if blind else None
+    return analyse(table, _Mean(table), Settings(draws=DRAWS, seed=seed), [GRID], known)
+
+
+def _views(views: Sequence[View]) -> list[dict[str, Any]]:
+    """Views as a record has them, without scores."""
+    return SampleRecord("made_up_rci", SPEC, 0, ((640, 480),), tuple(ScoredView(view) for view in views), {}, {}).to_json()["views"]  # type: ignore[no-any-return]
+
+
+def _scored(views: Sequence[dict[str, Any]], said: Sequence[int], gold: int) -> list[dict[str, Any]]:
+    return [
+        {**view, "items": score, "scores": score, "said": str(one)}
+        for view, one in zip(views, said, strict=True)
+        if (score := {METRIC: float(one == gold)})
+    ]
+
+
+def _best(said: Sequence[int], gold: int) -> int:
+    """The first right cell, else the first."""
+    return said.index(gold) if gold in said else 0
+
+
+class _Mean:
+    """A native aggregation that is a mean, as a run hands it to the statistics (``draws.Native``)."""
+
+    form = None
+    no_calls = ""
+
+    def __init__(self, table: Table) -> None:
+        self.full = float(table.full.scores.mean())
+        self.best = float(table.at(table.best_places(GRID)).scores.mean())
+
+    def whole(self) -> float:
+        return self.full
+
+    def over_cells(self, _: Any) -> tuple[float, float, str]:
+        return self.full, self.best, ""
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        return float(np.mean(items)) if items else None
+
+
+# --- rows of the table ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model on a benchmark.
+
+    Attributes:
+        golds, model: the two.
+        name: of the model, said in the table.
+        target: most that may pass, or least that must; None: shown only.
+        null, blind: docs asked on a wrong picture, and whether a blind run is at hand.
+        sizes: numbers of docs.
+    """
+
+    golds: Golds
+    model: Model
+    name: str
+    target: tuple[float, float] | None = (0.0, KNOWS_NOTHING)
+    null: int = NULL
+    blind: bool = False
+    sizes: tuple[int, ...] = SIZES
+
+
+MUST_PASS = (LOOKS, 1.0)
+ROWS = [
+    *(Row(golds, guesses("comes"), "guesses as often as each gold comes") for golds in (EVEN, UNEVEN, MANY, TYPES, CLUSTERS, POWER)),
+    *(Row(golds, guesses("comes"), "the same, no wrong pictures", None, 0) for golds in (UNEVEN, MANY, TYPES, CLUSTERS, POWER)),
+    *(Row(golds, constant("letter"), "always the most frequent letter", null=null) for golds in (UNEVEN, MANY) for null in (NULL, 0)),
+    *(Row(golds, constant("type"), "the most frequent gold of the type", null=null) for golds in (MANY, TYPES) for null in (NULL, 0)),
+    Row(MANY, constant("type, of the same docs"), "the most frequent gold of the type, counted on these very docs"),
+    Row(MANY, constant("type, of the same docs"), "the same, no wrong pictures", None, 0),
+    *(Row(golds, text(0.6), "the text answers 0.6, the same on every view") for golds in (EVEN, MANY, POWER)),
+    *(Row(golds, text(0.6, anew=True), "the text answers 0.6, drawn anew on every view") for golds in (EVEN, MANY, POWER)),
+    Row(EVEN, text(0.6), "the text answers 0.6, the same in a blind run", null=0, blind=True),
+    Row(EVEN, text(0.6, anew=True), "the text answers 0.6, anew in a blind run", null=0, blind=True),
+    Row(POWER, text(0.6, anew=True), "the text answers 0.6, anew in a blind run", null=0, blind=True),
+    Row(EVEN, text(0.6), "the text answers 0.6, neither wrong pictures nor a blind run", None, 0),
+    *(Row(golds, as_the_floor, "as often right as the floor, on other docs", None) for golds in (UNEVEN, TYPES)),
+    Row(MANY, looks(0.1, repeats=True), "10 points above chance, one guess a doc", MUST_PASS, sizes=(1000,)),
+    Row(MANY, looks(0.1), "10 points above chance, guesses anew on every view", MUST_PASS, sizes=(1000,)),
+    Row(MANY, looks(0.1), "the same, no wrong pictures", MUST_PASS, 0, sizes=(1000,)),
+    Row(EVEN, looks(0.1), "10 points above chance, guesses anew on every view", None),
+    Row(EVEN, text(0.6, image=0.125), "the text answers 0.6, the image 5 points more", None),
+    Row(EVEN, text(0.6, image=0.25), "the text answers 0.6, the image 10 points more", None),
+]
+
+
+def passes(place: int, docs: int, runs: int, seed: int) -> float:
+    """The share of runs of a row in which the gate is valid."""
+    row, found = ROWS[place], []
+    for run in range(runs):
+        stream = np.random.default_rng([seed, place, docs, run])
+        made = sample(stream, row.golds, row.model, docs)
+        found.append(analysed(made, len(row.golds.shares[0]), row.null, row.blind, run).gate.valid is True)
+    return float(np.mean(found))
+
+
+def main() -> int:
+    """Print the table; 0 where all targets are met, else 1."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1000, help="samples of each setting (1000)")
+    parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--seed", type=int, default=20)
+    args = parser.parse_args()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes that are started: each has a core
+    start, missed = time.monotonic(), []
+    with ProcessPoolExecutor(args.processes, multiprocessing.get_context("spawn")) as pool:
+        once = functools.partial(pool.submit, passes, runs=args.runs, seed=args.seed)
+        waiting = {(place, docs): once(place, docs) for docs in reversed(SIZES) for place, row in enumerate(ROWS) if docs in row.sizes}
+        print(f"| benchmark | the model | asked on wrong pictures | {' | '.join(f'passes at {docs}, %' for docs in SIZES)} | target |")
+        print(f"|---|---|---|{'---|' * (len(SIZES) + 1)}")
+        for place, row in enumerate(ROWS):
+            found = {docs: waiting[place, docs].result() for docs in row.sizes}
+            shown = " | ".join(f"{100 * found[docs]:.1f}" if docs in found else "" for docs in SIZES)
+            goal = "" if row.target is None else f"at least {100 * row.target[0]:g}" if row.target[0] else f"at most {100 * row.target[1]:g}"
+            print(f"| {row.golds.name} | {row.name} | {row.null if row.null else 'none'} | {shown} | {goal} |", flush=True)
+            if row.target:
+                missed += [(row, docs, share) for docs, share in found.items() if not row.target[0] <= share <= row.target[1]]
+    error = 100 * math.sqrt(KNOWS_NOTHING * (1 - KNOWS_NOTHING) / args.runs)
+    print(f"\n{args.runs} runs of a setting (the error of 2.5 % is {error:.1f}), {time.monotonic() - start:.0f} s.", end=" ")
+    print("All targets met." if not missed else "Missed:")
+    print(*(f"- {row.golds.name}: {row.name}, {docs} docs: {share:.1%}" for row, docs, share in missed), sep="\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
