@@ -18,7 +18,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -46,8 +46,6 @@ KNOWS_NOTHING, LOOKS = 0.025, 0.95
 """Targets: at most so many pass, at least so many pass."""
 SHARED = 0.5
 """Share of the docs of a cluster that take its gold, and its answers."""
-SPEC = WrapSpec("made_up", "rci", (GRID,))
-VIEWS = views_of(SPEC)
 LETTERS, SIZE = "ABCDEFGHIJ", [640, 480]
 STARTS = [f"{first} {second}" for first in ("how", "what", "where", "who", "which", "why") for second in ("is", "are", "was", "can", "did")]
 
@@ -184,12 +182,12 @@ def as_the_floor(stream: Stream, golds: Golds, kinds: Ints, right: Ints, cluster
     return seen, wrong, blind
 
 
-def sample(stream: Stream, golds: Golds, model: Model, docs: int) -> Made:
-    """One sample of a benchmark and a model."""
+def sample(stream: Stream, golds: Golds, model: Model, docs: int, grid: int = GRID) -> Made:
+    """One sample of a benchmark and a model; ``grid``: how many cells a side it is asked."""
     clusters = golds.clusters(docs)
     kinds = stream.integers(0, len(golds.shares), docs)
     right = drawn(stream, np.asarray(golds.shares)[kinds], clusters)
-    return Made(kinds, right, *model(stream, golds, kinds, right, clusters, len(VIEWS)), clusters)
+    return Made(kinds, right, *model(stream, golds, kinds, right, clusters, 1 + grid**2), clusters)
 
 
 def analysed(made: Made, options: int, null: int, blind: bool, seed: int) -> Analysis:
@@ -202,52 +200,55 @@ def analysed(made: Made, options: int, null: int, blind: bool, seed: int) -> Ana
         blind: whether a blind run is at hand.
         seed: of plan and draws.
     """
+    table = Table(list(records_of(made, options, null, seed)), METRIC)
+    known = dict(enumerate((made.blind == made.golds).astype(float).tolist())) if blind else None
+    return analyse(table, Mean(table, GRID), Settings(draws=DRAWS, seed=seed), [GRID], known)
+
+
+def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[str, Any]]:
+    """The ``patch`` objects that a run with these answers would leave; arguments as of ``analysed``. Built straight, as thousands are needed."""
+    grid = math.isqrt(made.seen.shape[1] - 1)
+    spec = WrapSpec("made_up", "rci", (grid,))
     names = ("yes", "no") if options == 2 else tuple(LETTERS[:options])
     choices = () if options == 2 else tuple(f"item {name}" for name in names)
-    units = [None if made.clusters is None else int(unit) for unit in (made.clusters if made.clusters is not None else made.golds)]
+    units = [None] * len(made.golds) if made.clusters is None else made.clusters.tolist()
     docs = [
         Doc(i, Asked("", names[gold], choices), f"{STARTS[kind]} things?", unit)
         for i, (gold, kind, unit) in enumerate(zip(made.golds.tolist(), made.kinds.tolist(), units, strict=True))
     ]
     by = plan(docs, seed=seed)
     numbers = {name: k for k, name in enumerate(names)}
-    asked = set(range(null))  # docs come in no order
-    if made.clusters is not None:
-        asked = set(np.flatnonzero(made.clusters <= made.clusters[min(null, len(docs)) - 1]).tolist()) if null else set()
-    records = []
-    own, other = (_views(views) for views in (VIEWS, swapped(VIEWS)))
+    asked = np.arange(len(docs)) < null  # docs come in no order
+    if made.clusters is not None and null:
+        asked = made.clusters <= made.clusters[min(null, len(docs)) - 1]
+    own, other = (_views(spec, views) for views in (views_of(spec), swapped(views_of(spec))))
     for i, (gold, seen, wrong) in enumerate(zip(made.golds.tolist(), made.seen.tolist(), made.wrong.tolist(), strict=True)):
-        answer, best = by.answers[i], _best(seen[1:], gold)
-        records.append(
-            {
-                "schema": SCHEMA,
-                "task": "made_up_rci",
-                "base": SPEC.base,
-                "kind": SPEC.kind,
-                "grids": [GRID],
-                "doc_id": i,
-                "image_sizes": [SIZE],
-                "views": _scored(own, seen, gold),
-                "best": {str(GRID): 1 + best},
-                "excluded": {},
-                "fields": {} if units[i] is None else {"cluster": units[i]},
-                "answer": {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold},
-                "stratum": by.strata[i],
-                "baselines": [
-                    Baseline(said, tuple(roles), *({METRIC: float(numbers.get(said, -1) == gold)},) * 2).to_json()
-                    for said, roles in by.baselines[i].items()
-                ],
-                **({"wrong_image": {"from": (i + 1) % len(docs), "image_sizes": [SIZE], "views": _scored(other, wrong, gold)}} if i in asked else {}),
-            }
-        )
-    table = Table(records, METRIC)
-    known = dict(enumerate((made.blind == made.golds).astype(float).tolist())) if blind else None
-    return analyse(table, _Mean(table), Settings(draws=DRAWS, seed=seed), [GRID], known)
+        answer = by.answers[i]
+        yield {
+            "schema": SCHEMA,
+            "task": spec.name,
+            "base": spec.base,
+            "kind": spec.kind,
+            "grids": [grid],
+            "doc_id": i,
+            "image_sizes": [SIZE],
+            "views": _scored(own, seen, gold),
+            "best": {str(grid): 1 + _best(seen[1:], gold)},
+            "excluded": {},
+            "fields": {} if units[i] is None else {"cluster": units[i]},
+            "answer": {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold},
+            "stratum": by.strata[i],
+            "baselines": [
+                Baseline(said, tuple(roles), *({METRIC: float(numbers.get(said, -1) == gold)},) * 2).to_json()
+                for said, roles in by.baselines[i].items()
+            ],
+            **({"wrong_image": {"from": (i + 1) % len(docs), "image_sizes": [SIZE], "views": _scored(other, wrong, gold)}} if asked[i] else {}),
+        }
 
 
-def _views(views: Sequence[View]) -> list[dict[str, Any]]:
+def _views(spec: WrapSpec, views: Sequence[View]) -> list[dict[str, Any]]:
     """Views as a record has them, without scores."""
-    return SampleRecord("made_up_rci", SPEC, 0, ((640, 480),), tuple(ScoredView(view) for view in views), {}, {}).to_json()["views"]  # type: ignore[no-any-return]
+    return SampleRecord(spec.name, spec, 0, ((640, 480),), tuple(ScoredView(view) for view in views), {}, {}).to_json()["views"]  # type: ignore[no-any-return]
 
 
 def _scored(views: Sequence[dict[str, Any]], said: Sequence[int], gold: int) -> list[dict[str, Any]]:
@@ -263,15 +264,15 @@ def _best(said: Sequence[int], gold: int) -> int:
     return said.index(gold) if gold in said else 0
 
 
-class _Mean:
+class Mean:
     """A native aggregation that is a mean, as a run hands it to the statistics (``draws.Native``)."""
 
     form = None
     no_calls = ""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, grid: int) -> None:
         self.full = float(table.full.scores.mean())
-        self.best = float(table.at(table.best_places(GRID)).scores.mean())
+        self.best = float(table.at(table.best_places(grid)).scores.mean())
 
     def whole(self) -> float:
         return self.full

@@ -359,9 +359,8 @@ def settled(world: World, null: str, runs: int, seed: int, *, target: bool) -> F
 def table(title: str, worlds: Sequence[World], found: dict[tuple[World, str], Found]) -> None:
     """Print one table, a row for each world."""
     print(f"\n### {title}\n")
-    print(
-        "| where it knows nothing, the model | truth | bias, old | covers, old, % | bias, new | covers, new, % | width | no index, % | misses, of all runs, % |"
-    )
+    head = ("where it knows nothing, the model", "truth", "bias, old", "covers, old, %", "bias, new", "covers, new, %", "width", "no index, %")
+    print(f"| {' | '.join((*head, 'misses, of all runs, %'))} |")
     print("|---|---|---|---|---|---|---|---|---|")
     for world in worlds:
         new, old = found[world, "new"], found[world, "old"]

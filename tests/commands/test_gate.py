@@ -146,7 +146,7 @@ sys.exit(main(sys.argv[1:]))
 
 def test_the_shipped_rules_on_whole_runs(capsys, tmp_path):
     full, best = lean.scored(2000, 0.8, 0.7, 0)
-    lean.write(tmp_path / "run", [lean.task(full, best, name="toy_pcri2"), lean.stressed(n=2000, accuracy=0.25)])
+    lean.write(tmp_path / "run", [lean.task(full, best, name="toy_pcri2", looks=True), lean.stressed(n=2000, accuracy=0.25)])
     assert gate(capsys, tmp_path, tmp_path / "run", "model-regression", copied(tmp_path / "run")).status == 0
     assert gate(capsys, tmp_path, tmp_path / "run", "model-compliance").status == 0
     ended = gate(capsys, tmp_path, tmp_path / "run", "benchmark-release")

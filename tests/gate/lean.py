@@ -34,11 +34,24 @@ def planted(n, full, best):
 
 
 def task(
-    full, best=None, *, name="toy_rci2", chance=0.25, gate=None, clusters=None, excluded=0, docs=None, prompts="p", higher=True, out=(), unscored=()
+    full,
+    best=None,
+    *,
+    name="toy_rci2",
+    chance=0.25,
+    gate=None,
+    looks=None,
+    clusters=None,
+    excluded=0,
+    docs=None,
+    prompts="p",
+    higher=True,
+    out=(),
+    unscored=(),
 ):
     """One task of a run: its entry of results, of configs, and its records. Without ``best`` it has no index (blind).
 
-    ``out`` are docs that the grid does not use, ``unscored`` docs without a score: the run's numbers are of the others.
+    ``looks`` says whether its answers depend on the image, None: nobody asked. ``out`` are docs that the grid does not use, ``unscored`` docs without a score: the run's numbers are of the others.
     """
     spec = parse(name)
     every, n = np.asarray(full, float), len(full)
@@ -87,7 +100,7 @@ def task(
         "fip": to_json(fip),
         "chance": {"value": chance, "se": None, "floor": "", "floors": {}, "published": None, "constants": {}, "reason": ""},
         "ceiling": 1.0,
-        "gate": {"valid": valid, "threshold": None, "reason": reason},
+        "gate": {"valid": valid, "threshold": None, "reason": reason, "looks": [] if looks is None else [{"value": looks, "reason": ""}]},
         "grids": grids,
         "warnings": [],
     }

@@ -108,7 +108,7 @@ def test_one_family_is_near_chance(planted):
 
 
 def test_the_floor_is_the_best_uninformed_answer(planted):
-    """By hand from golds and strata: the most frequent gold of all docs, or of the docs that are asked alike."""
+    """By hand from golds and strata: the most frequent gold of all docs of a format, or of the other docs that are asked alike."""
     for family in FAMILIES:
         lines = list(samples(planted, f"mosaic_{family}_rci").values())
         golds = [line["target"] for line in lines]
@@ -119,7 +119,9 @@ def test_the_floor_is_the_best_uninformed_answer(planted):
             alike.remove(gold)  # the doc says nothing of itself
             right += gold == max(sorted(set(alike)), key=alike.count)
         found = metrics(planted)[f"mosaic_{family}_rci"]
-        majority = max(map(golds.count, golds)) / len(golds)
+        formats = ["yesno" if gold in ("yes", "no") else "letter" if gold in "ABCD" else "number" if gold.isdigit() else "word" for gold in golds]
+        by_format = [[gold for gold, other in zip(golds, formats, strict=True) if other == kind] for kind in sorted(set(formats))]
+        majority = sum(max(map(alike.count, alike)) for alike in by_format) / len(golds)
         assert majority <= found["chance"] == pytest.approx(max(majority, right / len(golds)), abs=0.03)  # ties between golds
         assert found["ceiling"] == 1.0
 
@@ -224,8 +226,12 @@ def test_numbers_follow_from_the_log(planted):
 
 def test_show_prints_the_table(planted):
     printed = subprocess.run([str(BIN / "lmms-patch"), "show", str(planted)], capture_output=True, text=True, check=True).stdout
-    assert "mosaic_count_rci" in printed
-    assert "only the whole image answers mosaic_count" in printed
+    told = " ".join(printed.split())
+    assert "mosaic_count_rci" in told
+    assert "1.00, cells mislead" in told
+    assert "cells mislead in mosaic_count: a single cell does worse than a wrong picture" in told
+    for family in ("same", "sum"):
+        assert family in told.split("only the whole image answers ")[1].split("(RCI")[0]
 
 
 # --- equality -----------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def test_the_table():
     assert table[0] == ["docs", "n", "full", "blind", "gap", "interval"]
     assert table[1][:5] == ["original", "40", "1.000", "0.500", "0.500"]
     assert table[2] == ["pruned", "20", "1.000", "0.000", "1.000", "[0.663, 1.000]"]
-    assert table[3] == ["random (20)", "20", "1.000", "0.000", "1.000", "[0.663, 1.000]"]
+    assert table[3] == ["random (20)", "20", "1.000", "0.000", "1.000", "[1.000, 1.000]"]  # between subsets, not between samples
     assert len(rows(gap(*both([1.0], [0.0])))) == 2
     assert rows(gap(*both([1.0], [0.0])))[1][5] == "N/A"
 

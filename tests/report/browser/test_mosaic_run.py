@@ -45,13 +45,14 @@ def run(*wanted):
 
 @pytest.fixture(scope="module")
 def report(browser, tmp_path_factory):
-    """The report's folder; one answer of the run is hostile, and one is long."""
+    """The report's folder; one task's answers to the full image are hostile, those to its cells long."""
     work = tmp_path_factory.mktemp("mosaic")
     run((work / "a", ""), (work / "b", f"pretrained={another_model(work / 'other-model')}"))
     log = next((work / "a").rglob("*_samples_mosaic_local_rci.jsonl"))
     lines = [json.loads(text) for text in log.read_text().splitlines()]
     for line in lines:
-        line["filtered_resps"][0], line["filtered_resps"][1] = HOSTILE, "y" * 100_000
+        line["filtered_resps"][0] = HOSTILE
+        line["filtered_resps"][1:] = ["y" * 100_000] * (len(line["filtered_resps"]) - 1)
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     found = api.report([work], work / "report", with_images=True)
     assert not found.warnings
