@@ -23,6 +23,7 @@ IN_PLACE = "1.00"
 VALID, NEAR_CHANCE, DOES_NOT_LOOK, UNKNOWN = "valid", "near chance", "does not look", "unknown"
 NOT_CHECKED = "not checked whether the answers depend on the image: no doc was asked on a wrong image (null: 0, or a run of an earlier version)"
 MARGINAL_PASS = "a marginal pass: FIP beats the floor by less than one further standard error, and the index of such a run is often far off"
+WITHOUT_WIDTH = "an interval without width, of an earlier version, is not shown; lmms-patch analyze makes it anew"
 MEASURE_IT = "run it again with the option 'null' (300 docs unless it is 0), which asks some docs on a wrong image"
 """How a user gets a measured null."""
 
@@ -49,8 +50,11 @@ def misleads(estimate: Estimate | None) -> bool:
 
 
 def shows_interval(estimate: Estimate | None) -> bool:
-    """Return whether people see the interval: one of an assumed null holds the truth far too seldom."""
-    return not misleads(estimate) and not assumed(estimate)
+    """Return whether people see the interval: one of an assumed null holds the truth far too seldom.
+
+    Nor do they see one without width, as runs of earlier versions have it where no doc failed: it claims to be certain.
+    """
+    return not misleads(estimate) and not assumed(estimate) and (estimate is None or estimate.low is None or estimate.low != estimate.high)
 
 
 def assumed(estimate: Estimate | None) -> bool:
@@ -190,4 +194,9 @@ def minds(analysis: Mapping[str, Any]) -> list[str]:
     sets = {**(analysis.get("grids") or {}), **((analysis.get("regions") or {}).get("sets") or {})}
     out = [NOT_CHECKED] if sets and unchecked(analysis) else []
     out += [MARGINAL_PASS] if gate_of(analysis).get("marginal") else []
+    out += (
+        [WITHOUT_WIDTH]
+        if any((ends := grid.get("index") or {}).get("low") is not None and ends["low"] == ends["high"] for grid in sets.values())
+        else []
+    )
     return out + [f"{n}x{n}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]

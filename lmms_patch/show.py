@@ -145,7 +145,7 @@ def _difference_table(shown: Sequence[Shown]) -> str:
 def _with_span(shown: Shown, name: str) -> str:
     numbers, signed = shown.metrics, name in DIFFERENCES
     low, high = numbers.get(f"{name}_low"), numbers.get(f"{name}_high")
-    ends = "" if low is None or high is None else f" [{number(low, signed=signed)}, {number(high, signed=signed)}]"
+    ends = "" if low is None or high is None or low == high else f" [{number(low, signed=signed)}, {number(high, signed=signed)}]"
     return number(numbers.get(name), signed=signed) + ends
 
 
@@ -218,7 +218,8 @@ def _text(estimate: Estimate) -> str:
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{number(low, signed=True)}, {number(high, signed=True)}]"
+    """Return an interval as it stands behind a number; empty where there is none, or one without width, as runs of earlier versions have it."""
+    return "" if low is None or high is None or low == high else f" [{number(low, signed=True)}, {number(high, signed=True)}]"
 
 
 def number(value: float | None, signed: bool = False) -> str:
@@ -398,6 +399,8 @@ def _phrase(shown: Shown) -> str:
     measured = bool(found) and all(reading.null_of(grid) == reading.MEASURED for grid in found)
     names = [f"{shown.index}{n}{'_adj' * measured}" for n in shown.grids]
     low, high = ([end for name in names if (end := shown.metrics.get(f"{name}_{ending}")) is not None] for ending in ("low", "high"))
+    if any(a == b for a, b in zip(low, high, strict=False)):  # of an earlier version: an interval without width says nothing
+        return ""
     if len(low) + len(high) < 2 * len(names) or (not measured and any(reading.mark_of(grid) for grid in found)):
         return ""
     if measured and all(end > 1 for end in low):

@@ -241,3 +241,12 @@ def test_the_sentence_goes_by_the_corrected_index_only_where_its_null_is_measure
         grids = {n: {**grid, "adj": {"null": null, "estimate": {}}} for n, grid in one.analysis["grids"].items()}
         adj = {f"rci{n}_adj{end}": value for n in (2, 3) for end, value in (("", 0.5), ("_low", 0.4), ("_high", 0.6))}
         assert said in meaning([Shown(one.name, one.described, {**one.metrics, **adj}, {**one.analysis, "grids": grids})])
+
+
+def test_an_interval_without_width_is_not_shown_and_says_nothing():
+    """As runs of earlier versions have it where no cell was right, or every one: +1.000 [+1.000, +1.000]."""
+    whole = {f"rci{n}_{end}": 1.0 for n in (2, 3) for end in ("low", "high")}
+    one = shown("count", 0.9, 0.0, 0.0, **whole)
+    assert cells_of(one)[0] == "+1.000"
+    assert meaning([one]).endswith("none clearly needs the whole image.")
+    assert "only the whole image answers count" in meaning([shown("count", 0.9, 0.0, 0.0)])

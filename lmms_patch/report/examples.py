@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lmms_patch.record_checks import wrong_views
 from lmms_patch.records import TaskResult
 from lmms_patch.report.data import CellAnswer, Example
 from lmms_patch.spec import KINDS
@@ -107,11 +108,14 @@ def full_marks(record: Mapping[str, Any], metric: str) -> float:
 
 
 def answers_of(line: Mapping[str, Any]) -> list[str]:
-    """The answer to each view; of log-likelihoods the number of the option with the lowest loss, from 0."""
+    """Return the answer to each of a doc's own views; of log-likelihoods the number of the option with the lowest loss, from 0.
+
+    The line of a doc that was also asked on a wrong image has the answers to both, its own first.
+    """
     views, given = line["patch"]["views"], line.get("filtered_resps")
-    given = given if isinstance(given, list) else []
-    each = len(given) // len(views) if views else 0
-    if each * len(views) != len(given) or not each:
+    given, asked = given if isinstance(given, list) else [], len(views) + len(wrong_views(line["patch"]))
+    each = len(given) // asked if asked else 0
+    if each * asked != len(given) or not each:
         return [""] * len(views)
     return [_answer(given[i * each : (i + 1) * each]) for i in range(len(views))]
 

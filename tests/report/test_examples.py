@@ -68,6 +68,12 @@ def test_log_likelihoods_show_the_option_of_the_lowest_loss():
     assert answers_of(doc) == ["option 0", *["option 1"] * 4]
 
 
+def test_answers_on_a_wrong_image_are_not_those_on_the_docs_own():
+    doc = line(1, [0, 1, 0, 0], answers=[f"own {i}" for i in range(5)] + [f"wrong {i}" for i in range(5)])
+    doc["patch"]["wrong_image"] = {"from": 2, "image_sizes": [[200, 100]], "views": doc["patch"]["views"]}
+    assert answers_of(doc) == [f"own {i}" for i in range(5)]
+
+
 def test_long_answers_are_cut_and_say_so():
     assert cut("x" * 100_000, ANSWER) == "x" * ANSWER + "… (100,000 characters)"
     assert cut("short", ANSWER) == "short"
