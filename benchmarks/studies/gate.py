@@ -353,12 +353,7 @@ def main() -> int:
     start, missed = time.monotonic(), []
     with ProcessPoolExecutor(args.processes, multiprocessing.get_context("spawn")) as pool:
         runs = {docs: args.large_runs if docs == SIZES[-1] else args.runs for docs in SIZES}
-        waiting = {
-            (place, docs): pool.submit(passes, place, docs, runs[docs], args.seed)
-            for docs in SIZES
-            for place, row in enumerate(ROWS)
-            if docs in row.sizes
-        }
+        waiting = {(place, docs): pool.submit(passes, place, docs, runs[docs], args.seed) for place, row in enumerate(ROWS) for docs in row.sizes}
         print(f"| benchmark | the model | asked on wrong pictures | {' | '.join(f'passes at {docs}, %' for docs in SIZES)} | target |")
         print(f"|---|---|---|{'---|' * (len(SIZES) + 1)}")
         for place, row in enumerate(ROWS):
