@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lmms_patch import reading
 from lmms_patch.errors import OptionError, nearest
 from lmms_patch.leaderboard.board import Board, Entry, Group, choose, why_not
 from lmms_patch.leaderboard.ranks import BY, By, Place, badness, places
@@ -223,11 +224,20 @@ def _lack(base: str, entry: Entry | None, elsewhere: bool, how: By) -> str:
 
 
 def _mean(estimates: Sequence[Estimate], of: Callable[[Sequence[Point]], Estimate]) -> Estimate | None:
-    """As the report gives it (``report.models``); its ``n`` is the number of docs of all benchmarks."""
+    """As the report gives it (``report.models``); its ``n`` is the number of docs of all benchmarks.
+
+    An index that is shown as 1.00, as cells mislead, counts as 1, as unsure as it is: a mean must follow from what the table shows.
+    """
     if not estimates:
         return None
-    found = of([Point("", "", 0, one.value, one.low, one.high, one.n, "", True, "", one.level) for one in estimates])
+    found = of([_point(one) for one in estimates])
     return dataclasses.replace(found, n=sum(one.n for one in estimates), clusters=sum(one.clusters for one in estimates))
+
+
+def _point(one: Estimate) -> Point:
+    by = one.value - 1 if reading.misleads(one) and one.value is not None else 0.0
+    value, low, high = (None if end is None else end - by for end in (one.value, one.low, one.high))
+    return Point("", "", 0, value, low, high, one.n, "", True, "", one.level)
 
 
 def _placed(lines: Sequence[Line]) -> tuple[Line, ...]:

@@ -233,3 +233,15 @@ def test_a_board_of_an_earlier_version_opens_and_ranks_by_the_raw_index(tmp_path
     assert "no measured null in a, b" in told
     assert "Not checked whether the answers depend on the image" in told
     assert B_AND_A.replace("mostly luck", "mostly luck (assumed null)") in told
+
+
+def test_an_index_that_is_shown_as_one_counts_as_one_in_a_mean(tmp_path):
+    """1.27 [1.11, 1.43] is shown as "1.00, cells mislead": its mean with 0.5 [0.49, 0.51] is 0.75, as unsure as both are."""
+    tasks = [
+        index_task("a", grids={3: (0.9, 0.89, 0.91)}, adj=(1.27, 1.11, 1.43)),
+        index_task("b", grids={3: (0.4, 0.39, 0.41)}, adj=(0.5, 0.49, 0.51)),
+    ]
+    (line,) = overall(board_of(tmp_path, document("m", tasks)))[0].lines
+    assert line.mean.value == line.mean_abs.value == pytest.approx(0.75)
+    half = (0.16**2 + 0.01**2) ** 0.5 / 2
+    assert (line.mean.low, line.mean.high) == pytest.approx((0.75 - half, 0.75 + half))
