@@ -145,8 +145,7 @@ def _difference_table(shown: Sequence[Shown]) -> str:
 def _with_span(shown: Shown, name: str) -> str:
     numbers, signed = shown.metrics, name in DIFFERENCES
     low, high = numbers.get(f"{name}_low"), numbers.get(f"{name}_high")
-    ends = "" if low is None or high is None or low == high else f" [{number(low, signed=signed)}, {number(high, signed=signed)}]"
-    return number(numbers.get(name), signed=signed) + ends
+    return number(numbers.get(name), signed=signed) + _span(low, high, signed)
 
 
 def _grid_table(shown: Sequence[Shown]) -> str:
@@ -217,9 +216,9 @@ def _text(estimate: Estimate) -> str:
     return reading.text(estimate, lambda value: number(value, signed=True))
 
 
-def _span(low: float | None, high: float | None) -> str:
+def _span(low: float | None, high: float | None, signed: bool = True) -> str:
     """Return an interval as it stands behind a number; empty where there is none, or one without width, as runs of earlier versions have it."""
-    return "" if low is None or high is None or low == high else f" [{number(low, signed=True)}, {number(high, signed=True)}]"
+    return "" if low is None or high is None or low == high else f" [{number(low, signed=signed)}, {number(high, signed=signed)}]"
 
 
 def number(value: float | None, signed: bool = False) -> str:
@@ -399,9 +398,9 @@ def _phrase(shown: Shown) -> str:
     measured = bool(found) and all(reading.null_of(grid) == reading.MEASURED for grid in found)
     names = [f"{shown.index}{n}{'_adj' * measured}" for n in shown.grids]
     low, high = ([end for name in names if (end := shown.metrics.get(f"{name}_{ending}")) is not None] for ending in ("low", "high"))
-    if any(a == b for a, b in zip(low, high, strict=False)):  # of an earlier version: an interval without width says nothing
-        return ""
     if len(low) + len(high) < 2 * len(names) or (not measured and any(reading.mark_of(grid) for grid in found)):
+        return ""
+    if any(a == b for a, b in zip(low, high, strict=True)):  # of an earlier version: an interval without width says nothing
         return ""
     if measured and all(end > 1 for end in low):
         return _MISLEAD

@@ -100,7 +100,7 @@ Model = Callable[[Stream, Golds, Ints, Ints, Ints | None, int], tuple[Ints, Ints
 
 
 def drawn(stream: Stream, shares: Array, clusters: Ints | None) -> Ints:
-    """A number for each row of shares; half of the docs of a cluster share theirs."""
+    """Draw an answer for each doc, with the doc's own shares; half of the docs of a cluster get the same random number."""
     u = stream.random(len(shares))
     if clusters is not None:
         common = stream.random(int(clusters.max()) + 1)[clusters]
@@ -182,7 +182,7 @@ def as_the_floor(stream: Stream, golds: Golds, kinds: Ints, right: Ints, cluster
 
 
 def sample(stream: Stream, golds: Golds, model: Model, docs: int, grid: int = GRID) -> Made:
-    """One sample of a benchmark and a model; ``grid``: how many cells a side it is asked."""
+    """Draw docs of a benchmark and a model's answers to them, on the full image and the cells of a ``grid`` × ``grid``."""
     clusters = golds.clusters(docs)
     kinds = stream.integers(0, len(golds.shares), docs)
     right = drawn(stream, np.asarray(golds.shares)[kinds], clusters)
@@ -247,7 +247,10 @@ def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[
 
 def _views(spec: WrapSpec, views: Sequence[View]) -> list[dict[str, Any]]:
     """Views as a record has them, without scores."""
-    return SampleRecord(spec.name, spec, 0, ((640, 480),), tuple(ScoredView(view) for view in views), {}, {}).to_json()["views"]  # type: ignore[no-any-return]
+    found: list[dict[str, Any]] = SampleRecord(spec.name, spec, 0, ((640, 480),), tuple(ScoredView(view) for view in views), {}, {}).to_json()[
+        "views"
+    ]
+    return found
 
 
 def _scored(views: Sequence[dict[str, Any]], said: Sequence[int], gold: int) -> list[dict[str, Any]]:
@@ -332,7 +335,7 @@ ROWS = [
 
 
 def passes(place: int, docs: int, runs: int, seed: int) -> float:
-    """The share of runs of a row in which the gate is valid."""
+    """Return in which share of ``runs`` samples of a row the gate lets the model pass."""
     row, found = ROWS[place], []
     for run in range(runs):
         stream = np.random.default_rng([seed, place, docs, run])

@@ -124,7 +124,7 @@ def right_by_habit(habit: str, options: int, views: int = 1) -> float:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model answers; numbers of answers.
+    """Hold what a model answers in one sample. Answers are numbers from 0; ``NEVER`` is right for no doc.
 
     Attributes:
         golds: shape (docs,).
@@ -139,7 +139,7 @@ class Answers:
     clusters: Ints | None
 
     def right(self, answers: Ints) -> Array:
-        """Scores of answers, shape of the answers."""
+        """Return 1 where an answer is the doc's gold, else 0; shape of the answers."""
         return (answers == self.golds[:, None]).astype(float)
 
 
@@ -162,7 +162,7 @@ def truth_of(world: World) -> float:
 
 
 def answers(stream: Stream, world: World, docs: int = DOCS) -> Answers:
-    """One sample of a world."""
+    """Draw one sample of a world."""
     views, clusters = 1 + world.n**2, None
     golds = stream.integers(0, world.options, docs)
     z = math.sqrt(WITHIN) * stream.standard_normal((docs, 1)) + math.sqrt(1 - WITHIN) * stream.standard_normal((docs, 2))
@@ -192,7 +192,7 @@ def answers(stream: Stream, world: World, docs: int = DOCS) -> Answers:
 
 
 def measured(stream: Stream, world: World, made: Answers) -> Estimate:
-    """The index corrected by answers on wrong pictures, of 300 docs (whole clusters)."""
+    """Return the index, corrected by what 300 docs (whole clusters) answered on wrong pictures."""
     docs = len(made.golds)
     order = stream.permutation(-(-docs // world.size))[: ASKED // world.size]
     asked = np.isin(np.arange(docs) // world.size, order)
@@ -222,7 +222,7 @@ def measured(stream: Stream, world: World, made: Answers) -> Estimate:
 
 
 def assumed(stream: Stream, world: World, made: Answers) -> Estimate:
-    """The index corrected by donors' answers under the doc's gold."""
+    """Return the index, corrected by scoring other docs' answers against each doc's gold."""
     docs = len(made.golds)
     found = donors.strata([("all",)] * docs)
     lenders = donors.draw(found, list(range(docs)) if made.clusters is None else made.clusters.tolist(), seed=stream)
@@ -351,13 +351,13 @@ def study(world: World, null: str, runs: int, seed: int) -> Found:
 
 
 def settled(world: World, null: str, runs: int, seed: int, *, target: bool) -> Found:
-    """A world; one that misses its target from five times as many other samples: of some 70 worlds a few miss it by chance."""
+    """Study a world. Where it misses its target, study it again with five times as many other samples: of 70 worlds a few miss by chance."""
     found = study(world, null, runs, seed)
     return study(world, null, 5 * runs, seed + 1) if target and not found.good(world) else found
 
 
 def table(title: str, worlds: Sequence[World], found: dict[tuple[World, str], Found]) -> None:
-    """Print one table, a row for each world."""
+    """Print a Markdown table with one row for each world: bias and coverage of the old and of the new null."""
     print(f"\n### {title}\n")
     head = ("where it knows nothing, the model", "truth", "bias, old", "covers, old, %", "bias, new", "covers, new, %", "width", "no index, %")
     print(f"| {' | '.join((*head, 'misses, of all runs, %'))} |")

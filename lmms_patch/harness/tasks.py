@@ -441,7 +441,10 @@ def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
 
 
 def _text_keys(value: Any) -> Any:
-    """Name the key ``null``, which YAML reads as None: the host sorts a config's keys, and cannot sort None among texts."""
+    """Return a config with the text "null" for each key None, which is what YAML makes of the bare word.
+
+    Why: the host sorts the keys of a config, and cannot sort None among texts.
+    """
     if not isinstance(value, dict):
         return value
     return {"null" if key is None else key: _text_keys(inner) for key, inner in value.items()}

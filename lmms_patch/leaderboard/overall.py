@@ -235,6 +235,7 @@ def _mean(estimates: Sequence[Estimate], of: Callable[[Sequence[Point]], Estimat
 
 
 def _point(one: Estimate) -> Point:
+    """Return an index as ``report.models`` averages it; one that is shown as 1.00 is moved to 1, and keeps the width of its interval."""
     by = one.value - 1 if reading.misleads(one) and one.value is not None else 0.0
     value, low, high = (None if end is None else end - by for end in (one.value, one.low, one.high))
     return Point("", "", 0, value, low, high, one.n, "", True, "", one.level)

@@ -34,8 +34,8 @@ from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, gener
 NO_VARIETY, SIGNAL_SE = 0.02, 2.0
 """Null rules: a share of the metric's scale, and a number of standard errors (DESIGN §6)."""
 SATURATED_SE = {"assumed": 4.0, "measured": 3.0}
-"""How many standard errors must be left above luck. A measured null is of few docs: with 4 it would often lack an index, and where it has
-one, be the lucky draw (yes/no, n = 2: bias −0.1 to −0.2; with 3, −0.01 to −0.04; docs/statistics.md)."""
+"""How many standard errors must be left above luck. A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % of
+runs, and the others are lucky draws, off by −0.1 to −0.2; with 3 they are off by at most 0.05 (docs/statistics.md)."""
 
 LEAST_ASKED = 50
 """Docs asked on a wrong image that a class of its own needs: C − MPP⁰ of fewer is mostly noise."""
@@ -496,7 +496,7 @@ _WHY = {
 
 
 def _state(point: Numbers, c: int, least: float, scale: float) -> str:
-    """Judge a class; ``least`` is what must be left above luck beside a share of the scale."""
+    """Return the state of answer class ``c`` (``ClassLuck.state``); ``least``: how much of the metric must be left above luck."""
     ceiling, fip0, mpp0 = (float(x[0, c]) for x in (point.ceiling, point.fip0, point.mpp0))
     if not (math.isfinite(fip0) and math.isfinite(mpp0) and math.isfinite(ceiling)):
         return "no donors"

@@ -68,7 +68,9 @@ def test_the_pairs_of_mme_are_resampled_together(tmp_path: Path) -> None:
 
 
 def test_the_questions_on_one_image_of_pope_are_resampled_together(tmp_path: Path) -> None:
-    """Twelve images of six questions, four of them answered rightly: no draw of whole images differs, only one that nobody has seen.
+    """Check that questions on one image are resampled together: of each of twelve images, four of six are answered rightly.
+
+    So every draw of whole images gives 4/6, and only the image that nobody has seen widens the interval.
 
     72 independent docs would have a standard error of (4/6 · 2/6 / 72) ** 0.5 = 0.056.
     """

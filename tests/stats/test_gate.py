@@ -153,7 +153,7 @@ def test_a_small_difference_that_is_sure_is_none():
 
 
 def test_how_many_docs_would_settle_it_is_a_power_of_80_percent():
-    """A true difference of 0.05, each doc's of variance 0.38: with as many docs as it says, 2 SE are beaten in 80 % of 4,000 runs."""
+    """Check ``wanted`` by 4,000 runs with as many docs as it says: the difference (0.05, variance 0.38 a doc) exceeds 2 SE in 80 % of them."""
     difference = Estimate(0.05, math.sqrt(0.38 / 300), -0.02, 0.12, 300, 300, 1000)
     docs = int(wanted(difference, 300, 0.0))
     stream = np.random.default_rng(0)
