@@ -18,7 +18,7 @@ from loguru import logger
 
 from lmms_patch import failures
 from lmms_patch.harness import compat
-from lmms_patch.harness.calls import Aggregation, aside, call_native, copied, one_line, with_signature_of
+from lmms_patch.harness.calls import Again, Aggregation, Draws, call_native, copied, draws, one_line, with_signature_of
 from lmms_patch.harness.judge import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.statistics import Details, Native, details
@@ -62,6 +62,7 @@ class _Run:
     cells: dict[tuple[str, Key], tuple[float | None, float | None]] = field(default_factory=dict)
     over_cells: dict[tuple[str, Key], float | None] = field(default_factory=dict)
     reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
+    one_number: dict[str, str] = field(default_factory=dict)
     details: Details = field(default_factory=Details)
 
 
@@ -90,6 +91,8 @@ class Aggregations:
     ) -> None:
         self._about_tst = about_tst
         self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
+        self.again = {metric: Again(function, args) for metric, function in native.items()}
+        """Of each metric, its aggregation to be called once more without a trace."""
         self._run = _Run()
 
     def functions(self) -> dict[str, Aggregation]:
@@ -160,7 +163,7 @@ class Aggregations:
             lambda: self._whole(self.primary),
             self._over_cells,
             lambda items: self._aside(self.primary, items),
-            no_calls=effects(function) or "",
+            no_calls=effects(function) or self._why_once(self.primary),
             network=client_of(function) is not None,
         )
 
@@ -235,8 +238,35 @@ class Aggregations:
         """The native metric on all docs, with the files and calls that the base task would make: once per filter."""
         run = self._run
         if metric not in run.native:
+            start = draws()
             run.native[metric] = None if self._unscored() else self._natively(metric, self._own_items(metric))
+            run.one_number[metric] = self._asked_again(metric, scalar(run.native[metric]), start)
         return run.native[metric]
+
+    def _asked_again(self, metric: str, first: float | None, start: Draws) -> str:
+        """Return why M of other items cannot be trusted: of the same items it gives another number when it is asked again. Empty where it can.
+
+        Args:
+            metric: the metric.
+            first: what the aggregation gave the first time.
+            start: where the process's random generators were then.
+        """
+        function = self.native[metric]
+        if first is None or compat.has_stderr(function) or client_of(function) is not None:
+            return ""
+        try:
+            second = scalar(self.again[metric](self._own_items(metric), start))
+        except Exception as error:
+            return f"the aggregation of {metric} cannot be called twice: {one_line(error)}"
+        if second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12):
+            return ""
+        told = "nothing" if second is None else f"{second:.4g}"
+        return f"the aggregation of {metric} remembers what it was asked before: of the same docs it gave {first:.4g}, then {told}"
+
+    def _why_once(self, metric: str) -> str:
+        """Return why M may be called once only: see ``_asked_again``."""
+        self._native_value(metric)
+        return self._run.one_number[metric]
 
     def _natively(self, metric: str, items: list[Any]) -> Any:
         if not items:
@@ -270,11 +300,10 @@ class Aggregations:
 
     def _aside(self, metric: str, items: list[Any]) -> float | None:
         """The native aggregation once more, without leaving a trace: no file, no output. None where it fails."""
-        if not items:
+        if not items or self._why_once(metric):
             return None
         try:
-            with aside(self._args(), self.native[metric]) as args:
-                return scalar(call_native(self.native[metric], copied(items), args))
+            return scalar(self.again[metric](items))
         except Exception as error:
             logger.warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
             return None
@@ -312,6 +341,8 @@ class Aggregations:
         items, name = self._run.items, self.over_cells(metric, n)
         if any("error" in view for item in items for view in item["views"]):
             return "some docs could not be scored"
+        if once := self._why_once(metric):
+            return once
         if not any(name in item.chosen for item in items):
             excluded = sum(str(n) in item["excluded"] for item in items)
             return none_used(n) if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"

@@ -7,14 +7,17 @@ import copy
 import inspect
 import io
 import os
+import random
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 from loguru import logger
 
 from lmms_patch.harness.judge import effects
+from lmms_patch.harness.memory import Memory
 
 Aggregation = Callable[[list[Any]], Any]
 
@@ -55,12 +58,68 @@ def call_native(native: Aggregation, items: list[Any], args: Any) -> Any:
     return native(items, args=args) if takes_args(native) else native(items)  # type: ignore[call-arg]
 
 
+Draws = tuple[Any, Any]
+"""Where the process's random generators are: Python's, and NumPy's old one."""
+
+
+def draws() -> Draws:
+    """Return where the process's random generators are."""
+    return random.getstate(), np.random.get_state()
+
+
+@contextlib.contextmanager
+def drawing_from(start: Draws | None) -> Iterator[None]:
+    """Let the process's random generators start at a place; None: where they are. They are as before afterwards."""
+    before = draws()
+    if start is not None:
+        _set_draws(start)
+    try:
+        yield
+    finally:
+        if start is not None:
+            _set_draws(before)
+
+
+def _set_draws(to: Draws) -> None:
+    random.setstate(to[0])
+    np.random.set_state(to[1])
+
+
 _one_aside = threading.RLock()
 """The working directory and the standard streams are the whole process's: one at a time."""
 
 
+class Again:
+    """Calls an aggregation again, without a trace: no file, no output, and nothing of it in later calls (``memory``).
+
+    Args:
+        native: the aggregation, before it is called.
+        args: gives the harness's command-line arguments when called.
+    """
+
+    def __init__(self, native: Aggregation, args: Callable[[], Any]) -> None:
+        self.native, self._args, self._memory = native, args, Memory(native)
+
+    def __call__(self, items: list[Any], draws: Draws | None = None) -> Any:
+        """Return M of some items.
+
+        Args:
+            items: the native items; they stay as they are.
+            draws: where the process's random generators start; None: where they are.
+        """
+        with _aside(self._args(), self.native) as args, self._memory.fresh(), drawing_from(draws):
+            return call_native(self.native, copied(items), args)
+
+    def of_one(self, item: Any) -> Any:
+        """Return M of one item: the last way to a scalar. None where M fails on it."""
+        try:
+            return self([item])
+        except Exception:
+            return None
+
+
 @contextlib.contextmanager
-def aside(args: Any, native: Aggregation) -> Iterator[Any]:
+def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
     """Run a native aggregation again without overwriting what it wrote the first time.
 
     Submission files go to ``args.output_path``, or to the working directory: both are a temporary
@@ -91,16 +150,3 @@ def _log_of_tasks(switch: Callable[[str], None]) -> None:
     """Task modules log under their own name, or that of the package."""
     for name in ("utils", "lmms_eval.tasks"):
         switch(name)
-
-
-def single_item(native: Aggregation, args: Callable[[], Any]) -> Callable[[Any], Any]:
-    """M on one item, aside: the last way to a scalar. None where M fails on it."""
-
-    def of(item: Any) -> Any:
-        try:
-            with aside(args(), native) as elsewhere:
-                return call_native(native, copied([item]), elsewhere)
-        except Exception:
-            return None
-
-    return of

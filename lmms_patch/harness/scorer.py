@@ -14,7 +14,7 @@ import numpy as np
 
 from lmms_patch.harness import compat
 from lmms_patch.harness.aggregate import Aggregations
-from lmms_patch.harness.calls import one_line, single_item
+from lmms_patch.harness.calls import one_line
 from lmms_patch.records import SampleRecord, ScoredView, best_cell
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS, Key, WrapSpec
@@ -24,15 +24,14 @@ from lmms_patch.views import View
 class Scorer:
     """Scores views; holds nothing of a doc."""
 
-    def __init__(self, spec: WrapSpec, base: Any, aggregations: Aggregations, args: Callable[[], Any]) -> None:
+    def __init__(self, spec: WrapSpec, base: Any, aggregations: Aggregations) -> None:
         """
         Args:
             spec: what was asked.
             base: the native task.
             aggregations: those of the wrapped task.
-            args: gives the harness's command-line arguments when called.
         """
-        self._spec, self._base, self._aggregations, self._args = spec, base, aggregations, args
+        self._spec, self._base, self._aggregations = spec, base, aggregations
         self._keeps_best = KINDS[spec.kind].keeps_best
         self.caption_score: Callable[[Any], Scalar] | None = None
         named = spec.options.score
@@ -110,7 +109,7 @@ class Scorer:
             return {**out, primary: self.caption_score(items[primary])}, None
         if primary is None or out[primary] is not None or not self._spec.sets or self.says_unscored(items[primary]):
             return out, None
-        out[primary] = scalar(items[primary], self._keys, single_item(self._aggregations.native[primary], self._args))
+        out[primary] = scalar(items[primary], self._keys, self._aggregations.again[primary].of_one)
         return out, primary
 
     def says_unscored(self, item: Any) -> bool:

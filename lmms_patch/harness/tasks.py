@@ -383,7 +383,7 @@ class WrappedTask(Delegate):
                 lambda: self._references.plan,
                 lambda: {} if self.text_only is None else self.text_only.about(),
             )
-            self._scorer = Scorer(self.spec, self._base, self._aggregations, lambda: self.args)
+            self._scorer = Scorer(self.spec, self._base, self._aggregations)
             judged = calls_judge(self._base) is not None
             self._references = References(
                 self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly

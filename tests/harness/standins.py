@@ -476,7 +476,19 @@ class Verdict:
         return {"choices": [{"message": {"content": self.verdict}}]}
 
 
+def ocrbench() -> StandIn:
+    """The aggregation adds into a dict of its module, and writes a file."""
+    kinds = ["Regular Text Recognition", "Scene Text-centric VQA", "Key Information Extraction"]
+    rows = [
+        {"dataset": "IIIT5K", "question": f"What is written on sign {i}?", "question_type": kinds[i % 3], "answer": [gold], "image": noise(700 + i)}
+        for i, gold in enumerate(["open", "stop", "exit", "open", "stop", "taxi", "exit", "open", "stop", "taxi"])
+    ]
+    columns = images(dataset=TEXT, question=TEXT, question_type=TEXT, answer=List(TEXT))
+    return one("ocrbench", "echo840/OCRBench", None, "test", columns, rows, menu=("open", "STOP", "it says exit", "taxi", "?"), salt=3)
+
+
 SCORED: dict[str, Callable[[], StandIn]] = {
+    "ocrbench": ocrbench,
     "gqa": gqa,
     "pope": pope,
     "mme": mme,

@@ -117,7 +117,7 @@ class ByHand:
     """FIP and MPP from native runs alone: one run on the images, one more on each cell of the images."""
 
     def __init__(self, bench: Bench, standin: StandIn, base: dict[str, Any], n: int) -> None:
-        self.bench, self.calls = bench, 0
+        self.bench, self.standin, self.calls = bench, standin, 0
         self.aggregation = bench.load(standin).aggregation()
         self.used = [i for i in range(len(base["samples"][standin.task])) if i not in standin.excluded]
         self.full = base["samples"][standin.task]
@@ -126,10 +126,10 @@ class ByHand:
         ]
 
     def aggregate(self, metric: str, items: list[Any]) -> Any:
-        """The base task's own aggregation, away from all files."""
+        """The base task's own aggregation, away from all files; loaded anew for each call, since some remember earlier ones."""
         self.calls += 1
         args = self.bench.into(f"by hand {self.calls}")
-        function, items = self.aggregation[metric], copy.deepcopy(items)
+        function, items = self.bench.load(self.standin).aggregation()[metric], copy.deepcopy(items)
         if "args" in function.__code__.co_varnames[: function.__code__.co_argcount]:
             return function(items, args=args)
         return function(items)
