@@ -29,6 +29,8 @@ from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generato
 from lmms_patch.tables import Chosen, Table
 
 ASSUMED = "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
+GOLDS_BEATEN = 0.05
+"""Where more docs than this share have an answer that scores above their gold, the golds are not what the scorer compares with."""
 GUESSES = 20
 """Random draws of the uniform guess where its expectation has no closed form (MME, F1)."""
 
@@ -72,6 +74,7 @@ class _Task:
             self.warnings.append(self.failed.sentence)
         self.constants = constants(table.asked)
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
+        self.unread = self._unread()
 
     def analysis(self) -> Analysis:
         fip = self._estimate("fip", self.fip, None)
@@ -93,6 +96,10 @@ class _Task:
         if judged.valid is None and chance.reason:
             judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
         judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0), part=self.part)
+        if self.unread:
+            self.warnings.append(self.unread)
+            if not self._without_golds and judged.valid is not False:
+                judged = dataclasses.replace(judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self.unread}")
         if not self.table.higher:
             judged = dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
         elif self.cells and not judged.looks:
@@ -307,6 +314,35 @@ class _Task:
             return None
         return self._value(self.table.ceiling)
 
+    @property
+    def _without_golds(self) -> bool:
+        """Whether neither the floor nor the scale is asked of golds: both are documented."""
+        return isinstance(self.settings.chance, float | int) and self.settings.scale is not None
+
+    def _unread(self) -> str:
+        """Return what shows that the golds are not what the scorer compares with, and what mends it; empty where nothing does.
+
+        Chance, scale and luck are asked of golds: where the scorer does not read them, a pure guesser passes the gate.
+        """
+        golds, ceiling = self.table.ceiling, self._ceiling()
+        if golds is None or not self.table.higher or all(doc.format == "caption" for doc in self.table.asked):
+            return ""
+        tiny = 1e-9 * max(1.0, abs(self.fip or 0.0))
+        best = np.fmax.reduce([self.table.full.scores, *(chosen.scores for chosen in self.best.values())])
+        beaten = int((best > golds.scores + 1e-9).sum())
+        if ceiling is not None and ceiling <= 0:
+            shown = "the gold answers score 0"
+        elif ceiling is not None and self.fip is not None and ceiling < self.fip - tiny:
+            shown = f"the gold answers score {ceiling:.4g}, less than the model ({self.fip:.4g})"
+        elif beaten > GOLDS_BEATEN * len(golds.scores) and not self.part:
+            shown = f"{beaten} of {len(golds.scores)} docs have an answer that scores above their gold"
+        else:
+            return ""
+        s = self.settings
+        mend = f"metadata: {{lmms_patch: {{gold: {s.read or 'FIELD'}}}}} in the task file, or gold: {s.read or 'FIELD'} in a profile"
+        told = f", but with the field {s.read!r}" if s.read else ""
+        return f"{shown}: the scorer does not compare with {s.gold or 'doc_to_target'}{told}; name the field that it compares with ({mend})"
+
     def _value(self, chosen: Chosen) -> float | None:
         if self.form is not None:
             value = forms.value_of(self.form, self.table.picked(chosen))
@@ -329,7 +365,8 @@ class _Task:
         used = self.used[n]
         judged = self._gate_of(n, judged)
         point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
-        reason = self.too_many[n] or point.reason or (judged.reason if judged.valid is False else "")
+        unread = "" if self._without_golds else self.unread
+        reason = self.too_many[n] or point.reason or (judged.reason if judged.valid is False else unread)
         warnings = [fragmentation(n)] if isinstance(n, int) and fragmentation(n) else []
         if self.too_many[n]:
             warnings.append(f"no index: {self.too_many[n]}")
@@ -342,8 +379,8 @@ class _Task:
             gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, used)
         if not reason and point.value is not None:
             value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, used)
-            adj = self._measured(n, used, scale)
-            if adj is None:
+            adj = None if self.unread else self._measured(n, used, scale)
+            if adj is None and not self.unread:
                 adj = self._assumed(n, used, scale, None)
                 if self.blind is not None:
                     adj_blind = self._assumed(n, used, scale, self._blind_scores())

@@ -52,6 +52,8 @@ class Settings:
         seconds: time budget where the native aggregation is called for each draw.
         form: the aggregation's declared form, by a profile.
         signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
+        gold: where golds come from, in words; empty: not recorded.
+        read: the field that the scorer seems to compare with in its place; empty where golds score, or none was found.
     """
 
     draws: int = DRAWS
@@ -63,6 +65,8 @@ class Settings:
     seconds: float = 60.0
     form: str | None = None
     signed: bool = False
+    gold: str = ""
+    read: str = ""
 
 
 class Native(Protocol):

@@ -781,3 +781,76 @@ def test_negative_scores_have_no_shares():
     records = standard()
     records[0]["views"][1]["scores"][METRIC] = -1.0
     assert numbers(records).grids[2].shares is None
+
+
+# --- golds that the scorer does not read ---------------------------------------------------------------------
+
+
+def gold_scores(records, score):
+    """The records with another score for the gold of each doc: ``score(doc, native)``."""
+    for i, one in enumerate(records):
+        for baseline in one["baselines"]:
+            if "gold" in baseline["roles"]:
+                baseline["scores"][METRIC] = score(i, baseline["scores"][METRIC])
+    return records
+
+
+def guessing(n=400, seed=3):
+    """A pure guesser of four options: right on the full image with 1/4, in some cell of 3x3 with 1 - (3/4)^9."""
+    stream = random.Random(seed)
+    return [record(i, float(stream.random() < 0.25), {3: [float(stream.random() < 0.25) for _ in range(9)]}, **mc4("ABCD"[i % 4])) for i in range(n)]
+
+
+def test_golds_that_score_nothing_leave_no_index():
+    """The scorer compares with another field than ``doc_to_target``: no answer that the plan knows scores, so chance is 0 and any guesser passes."""
+    records = guessing()
+    for one in records:
+        for baseline in one["baselines"]:
+            baseline["scores"][METRIC] = 0.0
+    found = numbers(records, grids=(3,), gold="doc_to_target, 'answer'", read="gt")
+    assert (found.ceiling, found.chance.value) == (0.0, 0.0)
+    assert found.fip.value > 0.2, "the guesser beats the false floor by far"
+    assert (found.gate.valid, found.gate.threshold, found.grids[3].index.value, found.grids[3].adj) == (None, None, None, None)
+    assert found.grids[3].index.reason == found.gate.reason.removeprefix("unknown: ")
+    assert found.gate.reason == (
+        "unknown: the gold answers score 0: the scorer does not compare with doc_to_target, 'answer', but with the field 'gt'; name the field that it "
+        "compares with (metadata: {lmms_patch: {gold: gt}} in the task file, or gold: gt in a profile)"
+    )
+    assert found.grids[3].index.reason in found.warnings
+
+
+def test_golds_that_score_less_than_the_model_leave_no_index():
+    found = numbers(gold_scores(standard(), lambda doc, score: float(doc % 2 == 0)))
+    assert (found.ceiling, found.fip.value) == pytest.approx((0.5, 0.7))
+    assert found.gate.valid is None
+    assert found.grids[2].index.value is None
+    assert found.gate.reason.startswith(
+        "unknown: the gold answers score 0.5, less than the model (0.7): the scorer does not compare with doc_to_target;"
+    )
+
+
+@pytest.mark.parametrize(("unread", "known"), [(8, True), (12, False)])
+def test_up_to_one_in_twenty_docs_may_have_an_answer_above_its_gold(unread, known):
+    """Of the first docs the golds score 0 and some view is right: of 200 docs, 4 % and 6 %."""
+    found = numbers(gold_scores(standard(), lambda doc, score: score * (doc % 20 >= 10 or doc // 20 * 10 + doc % 20 >= unread)))
+    assert found.gold_below == unread
+    assert (found.gate.valid, found.grids[2].index.value is not None) == ((True, True) if known else (None, False))
+    assert known or found.grids[2].index.reason.startswith(f"{unread} of 200 docs have an answer that scores above their gold: ")
+
+
+def test_a_part_of_a_task_may_have_more_of_them():
+    records = gold_scores(standard(), lambda doc, score: score * (doc % 20 >= 2))
+    assert analyse(table(records), FakeNative(records), Settings(), (2,), part=True).grids[2].index.value is not None
+    assert numbers(records).grids[2].index.value is None
+
+
+def test_with_documented_chance_and_scale_only_what_rests_on_golds_is_left_out():
+    found = numbers(gold_scores(standard(), lambda doc, score: 0.0), chance=0.25, scale=1.0)
+    assert (found.gate.valid, found.grids[2].adj) == (True, None)
+    assert found.grids[2].index.value == pytest.approx(1 - 0.85 / 0.7)
+    assert any(line.startswith("the gold answers score 0: ") for line in found.warnings)
+
+
+def test_a_caption_may_beat_its_references():
+    docs = [record(i, 0.9, {2: [0.9, 0.0, 0.0, 0.0]}, answer=("caption", 0, "a cat"), baselines=[("a cat", ["gold"], 0.6)]) for i in range(100)]
+    assert not any("does not compare" in line for line in numbers(docs).warnings)

@@ -77,6 +77,7 @@ class Aggregations:
         args: gives the harness's command-line arguments when called (some native aggregations ask for them).
         plan: gives the plan of the task's references when called.
         about_tst: gives what a text-only diagnostic found out about the task as a whole when called.
+        golds: gives where golds come from when called (``References.golds_from``).
     """
 
     def __init__(
@@ -88,8 +89,9 @@ class Aggregations:
         args: Callable[[], Any],
         plan: Callable[[], Plan | None] = lambda: None,
         about_tst: Callable[[], Mapping[str, Any]] = dict,
+        golds: Callable[[], tuple[str, str]] = lambda: ("", ""),
     ) -> None:
-        self._about_tst = about_tst
+        self._about_tst, self._golds = about_tst, golds
         self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
         self.again = {metric: Again(function, args) for metric, function in native.items()}
         """Of each metric, its aggregation to be called once more without a trace."""
@@ -151,7 +153,8 @@ class Aggregations:
         self._report_excluded()
         self._report_native()
         try:
-            self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), self._plan(), self._about_tst())
+            plan = self._plan()
+            self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds())
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
             self._run.details = Details(records=len(items))

@@ -31,6 +31,7 @@ from lmms_patch.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.stats.forms import is_whole
 
 _MANY = 5_000
+_DOCS_TO_TRY = 8
 _KEPT = 200_000
 """Scores that are kept to be used again: the same answer comes from many donors."""
 
@@ -130,6 +131,29 @@ class References:
         """The primary metric's scalar of an answer that no model gave, by the plain scorer; see ``Scorer.score_plainly``."""
         answer = self._plan.answers[doc_id] if self._plan is not None else None
         return self.plainly(self._row(doc_id), self._as_results(text, len(answer.options) if answer else 0)).get(self._primary)
+
+    def golds_from(self) -> tuple[str, str]:
+        """Return where golds come from, in words; and the field that the scorer seems to compare with, where golds earn nothing.
+
+        That field is found by asking the scorer: the first one whose text earns more than 0 on all of the first docs.
+        """
+        given, target = self._spec.options.gold, self._base.config.doc_to_target
+        shown = f"function {target.__name__}" if callable(target) and hasattr(target, "__name__") else repr(target)
+        told = f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
+        if self._silent or self.plan is None or (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice":
+            return told, ""
+        first = [(doc.doc_id, self.plan.answers[doc.doc_id].gold, self._row(doc.doc_id)) for doc in self.docs[:_DOCS_TO_TRY]]
+        if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
+            return told, ""
+        names = [name for name, value in first[0][2].items() if isinstance(value, (str, int, float)) and not isinstance(value, bool)]
+        for name in names:
+            if all((self._earned(doc_id, str(row.get(name, ""))) or 0) > 0 for doc_id, _, row in first):
+                return told, name
+        return told, ""
+
+    def _earned(self, doc_id: int, text: str) -> Scalar:
+        """The primary metric's scalar of a text, given as the answer to a doc."""
+        return self._on(doc_id, [text]).scores.get(self._primary)
 
     # --- what goes into a doc's record ------------------------------------------------------------
 

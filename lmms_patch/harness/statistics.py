@@ -72,8 +72,14 @@ def _mind_tst(tested: Stress, records: Sequence[Mapping[str, Any]], native: floa
     return out
 
 
-def settings_of(options: Options, metric: str) -> Settings:
-    """The statistics' settings that a task's options give."""
+def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")) -> Settings:
+    """The statistics' settings that a task's options give.
+
+    Args:
+        options: those of the task.
+        metric: what the numbers are of.
+        golds: ``References.golds_from``.
+    """
     return Settings(
         seed=options.seed,
         delta=options.delta,
@@ -82,6 +88,8 @@ def settings_of(options: Options, metric: str) -> Settings:
         seconds=options.seconds,
         form=(options.aggregation or {}).get(metric),
         signed=options.signed,
+        gold=golds[0],
+        read=golds[1],
     )
 
 
@@ -93,9 +101,10 @@ def details(
     native: Native,
     plan: Plan | None,
     about_tst: Mapping[str, Any] | None = None,
+    golds: tuple[str, str] = ("", ""),
 ) -> Details:
     """The numbers of a finished run, and how they are written into its results file (docs/records.md)."""
-    settings = settings_of(spec.options, metric)
+    settings = settings_of(spec.options, metric, golds)
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
     name = KINDS[spec.kind].prefix
     found = analyse(table, native, settings, spec.sets if name else ())

@@ -382,6 +382,7 @@ class WrappedTask(Delegate):
                 lambda: self.args,
                 lambda: self._references.plan,
                 lambda: {} if self.text_only is None else self.text_only.about(),
+                lambda: self._references.golds_from(),
             )
             self._scorer = Scorer(self.spec, self._base, self._aggregations)
             judged = calls_judge(self._base) is not None
