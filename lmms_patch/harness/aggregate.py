@@ -9,6 +9,7 @@ called once, for both the host and us.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -123,9 +124,10 @@ class Aggregations:
         """The name of the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""
         return f"{metric}_{'mpp' if self._kind.keeps_best else 'drop'}{end(key)}"
 
-    def derived(self) -> list[str]:
+    @functools.cached_property
+    def derived(self) -> tuple[str, ...]:
         """The metrics that are ours: every doc returns each of them, None where it has no item for it."""
-        return [name for name in self.functions() if name not in self.native and name != "patch"]
+        return tuple(name for name in self.functions() if name not in self.native and name != "patch")
 
     def higher_is_better(self) -> dict[str, bool | None]:
         """For the host's table: arrows beside the metrics that have a direction."""

@@ -67,20 +67,28 @@ def draws() -> Draws:
     return random.getstate(), np.random.get_state()
 
 
+def same_draws(one: Draws, other: Draws) -> bool:
+    """Return whether no random number was drawn between two places."""
+    (python, (_, *numpy)), (python_then, (_, *numpy_then)) = one, other
+    return python == python_then and numpy[1:] == numpy_then[1:] and bool((numpy[0] == numpy_then[0]).all())
+
+
 @contextlib.contextmanager
 def drawing_from(start: Draws | None) -> Iterator[None]:
-    """Let the process's random generators start at a place; None: where they are. They are as before afterwards."""
+    """Let the process's random generators start at a place; None: leave them alone. Afterwards they are as before."""
+    if start is None:
+        yield
+        return
     before = draws()
-    if start is not None:
-        _set_draws(start)
+    set_draws(start)
     try:
         yield
     finally:
-        if start is not None:
-            _set_draws(before)
+        set_draws(before)
 
 
-def _set_draws(to: Draws) -> None:
+def set_draws(to: Draws) -> None:
+    """Put the process's random generators at a place."""
     random.setstate(to[0])
     np.random.set_state(to[1])
 

@@ -153,7 +153,7 @@ class References:
 
     def _earned(self, doc_id: int, text: str) -> Scalar:
         """The primary metric's scalar of a text, given as the answer to a doc."""
-        return self._on(doc_id, [text]).scores.get(self._primary)
+        return self._on(doc_id, [text])[0].scores.get(self._primary)
 
     # --- what goes into a doc's record ------------------------------------------------------------
 
@@ -177,11 +177,12 @@ class References:
         with self._lock:
             out["baselines"] = tuple(self._baseline(doc_id, text, roles, len(answer.options)) for text, roles in made.baselines[doc_id].items())
             cells = {key: cells_of(views, key) for key in used}
-            out["lent"] = tuple(self._lent(doc_id, loan, answers, cells) for loan in made.loans.get(doc_id, ()))
+            told = [None if any(isinstance(one, Unanswered) for one in answer) else repr(list(answer)) for answer in answers]
+            out["lent"] = tuple(self._lent(doc_id, loan, answers, told, cells) for loan in made.loans.get(doc_id, ()))
         return out
 
     def _baseline(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> Baseline:
-        scored = self._on(doc_id, self._as_results(text, options))
+        scored, _ = self._on(doc_id, self._as_results(text, options))
         return Baseline(text, tuple(roles), scored.items, scored.scores)
 
     def _as_results(self, text: str, options: int) -> list[Any]:
@@ -190,11 +191,29 @@ class References:
             return [text]
         return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
 
-    def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], cells: Mapping[Key, Sequence[int]]) -> Lent:
+    def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], told: Sequence[str | None], cells: Mapping[Key, Sequence[int]]) -> Lent:
+        """Score the answers of one doc under the gold of another; views with the same answer are scored once.
+
+        Args:
+            donor: whose answers they are.
+            loan: whom they are lent to.
+            answers: of each view.
+            told: the same as texts; None: the call failed.
+            cells: the views of each set.
+        """
+        known: dict[str, Scalar] = {}
+
         def scalar(view: int) -> Scalar:
-            if any(isinstance(answer, Unanswered) for answer in answers[view]):
+            text = told[view]
+            if text is None:
                 return None
-            return self._on(loan.to, list(answers[view]), f"{donor}/{view}").scores.get(self._primary)
+            if text in known:
+                return known[text]
+            scored, drew = self._on(loan.to, list(answers[view]), f"{donor}/{view}", text)
+            score = scored.scores.get(self._primary)
+            if not drew:
+                known[text] = score
+            return score
 
         def best_of(places: Sequence[int]) -> Scalar:
             scores = [scalar(place) for place in places]
@@ -203,17 +222,24 @@ class References:
 
         return Lent(loan.to, loan.p, scalar(0), {n: best_of(places) for n, places in cells.items() if places})
 
-    def _on(self, doc_id: int, answers: list[Any], who: str = "") -> ScoredView:
-        """Answers scored on a doc; kept to be used again, unless the scorer guesses: then each view guesses for itself."""
-        key = doc_id, repr(answers)
+    def _on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
+        """Return answers scored on a doc, and whether the scorer guessed; kept to be used again, unless it did: then each view guesses for itself.
+
+        Args:
+            doc_id: the doc.
+            answers: one, or one per choice.
+            who: whose answers they are: names the random stream.
+            told: the answers as a text, where that is at hand.
+        """
+        key = doc_id, told or repr(answers)
         if key in self._scores:
-            return self._scores[key]
+            return self._scores[key], False
         scored, drew = self._score(self._row(doc_id), doc_id, answers, f"{who}/{key[1]}")
         if not drew:
             self._scores[key] = scored
             if len(self._scores) > _KEPT:
                 self._scores.popitem(last=False)
-        return scored
+        return scored, drew
 
     @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
     def _row(self, doc_id: int) -> Any:

@@ -8,17 +8,19 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lmms_patch.harness import compat
 from lmms_patch.harness.aggregate import Aggregations
-from lmms_patch.harness.calls import one_line
+from lmms_patch.harness.calls import drawing_from, draws, one_line, same_draws, set_draws
 from lmms_patch.records import SampleRecord, ScoredView, best_cell
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS, Key, WrapSpec
 from lmms_patch.views import View
+
+_T = TypeVar("_T")
 
 
 class Scorer:
@@ -32,6 +34,8 @@ class Scorer:
             aggregations: those of the wrapped task.
         """
         self._spec, self._base, self._aggregations = spec, base, aggregations
+        self._draws = False
+        """Whether the scorer was seen to draw a random number."""
         self._keeps_best = KINDS[spec.kind].keeps_best
         self.caption_score: Callable[[Any], Scalar] | None = None
         named = spec.options.score
@@ -47,19 +51,43 @@ class Scorer:
             kwargs: handed on to the native scorer.
         """
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
-            out = []
-            for number, (view, got) in enumerate(zip(views, answers, strict=True)):
-                none = [answer for answer in got if isinstance(answer, Unanswered)]
-                failed = next((answer.why for answer in none if answer.failed), "")
-                if none and not failed:
-                    out.append(ScoredView(view, error=none[0].why))
-                elif failed and (number or None in map(native_answer, got)):
-                    out.append(ScoredView(view, failed=failed))
-                else:
-                    with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}") if number else contextlib.nullcontext():
-                        scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
-                    out.append(ScoredView(view, scored.items, failed=failed) if failed else scored)
+            plan = list(zip(views, answers, strict=True))
+            first = [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:1]]
+            return first + self._without_draws(
+                lambda: [self._score_one(doc, view, got, kwargs) for view, got in plan[1:]],
+                lambda: [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[1:]],
+            )
+
+    def _score_one(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False) -> ScoredView:
+        """Score one view; of a call that failed, the first view gets the items that the harness itself would give it."""
+        none = [answer for answer in got if isinstance(answer, Unanswered)]
+        failed = next((answer.why for answer in none if answer.failed), "")
+        if none and not failed:
+            return ScoredView(view, error=none[0].why)
+        if failed and (not first or None in map(native_answer, got)):
+            return ScoredView(view, failed=failed)
+        scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
+        return ScoredView(view, scored.items, failed=failed) if failed else scored
+
+    def _in_own_stream(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+        with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}"):
+            return self._score_one(doc, view, got, kwargs)
+
+    def _without_draws(self, plain: Callable[[], _T], seeded: Callable[[], _T]) -> _T:
+        """Score as if no scorer drew random numbers; where this one does, once more with a random stream for each view.
+
+        Why: few scorers draw, and a stream for each of 100,000 views takes longer than to score them. From the first draw on, and for a judge,
+        who must not be asked twice, each view has its stream at once.
+        """
+        if self._draws or self._spec.options.allow_judge:
+            return seeded()
+        before = draws()
+        out = plain()
+        if same_draws(before, draws()):
             return out
+        self._draws = True
+        set_draws(before)
+        return seeded()
 
     def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
         """Score answers that no model gave to this doc; and whether the scorer drew a random number for it.
@@ -70,10 +98,17 @@ class Scorer:
             answers: one filtered answer, or one per choice.
             stream: names the random stream, for scorers that draw.
         """
-        with _one_doc, own_stream(f"{doc_id}/{stream}"):
-            before = _state()
-            scored = self._score_view(_fresh(doc), View("full"), list(answers), {})
-            return scored, _state() != before
+
+        def score() -> ScoredView:
+            return self._score_view(_fresh(doc), View("full"), list(answers), {})
+
+        def seeded() -> tuple[ScoredView, bool]:
+            with own_stream(f"{doc_id}/{stream}"):
+                before = draws()
+                return score(), not same_draws(before, draws())
+
+        with _one_doc:
+            return self._without_draws(lambda: (score(), False), seeded)
 
     def score_plainly(self, doc: Any, answers: Sequence[Any]) -> Mapping[str, Scalar]:
         """The scalars of answers that no model gave, by metric; empty where the scorer fails.
@@ -190,12 +225,6 @@ _one_doc = threading.Lock()
 """Scorers share the process's random generators: one doc at a time, so that draws can be told apart."""
 
 
-def _state() -> tuple[Any, ...]:
-    """Where the process's random generators are."""
-    legacy: Any = np.random.get_state()
-    return random.getstate(), legacy[1].tobytes(), legacy[2:]
-
-
 @contextlib.contextmanager
 def own_stream(seed: str) -> Iterator[None]:
     """Give a scorer that draws (some guess where they cannot parse an answer) a stream of its own.
@@ -203,11 +232,7 @@ def own_stream(seed: str) -> Iterator[None]:
     The process's generators are as before afterwards, so that the first view of each doc draws
     what the base task would have drawn.
     """
-    state, numpy_state = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(zlib.crc32(seed.encode()))
-    try:
+    with drawing_from(draws()):
+        random.seed(seed)
+        np.random.seed(zlib.crc32(seed.encode()))
         yield
-    finally:
-        random.setstate(state)
-        np.random.set_state(numpy_state)

@@ -356,7 +356,7 @@ class WrappedTask(Delegate):
         patch = PatchItem(record.to_json(), full, chosen, from_m)
         if self._predict_only:
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
-        ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived())
+        ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived)
         if KINDS[self.spec.kind].keeps_best:
             # the host's --baseline takes the first number of a log line whose key speaks of a score: that must be the full image's
             ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item) and "score" not in name.lower()}

@@ -1,0 +1,65 @@
+"""What a wrapped task costs after the model has answered, against the native task: processor seconds, as a ratio."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+from loguru import logger
+
+from tests.harness.toys import Model, coded_image, run, write_task
+
+TARGET = 2.5
+ANSWERS = ("yes", "no", "left", "dog", "a dog")
+
+
+class Clocked(Model):
+    """Looks at every image, as a model does, and notes the time of its last answer."""
+
+    done = 0.0
+
+    def generate_until(self, requests: list[Any]) -> list[str]:
+        super().generate_until(requests)
+        self.seen.clear()
+        self.done = time.process_time()
+        return [ANSWERS[(i * 7919 + i // 13) % len(ANSWERS)] for i in range(len(requests))]
+
+
+def after_inference(name: str, folder: Path) -> float:
+    """Return the processor seconds from the last answer to the end of the run."""
+    model = Clocked()
+    with contextlib.redirect_stderr(io.StringIO()):
+        run(model, name, folder)
+    return time.process_time() - model.done
+
+
+def main() -> int:
+    """Print the ratio, the least of some interleaved rounds; status 1 where it is above the target."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", type=int, default=3000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    logger.remove()
+    docs = [
+        {"image": coded_image(i % 8), "question": f"Is thing {i} there? Answer with a word.", "answer": ANSWERS[i % 4]} for i in range(given.docs)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        write_task(Path(folder), "toy", docs, metadata={"version": 0.0})
+        rounds = [[after_inference(name, Path(folder)) for name in ("toy", "toy_rci3")] for _ in range(given.rounds)]
+    native, wrapped = (min(column) for column in zip(*rounds, strict=True))
+    print(f"{given.docs} docs: native {native:.1f} s, _rci3 {wrapped:.1f} s of processor: {wrapped / native:.1f} times (target {TARGET})")
+    return wrapped > TARGET * native
+
+
+if __name__ == "__main__":
+    sys.exit(main())
