@@ -7,6 +7,8 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+_PLAIN = frozenset({bool, int, str, type(None)})
+
 Scalar = float | None
 """A score on the metric's own scale, or None where the item is unscored."""
 
@@ -32,6 +34,8 @@ def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], 
 
 def _number(value: Any) -> Scalar:
     """A finite number as a float, else None. NumPy scalars and booleans count as numbers."""
+    if type(value) is float:  # most are; the questions below cost ten times as much
+        return value if math.isfinite(value) else None
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if not isinstance(value, numbers.Real):
@@ -58,6 +62,8 @@ def plain(value: Any) -> Any:
 
     Dict keys become strings; anything else that JSON lacks becomes its ``str``.
     """
+    if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):
+        return value
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if value is None or isinstance(value, (bool, str)):

@@ -64,6 +64,7 @@ class _Run:
     over_cells: dict[tuple[str, Key], float | None] = field(default_factory=dict)
     reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
     one_number: dict[str, str] = field(default_factory=dict)
+    unscored: bool | None = None
     details: Details = field(default_factory=Details)
 
 
@@ -226,7 +227,9 @@ class Aggregations:
 
     def _unscored(self) -> bool:
         """Whether the first view of some doc has no native item: the native metric would be that of the other docs."""
-        return any("error" in item["views"][0] or (failures.unanswered(item) and not item.full) for item in self._run.items)
+        if self._run.unscored is None:
+            self._run.unscored = any("error" in item["views"][0] or (failures.unanswered(item) and not item.full) for item in self._run.items)
+        return self._run.unscored
 
     def _own_items(self, metric: str) -> list[Any]:
         return [item.full[metric] for item in self._run.items if metric in item.full]

@@ -66,6 +66,7 @@ class References:
         self.docs: list[Doc] = []
         """The evaluated docs, once the plan is made."""
         self._ids: Sequence[int] | None = None
+        self._known: dict[int, Asked] = {}
         self.plainly = plainly
         self._plan: Plan | None = None
         self._failed = False
@@ -109,14 +110,20 @@ class References:
         rows, options = self._rows(), self._spec.options
         ids = list(range(len(rows))) if doc_ids is None else doc_ids
         found = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
-        asked = [self._asked(row) for row in found]
+        asked = [self._asked(i, row) for i, row in zip(ids, found, strict=True)]
         texts = questions([one.prompt for one in asked], [row.get("question") for row in found])
         return [
             Doc(i, one, text, field(row, options.cluster), field(row, options.group or options.cluster), field(row, options.stratum))
             for i, row, one, text in zip(ids, found, asked, texts, strict=True)
         ]
 
-    def _asked(self, row: Any) -> Asked:
+    def _asked(self, doc_id: int, row: Any) -> Asked:
+        """Return what a doc asks; kept, since templates of prompts are slow and docs are read for wrong images, for references and for folds."""
+        if doc_id not in self._known:
+            self._known[doc_id] = self._read(row)
+        return self._known[doc_id]
+
+    def _read(self, row: Any) -> Asked:
         options, base = self._spec.options, self._base
         by_index = (base.OUTPUT_TYPE or base.config.output_type) == "multiple_choice"
         try:
@@ -157,14 +164,15 @@ class References:
 
     # --- what goes into a doc's record ------------------------------------------------------------
 
-    def of(self, doc_id: int, views: Sequence[Any], answers: Sequence[Sequence[Any]], used: Sequence[Key]) -> dict[str, Any]:
+    def of(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]], used: Sequence[Key], apart: bool) -> dict[str, Any]:
         """The reference fields of a ``SampleRecord``.
 
         Args:
             doc_id: the doc.
-            views: its views.
+            scored: its views.
             answers: the filtered answers of each view.
             used: the grids, or sets of boxes, that it is used for.
+            apart: whether the scorer may give two scores to the same answer (``Scorer.keeps_apart``).
         """
         made = self.plan
         if made is None or doc_id not in made.answers:
@@ -175,8 +183,11 @@ class References:
         if self._silent:
             return out
         with self._lock:
+            for one, got in zip(scored, answers, strict=True):
+                if not apart and one.error is None and not one.failed:
+                    self._keep((doc_id, repr(list(got))), one)
             out["baselines"] = tuple(self._baseline(doc_id, text, roles, len(answer.options)) for text, roles in made.baselines[doc_id].items())
-            cells = {key: cells_of(views, key) for key in used}
+            cells = {key: cells_of([one.view for one in scored], key) for key in used}
             told = [None if any(isinstance(one, Unanswered) for one in answer) else repr(list(answer)) for answer in answers]
             out["lent"] = tuple(self._lent(doc_id, loan, answers, told, cells) for loan in made.loans.get(doc_id, ()))
         return out
@@ -236,10 +247,13 @@ class References:
             return self._scores[key], False
         scored, drew = self._score(self._row(doc_id), doc_id, answers, f"{who}/{key[1]}")
         if not drew:
-            self._scores[key] = scored
-            if len(self._scores) > _KEPT:
-                self._scores.popitem(last=False)
+            self._keep(key, scored)
         return scored, drew
+
+    def _keep(self, key: tuple[int, str], scored: ScoredView) -> None:
+        self._scores[key] = scored
+        if len(self._scores) > _KEPT:
+            self._scores.popitem(last=False)
 
     @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
     def _row(self, doc_id: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import random
 import threading
 import zlib
@@ -34,7 +35,7 @@ class Scorer:
             aggregations: those of the wrapped task.
         """
         self._spec, self._base, self._aggregations = spec, base, aggregations
-        self._draws = False
+        self.draws = False
         """Whether the scorer was seen to draw a random number."""
         self._keeps_best = KINDS[spec.kind].keeps_best
         self.caption_score: Callable[[Any], Scalar] | None = None
@@ -52,11 +53,28 @@ class Scorer:
         """
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
             plan = list(zip(views, answers, strict=True))
+            known: dict[str, ScoredView] = {}
+            before = draws()
             first = [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:1]]
+            self.draws = self.draws or not same_draws(before, draws())
+            if plan and not self.keeps_apart:
+                known[repr(list(plan[0][1]))] = first[0]
             return first + self._without_draws(
-                lambda: [self._score_one(doc, view, got, kwargs) for view, got in plan[1:]],
+                lambda: [self._score_once(doc, view, got, kwargs, known) for view, got in plan[1:]],
                 lambda: [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[1:]],
             )
+
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether two views with the same answer are scored one by one: by a scorer that draws, or a judge that is not always of one mind."""
+        return self.draws or self._spec.options.allow_judge
+
+    def _score_once(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], known: dict[str, ScoredView]) -> ScoredView:
+        """Score a view, unless another view of the doc has the same answer."""
+        told = repr(list(got))
+        if told not in known or any(isinstance(answer, Unanswered) for answer in got):
+            known[told] = self._score_one(doc, view, got, kwargs)
+        return dataclasses.replace(known[told], view=view)
 
     def _score_one(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False) -> ScoredView:
         """Score one view; of a call that failed, the first view gets the items that the harness itself would give it."""
@@ -79,13 +97,13 @@ class Scorer:
         Why: few scorers draw, and a stream for each of 100,000 views takes longer than to score them. From the first draw on, and for a judge,
         who must not be asked twice, each view has its stream at once.
         """
-        if self._draws or self._spec.options.allow_judge:
+        if self.keeps_apart:
             return seeded()
         before = draws()
         out = plain()
         if same_draws(before, draws()):
             return out
-        self._draws = True
+        self.draws = True
         set_draws(before)
         return seeded()
 

@@ -328,7 +328,7 @@ class WrappedTask(Delegate):
         excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and (scored[0].failed or key in failed)}
         sizes = () if not KINDS[self.spec.kind].needs_image else self._table.sizes(doc.doc_id)
         best = self._scorer.best_cells(scored, excluded)
-        beside = {} if self._predict_only else self._references.of(doc.doc_id, [one.view for one in scored], answers, list(best))
+        beside = {} if self._predict_only else self._references.of(doc.doc_id, scored, answers, list(best), self._scorer.keeps_apart)
         tst = {} if self.text_only is None else self.text_only.record_of(doc.doc_id)
         return SampleRecord(
             self.spec.name,
