@@ -6,6 +6,7 @@ reads it back from a finished run's files; it needs neither the model, the datas
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections import Counter
@@ -185,7 +186,17 @@ def _lent_json(lent: Sequence[Lent], sets: Sequence[Key]) -> dict[str, Any]:
 
 
 def _view_json(scored: ScoredView, sizes: Sequence[Size]) -> dict[str, Any]:
-    view = scored.view
+    out = _where(scored.view, tuple(sizes)) | {"scores": plain(scored.scores), "items": {} if scored.failed else plain(scored.items)}
+    if scored.error is not None:
+        out["error"] = scored.error
+    if scored.failed:
+        out["failed"] = scored.failed
+    return out
+
+
+@functools.lru_cache(maxsize=4096)
+def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
+    """Return what a record says of a view but its scores; many docs share it."""
     out: dict[str, Any] = {"kind": view.kind, **({"swapped": True} if view.swapped else {})}
     if view.n:
         out["n"] = view.n
@@ -193,11 +204,6 @@ def _view_json(scored: ScoredView, sizes: Sequence[Size]) -> dict[str, Any]:
         out |= {"cell": view.cell, "row": view.row, "col": view.col, "boxes": [list(view.box(size) or ()) for size in sizes]}
     if isinstance(view, Region):
         out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
-    out |= {"scores": plain(scored.scores), "items": {} if scored.failed else plain(scored.items)}
-    if scored.error is not None:
-        out["error"] = scored.error
-    if scored.failed:
-        out["failed"] = scored.failed
     return out
 
 
