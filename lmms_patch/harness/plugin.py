@@ -382,9 +382,14 @@ def _lookup(original: Callable[..., Any], cache: Any, cache_key: str) -> Any:
 
 
 def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) -> None:
-    """Keep no failed call. Why here: the host asks whether a response is valid by its text alone; what is stored passes here, with its cache."""
-    stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments["response"]
-    if not compat.failure(stored, _adapter(cache)):
+    """Keep no failed call, and no answer about a grey image that stood for one that could not be loaded.
+
+    Why here: the host asks whether a response is valid by its text alone; what is stored passes here, with its cache.
+    """
+    from lmms_patch.harness.tasks import was_shown
+
+    stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments
+    if not compat.failure(stored["response"], _adapter(cache)) and was_shown(stored["task_name"], stored["doc_id"]):
         original(cache, *args, **kwargs)
 
 

@@ -418,7 +418,7 @@ def test_an_image_that_is_gone_when_scores_are_made_does_not_lose_them(folder):
     task._table.rows = None
     returned = task.process_results(task.eval_docs[1], ["1"] * 5)
     assert returned["exact_match"] == 1.0
-    assert "cannot be fetched" in returned["patch"]["excluded"]["2"]
+    assert "cannot be loaded" in returned["patch"]["excluded"]["2"]
 
 
 def test_filters_that_drop_answers_or_fail_are_told_apart(folder, capfd):
