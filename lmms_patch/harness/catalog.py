@@ -13,6 +13,7 @@ from loguru import logger
 from lmms_patch import resources
 from lmms_patch.errors import PatchError, UnknownNameError, nearest
 from lmms_patch.harness import compat, configs
+from lmms_patch.harness.names import meant
 from lmms_patch.spec import KINDS, WrapSpec, parse
 from lmms_patch.views import views_of
 
@@ -117,7 +118,7 @@ def entries(manager: Any, pattern: str | None, kind: str) -> list[Entry]:
     spec = spec_of_suffix(kind)
     names = [name for name in manager.all_tasks if pattern is None or fnmatchcase(name, pattern)]
     if not names:
-        close = nearest(pattern or "", manager.all_tasks)
+        close = meant(manager.all_tasks, pattern or "") or nearest(pattern or "", manager.all_tasks)
         hint = f"did you mean {' or '.join(close)}?" if close else "leave the pattern out to see all"
         raise UnknownNameError(f"{pattern}: lmms-eval knows no such task, group or tag; {hint}")
     return [entry(manager, name, spec) for name in names]
