@@ -145,8 +145,9 @@ class Aggregations:
         """Keep the records of this filter's docs, and compute everything that is ours of them."""
         self._run = _Run(list(items))
         self._report_errors()
-        self._report_excluded()
-        self._report_native()
+        if self.primary != compat.OUTPUT_ONLY:
+            self._report_excluded()
+            self._report_native()
         try:
             self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), self._plan(), self._about_tst())
         except Exception as error:

@@ -105,6 +105,7 @@ def install() -> None:
         return
     _patch(TaskManager, "initialize_tasks", _initialize_tasks)
     _patch(TaskManager, "match_tasks", _match_tasks)
+    _patch(TaskManager, "load_task_or_group", _load_list)
     _patch(TaskManager, "_load_individual_task_or_group", _load)
 
 
@@ -163,6 +164,13 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     except PatchError as error:
         refuse(error)
     return sorted({*original(manager, asked), *(spec.name for spec in specs)})
+
+
+def _load_list(original: Callable[..., Any], manager: Any, *args: Any, **kwargs: Any) -> Any:
+    """Load the tasks of one run. Why here: it is called once for a run, and a manager may serve several, each with tasks of its own."""
+    if not getattr(manager, "_lmms_patch_depth", 0):
+        manager.__dict__.pop("_lmms_patch_seen", None)
+    return original(manager, *args, **kwargs)
 
 
 def _load(

@@ -64,6 +64,7 @@ class WrappedTask(Delegate):
         self._rename()
         self._instances: list[Instance] | None = None
         self._predict_only = False
+        self._about_metric = ""
         self.args: Any = None
         split = base.config.test_split if base.has_test_docs() else base.config.validation_split
         options = self.spec.options
@@ -179,6 +180,8 @@ class WrappedTask(Delegate):
         """
         if kwargs.get("cache_requests"):
             logger.warning(f"{self.spec.name}: --cache_requests is ignored: its key does not know the views")
+        if self._about_metric and not self._predict_only:  # not before: whether there will be an index is known by now
+            logger.warning(f"{self.spec.name}: {self._about_metric.removesuffix('; ')}")
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = _by_doc(self._base._instances or [])
         self._base._instances = None
@@ -428,7 +431,7 @@ class WrappedTask(Delegate):
         return self._base.eval_docs if with_media else self._base.eval_docs_no_media
 
     def _choose_primary(self, native: list[str]) -> str:
-        wanted = self.spec.options.metric
+        wanted, self._about_metric = self.spec.options.metric, ""
         if not native:
             raise CannotWrapError(f"{self.spec.name}: {self.spec.base} reports no metric")
         if wanted is not None and not self._predict_only:
@@ -436,11 +439,9 @@ class WrappedTask(Delegate):
                 raise OptionError(f"{self.spec.name}: {self.spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
             if wanted in native:
                 return wanted
-            logger.warning(f"{self.spec.name}: its profile's metric {wanted!r} is not there")
+            self._about_metric = f"its profile's metric {wanted!r} is not there; "
         if len(native) > 1 and self.spec.sets:
-            logger.warning(
-                f"{self.spec.name}: {len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
-            )
+            self._about_metric += f"{len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
         return native[0]
 
     def aggregation(self) -> dict[str, Any]:

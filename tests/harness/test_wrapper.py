@@ -12,6 +12,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
+from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager
 from loguru import logger
 from PIL import Image
@@ -21,6 +22,9 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.delegate import Delegate
 from lmms_patch.harness.docs import ViewId
 from lmms_patch.harness.tasks import WrappedTask
+from lmms_patch.show import Shown, table
+from lmms_patch.show import warnings as show_warnings
+from lmms_patch.spec import parse
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
 
 UTILS = '''
@@ -60,6 +64,9 @@ def as_dict(items):
 
 def boom(items):
     raise RuntimeError("cannot\\naggregate")
+
+def two(doc, results):
+    return {"acc": float(results[0] == doc["answer"]), "other": 0.5}
 
 def judged(doc, results):
     from lmms_eval.llm_judge import get_server
@@ -735,6 +742,34 @@ def test_mixing_with_native_tasks_warns_once(folder, warnings):
     assert sum("wrapped and native tasks run together" in line for line in warnings) == 1
 
 
+def test_a_manager_that_serves_several_runs(folder, warnings):
+    """A native run and wrapped ones, one after the other, are not run together; two names of one run are."""
+    write_task(folder, "toy", rows(2))
+    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
+
+    def told(*names):
+        warnings.clear()
+        simple_evaluate(model=Model(), tasks=list(names), task_manager=manager, bootstrap_iters=0)
+        return sum("run together" in line for line in warnings)
+
+    assert [told("toy"), told("toy_rci2"), told("toy"), told("toy", "toy_rci2"), told("toy_rci2", "toy"), told("toy")] == [0, 0, 0, 1, 1, 0]
+
+
+def test_predict_only_speaks_of_no_index(folder, warnings, capsys):
+    """Two metrics, a doc with a small image, wrong images: with scores each of these has a line."""
+    data = rows(3)
+    data[1]["image"] = Image.new("RGB", (1, 9))
+    write_task(folder, "toy", data, process_results="!function utils.two", metric_list=mean_of("acc", "other"), metadata={"version": 0.0})
+    result = run(Model(), "toy_rci2", folder, predict_only=True)
+    assert [line for line in warnings if "toy_rci2" in line] == []
+    patch = result["results"]["toy_rci2"]["patch,none"]
+    shown = Shown("toy_rci2", {**parse("toy_rci2").described(), "metric": "bypass"}, {"records": 3}, patch["analysis"])
+    assert show_warnings([shown]) == []
+    run(Model(), "toy_rci2", folder)
+    assert sum("index" in line for line in warnings) >= 2
+    assert any("2 metrics; the index is built on the first, 'acc'" in line for line in warnings)
+
+
 def test_predict_only_keeps_the_answers_and_scores_nothing(folder):
     write_task(folder, "toy", rows(3))
     result = run(Model(lambda *_: "1"), "toy_rci2", folder, predict_only=True)
@@ -766,6 +801,10 @@ def test_docs_without_an_image_are_scored_in_full_and_left_out_of_the_index(fold
     assert found["exact_match_mpp2"] == pytest.approx(1 / 3)  # doc 1, of docs 0, 1, 3
     assert found["gap2"] == pytest.approx(1 / 3 - 1 / 3)  # FIP over the same docs
     assert result["samples"]["toy_rci2"][2]["patch"]["excluded"] == {"2": "no image"}
+    shown = Shown("toy_rci2", {**parse("toy_rci2").described(), "metric": "exact_match"}, {**found["patch"], **found}, found["patch"]["analysis"])
+    assert table([shown]).splitlines()[2].split()[2:6] == ["4", "(1", "left", "out)"]
+    assert table([shown]).splitlines()[2].split()[7:9] == ["0.333", "0.333"]  # FIP and MPP of docs 0, 1, 3
+    assert any("over all 4 docs it is 0.500" in line for line in show_warnings([shown]))
 
 
 def test_inline_profile_copies_the_fields_that_it_names(folder):
