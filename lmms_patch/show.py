@@ -106,9 +106,9 @@ def table(shown: Sequence[Shown]) -> str:
     """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
 
     Scores are on the metric's own scale; ``n/a`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
-    says that the index means nothing. FIP, MPP and the index leave out the docs that the third column counts: where
-    they are not the same docs at every grid, there is a FIP for each. Of docs with a failed call, all or some numbers are missing. What stands beside an index (``assumed null``,
-    ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
+    says that the index means nothing. FIP, MPP and the index leave out the docs that the third column counts: where they are not the
+    same docs at every grid, there is a FIP for each. Of docs with a failed call, all or some numbers are missing. What stands beside an
+    index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
     """
     parts = [_grid_table([s for s in shown if not s.regions]) if not all(s.regions for s in shown) else ""]
     parts.append(_region_table([s for s in shown if s.regions]))

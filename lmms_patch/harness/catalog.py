@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -42,14 +44,34 @@ class Entry:
     on_wrong_images: int | None = None
 
 
-def task_manager(include_path: str | None = None) -> Any:
+@contextlib.contextmanager
+def quietly(*, bars: bool = True) -> Iterator[None]:
+    """Keep back what the harness logs while it looks tasks up and loads them; afterwards it logs as before.
+
+    Args:
+        bars: whether datasets that are loaded show their bars of progress.
+    """
+    import datasets
+
+    hidden = not bars and not datasets.are_progress_bars_disabled()
+    logger.disable("lmms_eval")
+    if hidden:
+        datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        logger.enable("lmms_eval")
+        if hidden:
+            datasets.enable_progress_bars()
+
+
+def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
     """The harness's index of tasks, with the plugin's own."""
     from lmms_eval.tasks import TaskManager
 
     from lmms_patch.harness.plugin import install
 
     install()
-    logger.disable("lmms_eval")
     return TaskManager(verbosity="ERROR", include_path=include_path)
 
 

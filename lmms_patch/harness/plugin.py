@@ -143,8 +143,8 @@ def _initialize_tasks(original: Callable[..., Any], manager: Any, include_path: 
     """
     if not include_defaults:
         return original(manager, include_path=include_path, include_defaults=False)
-    include = [include_path] if isinstance(include_path, str) else list(include_path or [])
-    return original(manager, include_path=[str(resources.folder("tasks")), *include], include_defaults=True)
+    include = [include_path] if isinstance(include_path, (str, os.PathLike)) else list(include_path or [])
+    return original(manager, include_path=[str(resources.folder("tasks")), *map(str, include)], include_defaults=True)
 
 
 def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> list[str]:
