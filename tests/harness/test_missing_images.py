@@ -89,7 +89,15 @@ def told():
 @pytest.mark.parametrize("model", [Model, ChatModel])
 @pytest.mark.parametrize(
     ("shows", "how"),
-    [("opens", "missing"), ("opens", "no image"), ("path", "missing"), ("path", "empty"), ("column", "no image"), ("column", "empty")],
+    [
+        ("opens", "missing"),
+        ("opens", "no image"),
+        ("path", "missing"),
+        ("path", "truncated"),
+        ("path", "empty"),
+        ("column", "no image"),
+        ("column", "empty"),
+    ],
 )
 def test_the_doc_is_left_out_and_counted(tmp_path, told, model, shows, how):
     """Of nine docs one is lost. The other eight are right in full and in one cell: FIP 8/8, MPP 8/8. The harness's own number counts
