@@ -6,6 +6,8 @@ Those of a group of commands are in a module of its name: ``api.magic.check`` (`
 >>> sorted(api.schema("patch")["properties"])[:3]
 ['answer', 'base', 'baselines']
 
+A path is a text or a ``Path``; where several are taken, one is enough.
+
 Numbers are those that the commands show: scores on the metric's own scale (fractions where the metric is one), shares as
 fractions, None where not defined (docs/metrics.md). A user's mistake raises ``lmms_patch.errors.PatchError``, whose message
 is one line. What a function needs is imported when it is called: importing this module is cheap.
@@ -14,6 +16,7 @@ is one line. What a function needs is imported when it is called: importing this
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from lmms_patch.show import Shown
     from lmms_patch.tst.gap import Gap
 
+Paths = str | Path | Sequence[str | Path]
+"""One path, or several."""
 Tell = Callable[[str], None]
 Watch = Callable[[Sequence[Any], str], Iterable[Any]]
 
@@ -44,6 +49,11 @@ magic = api_magic
 
 def _silent(line: str) -> None:
     """Told of progress, says nothing."""
+
+
+def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
+    """Return one name or path as a list of one: a text alone would be taken for its characters."""
+    return [names] if isinstance(names, (str, os.PathLike)) else list(names)
 
 
 def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
@@ -106,7 +116,7 @@ class Recomputed:
         return {"schema": records.SCHEMA, "runs": found, **({"average": outcome.to_json(self.averaged)} if self.averaged else {})}
 
 
-def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | None = None) -> Catalogue:
+def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None) -> Catalogue:
     """What can be wrapped, what cannot and why, and what it costs.
 
     Args:
@@ -118,9 +128,15 @@ def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: 
         UnknownNameError: nothing matches, or ``kind`` is no way of wrapping.
     """
     from lmms_patch.harness import catalog
+
+    with catalog.quietly():
+        return _catalogue(catalog.task_manager(include_path), pattern, kind)
+
+
+def _catalogue(manager: Any, pattern: str | None, kind: str | None) -> Catalogue:
+    from lmms_patch.harness import catalog
     from lmms_patch.spec import parse
 
-    manager = catalog.task_manager(include_path)
     wrapped = None if pattern is None or pattern in manager.all_tasks or kind is not None else parse(pattern)
     if wrapped is not None:
         pattern, kind = wrapped.base, wrapped.suffix
@@ -133,7 +149,8 @@ def coverage() -> list[Entry]:
     """Which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded."""
     from lmms_patch.harness import catalog
 
-    return catalog.coverage(catalog.task_manager())
+    with catalog.quietly():
+        return catalog.coverage(catalog.task_manager())
 
 
 def show(folder: str | Path) -> Run:
@@ -161,14 +178,14 @@ def show(folder: str | Path) -> Run:
     return Run(path, len(files), shown, tested, magic)
 
 
-def tst(task: str, *, quiet: bool = False, **options: Any) -> Run:
+def tst(task: str, *, quiet: bool = True, **options: Any) -> Run:
     """Test-set Stress-Test: can a text-only model, cross-validated on the test set, answer without looking?
 
     It runs lmms-eval as a command of its own, which writes results and sample log into ``output``.
 
     Args:
         task: a base task, group or tag.
-        quiet: keep back what lmms-eval prints.
+        quiet: keep back what lmms-eval prints; False: it goes to stdout and stderr.
         options: the other fields of ``lmms_patch.stress.Arguments``.
 
     Raises:
@@ -193,8 +210,10 @@ def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
         PatchError: an option out of range, a task that cannot be pruned, or a folder of another pruning.
     """
     from lmms_patch import pruning
+    from lmms_patch.harness import catalog
 
-    return pruning.run(pruning.Arguments(task, **options), tell)
+    with catalog.quietly(bars=tell is not _silent):
+        return pruning.run(pruning.Arguments(task, **options), tell)
 
 
 def gap(
@@ -226,7 +245,7 @@ def gap(
     return gaps.gap(one, other, None if subset is None else sides.read_subset(Path(subset), one.base), match=match)
 
 
-def analyze(folders: Sequence[str | Path], changes: Changes | None = None, *, by_category: bool = False, watch: Watch = _unwatched) -> Recomputed:
+def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool = False, watch: Watch = _unwatched) -> Recomputed:
     """Recompute the numbers of finished runs, with other settings where given; average several runs.
 
     Args:
@@ -243,7 +262,7 @@ def analyze(folders: Sequence[str | Path], changes: Changes | None = None, *, by
 
     changes = changes or recompute.Changes()
     _check_changes(changes)
-    paths = [Path(folder) for folder in folders]
+    paths = [Path(folder) for folder in _listed(folders)]
     _check_one_model(paths)
     loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
     runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(path))] for path, run in zip(paths, loaded, strict=True)]
@@ -277,15 +296,15 @@ def _check_changes(changes: Changes) -> None:
 
 
 def report(
-    folders: Sequence[str | Path],
+    folders: Paths,
     output: str | Path = "out/report",
     *,
-    from_csv: Sequence[str | Path] = (),
+    from_csv: Paths = (),
     title: str = "",
     examples: int = 2,
     categories: bool = True,
     with_images: bool = False,
-    include_path: str | None = None,
+    include_path: str | Path | None = None,
     tell: Tell = _silent,
 ) -> Report:
     """Write the report of finished runs: a folder with ``index.html``, ``figures/`` and ``tables/``; gives what its page shows.
@@ -308,23 +327,25 @@ def report(
 
     images = None
     if with_images:
+        from lmms_patch.harness.catalog import quietly
         from lmms_patch.harness.images import first_images
 
         def images(base: str, ids: Sequence[int]) -> dict[int, Any]:
-            return first_images(base, ids, include_path)
+            with quietly(bars=tell is not _silent):
+                return first_images(base, ids, include_path)
 
-    paths = [Path(folder) for folder in folders]
-    csv = [Path(path) for path in from_csv]
+    paths = [Path(folder) for folder in _listed(folders)]
+    csv = [Path(path) for path in _listed(from_csv)]
     return build(paths, Path(output), from_csv=csv, title=title, count=examples, categories=categories, images=images, tell=tell)
 
 
 def leaderboard(
-    folders: Sequence[str | Path],
+    folders: Paths,
     output: str | Path = "leaderboard",
     *,
     by: str = "pcri",
-    ignore: Sequence[str] = (),
-    over: Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    over: str | Sequence[str] = (),
     fresh: bool = False,
     title: str = "Leaderboard",
     tell: Tell = _silent,
@@ -346,8 +367,8 @@ def leaderboard(
     """
     from lmms_patch.leaderboard import build
 
-    paths = [Path(folder) for folder in folders]
-    return build.leaderboard(paths, Path(output), by=by, ignore=ignore, over=over, fresh=fresh, title=title, tell=tell)
+    paths = [Path(folder) for folder in _listed(folders)]
+    return build.leaderboard(paths, Path(output), by=by, ignore=_listed(ignore), over=_listed(over), fresh=fresh, title=title, tell=tell)
 
 
 def compare(

@@ -31,5 +31,6 @@ class RecordError(PatchError):
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The known names that look most like ``name``, best first (at most ``count``)."""
-    return difflib.get_close_matches(name, list(known), n=count, cutoff=0.6)
+    """Return the known names that look most like ``name``, in any case of letters, best first (at most ``count``)."""
+    lower = {one.lower(): one for one in known}
+    return [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=count, cutoff=0.6)]

@@ -24,6 +24,8 @@ WORTH_A_WARNING = 0.01
 TOO_MANY = 0.05
 """Share of failed calls above which there is no index."""
 _ASK_AGAIN = "run again with the same --use_cache: only the failed calls are asked"
+_NO_IMAGE = ("its image cannot be loaded", "an image cannot be read", "the wrong image: ")
+"""How the reason begins where the model was asked, but about a grey image: that of the doc could not be loaded."""
 
 Record = Mapping[str, Any]
 
@@ -51,9 +53,10 @@ class Failed:
     @property
     def sentence(self) -> str:
         """Which docs failed, and what to do."""
+        mend = "put the image right and " if self.text.startswith(_NO_IMAGE) else ""
         return (
             f"{self.docs} of {self.of} docs have a failed call and are left out of what needs it ({self.calls} of {self.asked} calls, "
-            f"{self.first} of them of the first view; most often: {self.text}); {_ASK_AGAIN}"
+            f"{self.first} of them of the first view; most often: {self.text}); {mend}{_ASK_AGAIN}"
         )
 
     def native(self, metric: str) -> str:

@@ -445,7 +445,9 @@ def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple
     ours, theirs = view_sets(one), view_sets(other)
     for key in {*ours, *theirs}:
         views = list(zip(ours.get(key, ()), theirs.get(key, ()), strict=False))
-        if len(ours.get(key, ())) != len(theirs.get(key, ())) or one["excluded"].get(key) != other["excluded"].get(key):
+        left_out = one["excluded"].get(key), other["excluded"].get(key)
+        # earlier versions asked the boxes of docs that are left out, too
+        if left_out[0] != left_out[1] or (len(ours.get(key, ())) != len(theirs.get(key, ())) and not left_out[0]):
             yield key, "", ""
         for a, b in views:
             for part in ("scores", "items"):

@@ -66,7 +66,7 @@ class Arguments:
 
     task: str
     output: Path | None = None
-    include_path: str | None = None
+    include_path: str | Path | None = None
     budget: float = 0.3
     batch: float | None = None
     tau: float | None = None
@@ -88,6 +88,11 @@ class Arguments:
     against: str | None = None
     seed: int = 0
     fresh: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("output", "scores_of"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, Path(given))
 
     @property
     def folder(self) -> Path:

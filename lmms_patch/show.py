@@ -20,6 +20,8 @@ from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate
 
 Row = list[str]
+_OF_EARLIER_VERSIONS = {"text priors not removed from the adjusted index: run the blind task too": ASSUMED}
+"""Lines in results files of earlier versions, by what is said now: the blind task may be in the same run."""
 BLIND_IS_HERE = f"{ASSUMED}; lmms-patch analyze, or report, takes the blind run of this folder as null too"
 
 
@@ -104,9 +106,9 @@ def table(shown: Sequence[Shown]) -> str:
     """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
 
     Scores are on the metric's own scale; ``n/a`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
-    says that the index means nothing. FIP is over all docs whose full image was answered; MPP and the index leave out the docs that
-    the third column counts; of those with a failed call, all or some numbers. What stands beside an index (``assumed null``,
-    ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
+    says that the index means nothing. FIP, MPP and the index leave out the docs that the third column counts: where they are not the
+    same docs at every grid, there is a FIP for each. Of docs with a failed call, all or some numbers are missing. What stands beside an
+    index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
     """
     parts = [_grid_table([s for s in shown if not s.regions]) if not all(s.regions for s in shown) else ""]
     parts.append(_region_table([s for s in shown if s.regions]))
@@ -157,7 +159,7 @@ def _grid_table(shown: Sequence[Shown]) -> str:
     header += [f"best of {n * n} (MPP_{n})" for n in grids]
     header += [text for n in grids for text in (f"{name.upper()}_{n} [{100 * level:.3g} %]", "luck removed")]
     header += [f"drop_{n}" for n in hidden]
-    rows = [[s.name, s.described["metric"], _docs(s), number(s.metrics.get("chance")), number(_fip(s)), *_cells(s, grids, hidden)] for s in shown]
+    rows = [[s.name, s.described["metric"], _docs(s), number(s.metrics.get("chance")), _fip_text(s), *_cells(s, grids, hidden)] for s in shown]
     return aligned([header, *rows])
 
 
@@ -166,6 +168,27 @@ def _fip(shown: Shown) -> float | None:
     if shown.metrics.get("n_failed"):  # what the harness prints counts failed calls as answers
         return (shown.analysis.get("fip") or {}).get("value")
     return None if metric == "bypass" else shown.metrics.get(metric)  # the host's mark of --predict_only
+
+
+def _fips_of_used_docs(shown: Shown) -> list[float]:
+    """FIP over the docs that MPP and the index use, grid by grid; empty where they use all docs, or the run does not say."""
+    grids = [shown.set(n) for n in shown.grids]
+    known = [grid["fip"] for grid in grids if grid.get("fip") is not None]
+    return known if len(known) == len(grids) and any(grid.get("excluded") for grid in grids) else []
+
+
+def _fip_text(shown: Shown) -> str:
+    """FIP over the docs of the index, so that 1 - MPP / FIP is the index beside it."""
+    used = dict.fromkeys(map(number, _fips_of_used_docs(shown)))
+    return " / ".join(used) or number(_fip(shown))
+
+
+def _fip_of_used_docs(shown: Shown) -> str:
+    """Say what FIP is over all docs, where the table shows that of the docs that the index uses; "" where it shows that of all."""
+    own = number(_fip(shown))
+    if not (used := _fips_of_used_docs(shown)) or set(map(number, used)) == {own}:
+        return ""
+    return f"full (FIP) is over the docs that the index uses; over all {int(shown.metrics.get('n_docs') or 0)} docs it is {own}"
 
 
 def _docs(shown: Shown) -> str:
@@ -244,7 +267,10 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
         lines += reading.minds(s.analysis) if s.index or s.regions else []
         lines += _of_failures(s)
-        for line in dict.fromkeys(filter(None, lines)):
+        lines += [_fip_of_used_docs(s)]
+        if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
+            lines = _of_failures(s)
+        for line in dict.fromkeys(_OF_EARLIER_VERSIONS.get(line, line) for line in lines if line):
             found.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
     return [f"{', '.join(names)}: {line}" for line, names in found.items()]
 

@@ -51,8 +51,11 @@ class Arguments:
     model_args: str = ""
     check: bool = False
     limit: int | None = None
-    include_path: str | None = None
+    include_path: str | Path | None = None
     output: Path = Path("out/tst")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", Path(self.output))
 
 
 def command_of(arguments: Arguments, folder: Path) -> list[str]:
@@ -72,7 +75,7 @@ def command_of(arguments: Arguments, folder: Path) -> list[str]:
         raise OptionError("--check: a language model has no features to check; it is for --diagnostic rf")
     given = {key: value for key in ("fold_seed", "fold_seeds", "grouping") if (value := getattr(arguments, key)) is not None}
     Options.from_mapping(given, "lmms-patch tst")
-    include = [arguments.include_path] if arguments.include_path else []
+    include = [str(arguments.include_path)] if arguments.include_path else []
     if given and include:
         raise OptionError(
             "--fold-seed, --fold-seeds and --grouping cannot be given beside --include-path: write them into the task's metadata.lmms_patch"

@@ -4,6 +4,7 @@ import functools
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,56 @@ def test_analyze_gives_the_numbers_of_each_run(run):
     assert found.averaged[0].metrics["rci2"] == pytest.approx(one.metrics["rci2"])
     assert found.to_json()["runs"][0]["tasks"][0]["task"] == "toy_rci2"
     assert "average" not in api.analyze([run]).to_json()
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_one_path_is_a_path(run, tmp_path, kind):
+    """A text alone was taken for its characters, and "/" for the first folder."""
+    assert run.is_absolute()
+    (one,), (other,) = (api.analyze(given).runs[0] for given in (kind(run), [run]))
+    assert one.metrics == other.metrics
+    made = api.report(kind(run.parent), kind(tmp_path / "report"), from_csv=kind(published(tmp_path)))
+    assert (tmp_path / "report" / "index.html").is_file()
+    assert [entry.task for entry in made.entries] == ["toy_rci2"]
+    board = api.leaderboard(kind(run), kind(tmp_path / "board"), over="toy", ignore="limit")
+    assert len(board.board.models) == 1
+
+
+def published(folder):
+    path = folder / "published.csv"
+    path.write_text("dataset,model,n,rci\ntoy,some-7B,2,0.1\n")
+    return path
+
+
+def test_options_that_are_paths_may_be_texts(tmp_path, monkeypatch):
+    from lmms_patch import pruning, stress
+
+    asked = []
+    monkeypatch.setattr(stress, "run", lambda arguments, quiet: asked.append((arguments, quiet)) or write_tst(tmp_path))
+    assert api.tst("toy", output="out/here", include_path=tmp_path).tested
+    ((arguments, quiet),) = asked
+    assert arguments.output == Path("out/here")
+    assert quiet, "the functions print nothing unless they are asked to"
+    assert str(tmp_path) in stress.command_of(arguments, tmp_path)
+    made = pruning.Arguments("toy", output="out/here", scores_of="out/there")
+    assert (made.folder, made.scores_of) == (Path("out/here"), Path("out/there"))
+
+
+def test_looking_tasks_up_leaves_the_harness_its_log(tmp_path, capfd):
+    """While the tasks are looked up the harness is silent; what it logs afterwards, in the same process, is logged."""
+    import datasets
+    from loguru import logger
+
+    (tmp_path / "one.yaml").write_text("task: one_task\ndataset_path: x\ntest_split: test\noutput_type: generate_until\n")
+    found = api.tasks("one_task", include_path=tmp_path)
+    assert [entry.name for entry in found.entries] == ["one_task"]
+    assert capfd.readouterr() == ("", "")
+    told = []
+    sink = logger.add(told.append, level="INFO", format="{message}")
+    eval("logger.info('still here')", {"__name__": "lmms_eval.tasks", "logger": logger})
+    logger.remove(sink)
+    assert told == ["still here\n"]
+    assert not datasets.are_progress_bars_disabled()
 
 
 @pytest.mark.parametrize("changes", [{"draws": 10}, {"level": 95}, {"seed": -1}, {"chance": "high"}, {"chance": float("nan")}])

@@ -87,6 +87,35 @@ def test_docs_that_are_left_out_are_shown():
     assert "100 (3 left out)" in table(RUN)
 
 
+def grid_of(fip, excluded, **more):
+    return {"fip": fip, "excluded": excluded, "warnings": [], **more}
+
+
+@pytest.mark.parametrize(
+    ("two", "three", "cell"),
+    [((0.5, 4), (0.5, 4), "0.500"), ((0.8, 0), (0.5, 4), "0.800 / 0.500"), ((0.8, 0), (0.8, 0), "0.800"), ((None, 4), (0.5, 4), "0.800")],
+)
+def test_fip_is_of_the_docs_that_the_index_is_of(two, three, cell):
+    """0.8 over all 100 docs, 0.5 over those of the index: 1 - 0.4 / 0.5 is +0.200, and stands beside 0.500."""
+    made = shown("toy", 0.8, 0.4, 0.4, n_docs=100, n_excluded2=two[1], n_excluded3=three[1])
+    made = Shown(made.name, made.described, made.metrics, {"fip": {"level": 0.95}, "grids": {"2": grid_of(*two), "3": grid_of(*three)}})
+    row = re.split(r"  +", table([made]).splitlines()[2].strip())
+    assert row[4] == cell
+    told = [line for line in warnings([made]) if "over all 100 docs it is 0.800" in line]
+    assert len(told) == (cell != "0.800")
+
+
+def test_nobody_is_told_to_run_what_ran_beside_it(tmp_path):
+    """A run of an earlier version, whose line says so; with the blind task in the same run, and without."""
+    spec = parse("toy_blind")
+    (old,) = load(as_before(write_run(tmp_path, {"toy_rci2": mc_run()})))
+    blind = Shown("toy_blind", {**spec.described(), "metric": "acc"}, {"acc": 0.5})
+    for beside, says in (([], "rests on an assumed null"), ([blind], "takes the blind run of this folder as null too")):
+        told = warnings([old, *beside])
+        assert sum(says in line for line in told) == 1
+        assert not any("run the blind task" in line for line in told)
+
+
 def test_two_filters_are_two_named_rows():
     said = meaning([shown("two", 0.8, 0.9, 0.9, name="two_rci, first"), shown("two", 0.8, 0.1, 0.1, name="two_rci, second")])
     assert "one cell is enough for two_rci, first" in said

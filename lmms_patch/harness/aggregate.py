@@ -153,8 +153,9 @@ class Aggregations:
         """Keep the records of this filter's docs, and compute everything that is ours of them."""
         self._run = _Run(list(items))
         self._report_errors()
-        self._report_excluded()
-        self._report_native()
+        if self.primary != compat.OUTPUT_ONLY:
+            self._report_excluded()
+            self._report_native()
         try:
             plan = self._plan()
             self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from loguru import logger
 from lmms_patch import resources
 from lmms_patch.errors import PatchError, UnknownNameError, nearest
 from lmms_patch.harness import compat, configs
+from lmms_patch.harness.names import meant
 from lmms_patch.spec import KINDS, WrapSpec, parse
 from lmms_patch.views import views_of
 
@@ -41,14 +44,34 @@ class Entry:
     on_wrong_images: int | None = None
 
 
-def task_manager(include_path: str | None = None) -> Any:
+@contextlib.contextmanager
+def quietly(*, bars: bool = True) -> Iterator[None]:
+    """Keep back what the harness logs while it looks tasks up and loads them; afterwards it logs as before.
+
+    Args:
+        bars: whether datasets that are loaded show their bars of progress.
+    """
+    import datasets
+
+    hidden = not bars and not datasets.are_progress_bars_disabled()
+    logger.disable("lmms_eval")
+    if hidden:
+        datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        logger.enable("lmms_eval")
+        if hidden:
+            datasets.enable_progress_bars()
+
+
+def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
     """The harness's index of tasks, with the plugin's own."""
     from lmms_eval.tasks import TaskManager
 
     from lmms_patch.harness.plugin import install
 
     install()
-    logger.disable("lmms_eval")
     return TaskManager(verbosity="ERROR", include_path=include_path)
 
 
@@ -117,7 +140,7 @@ def entries(manager: Any, pattern: str | None, kind: str) -> list[Entry]:
     spec = spec_of_suffix(kind)
     names = [name for name in manager.all_tasks if pattern is None or fnmatchcase(name, pattern)]
     if not names:
-        close = nearest(pattern or "", manager.all_tasks)
+        close = meant(manager.all_tasks, pattern or "") or nearest(pattern or "", manager.all_tasks)
         hint = f"did you mean {' or '.join(close)}?" if close else "leave the pattern out to see all"
         raise UnknownNameError(f"{pattern}: lmms-eval knows no such task, group or tag; {hint}")
     return [entry(manager, name, spec) for name in names]

@@ -14,6 +14,8 @@ from typing import Any
 from lmms_patch import __version__
 from lmms_patch.errors import HostError
 
+OUTPUT_ONLY = "bypass"
+"""The one metric of a task under ``--predict_only``: nothing is scored."""
 OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
 """The supported versions of lmms-eval: from ``OLDEST`` on (the version in tests), before ``TOO_NEW``.
 
@@ -24,6 +26,7 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
     "TaskManager": {
         "match_tasks": ("self", "task_list"),
         "_load_individual_task_or_group": ("self", "name_or_config", "task_type", "parent_name", "update_config"),
+        "load_task_or_group": ("self", "task_list", "task_type"),
         "initialize_tasks": ("self", "include_path", "include_defaults"),
     },
     "ResponseCache": {

@@ -20,7 +20,7 @@ from lmms_eval.utils import load_yaml_config
 from lmms_patch import profiles, resources
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import sizes
-from lmms_patch.harness.judge import judge_in, magic_judge, parse
+from lmms_patch.harness.judge import judge_in, magic_judge, parse, returns_nothing
 from lmms_patch.spec import KINDS, SUFFIXES, Options, WrapSpec, from_file
 from lmms_patch.views import views_of
 
@@ -35,7 +35,8 @@ class Facts:
     Attributes:
         name: the task's name.
         output_type: how it is answered.
-        shows: whether it hands anything visual to a model.
+        shows: whether it hands anything visual to a model, as far as its config shows.
+        empty: the function that shows its docs returns nothing, ever.
         video: ``dataset_kwargs`` announces video.
         judge: the client library that its scorer can reach, if any.
         hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it: the data decides.
@@ -48,6 +49,7 @@ class Facts:
     name: str
     output_type: str = "generate_until"
     shows: bool = False
+    empty: bool = False
     video: bool = False
     judge: str | None = None
     hint: str | None = None
@@ -67,6 +69,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         name,
         output_type=config.get("output_type") or "generate_until",
         shows=config.get("doc_to_visual") is not None or config.get("doc_to_messages") is not None,
+        empty=config.get("doc_to_messages") is None and (place := _place(config.get("doc_to_visual"))) is not None and returns_nothing(*place),
         video=bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False,
         judge=judge or magic_judge(config.get("metadata")),
         hint=_hint(config.get("doc_to_visual")),
@@ -135,6 +138,8 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return f"its output type is {facts.output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
     if not facts.shows and not KINDS[spec.kind].folds:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
+    if facts.empty and not KINDS[spec.kind].folds:
+        return "it shows no image: its doc_to_visual always returns nothing"
     if facts.video and KINDS[spec.kind].needs_image:
         return "it is a video task; only still images have cells"
     if KINDS[spec.kind].view in ("cell", "shuffle", "region") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):

@@ -18,6 +18,8 @@ from PIL import Image
 
 from lmms_patch.errors import PatchError
 from lmms_patch.harness import media
+from lmms_patch.harness.calls import one_line
+from lmms_patch.harness.compat import LONGEST_FAILURE
 from lmms_patch.harness.regions import BoxTable
 from lmms_patch.harness.swap import WrongImages, prints
 from lmms_patch.regions import misfit
@@ -96,10 +98,15 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 
 
 class TaggedDocs(Sequence[Any]):
-    """The base task's docs, each knowing its number; as long as the base's, and as lazy."""
+    """The base task's docs, each knowing its number; as long as the base's, and as lazy.
 
-    def __init__(self, rows: Any) -> None:
-        self._rows = rows
+    Args:
+        rows: the docs.
+        plain: gives the docs without media, where ``rows`` have media: a doc whose media cannot be decoded then comes without.
+    """
+
+    def __init__(self, rows: Any, plain: Callable[[], Any] | None = None) -> None:
+        self._rows, self._plain = rows, plain
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -108,16 +115,45 @@ class TaggedDocs(Sequence[Any]):
         if isinstance(index, (slice, str)):
             return self._rows[index]
         place = int(index)
-        return TaggedDoc(self._rows[place], place if place >= 0 else place + len(self))
+        return TaggedDoc(self._row(place), place if place >= 0 else place + len(self))
 
     def __iter__(self) -> Iterator[TaggedDoc]:
-        for doc_id, row in enumerate(self._rows):
+        rows = self._rows if self._plain is None else map(self._row, range(len(self)))
+        for doc_id, row in enumerate(rows):
             yield TaggedDoc(row, doc_id)
 
+    def _row(self, place: int) -> Any:
+        return fetched(self._rows, place, self._plain)[0]
+
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_rows":
+        if name.startswith("__") or name in ("_rows", "_plain"):
             raise AttributeError(name)
         return getattr(self._rows, name)
+
+
+def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any, str]:
+    """Return a row, and why it comes without its media; "" where it has them.
+
+    Datasets decode the images of a row as it is fetched, so a damaged one would take the whole row, and the run, with it.
+
+    Args:
+        rows: the docs, media included.
+        place: the number of the row.
+        plain: gives the docs without media; None: there are none.
+    """
+    try:
+        return rows[place], ""
+    except Exception as error:
+        if plain is None:
+            raise
+        try:
+            return plain()[place], _not_loaded(error)
+        except Exception:
+            raise error from None
+
+
+def _not_loaded(error: Exception) -> str:
+    return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
 @dataclass(frozen=True)
@@ -165,6 +201,7 @@ class VariantDocs:
         cutting: Cutting,
         prompt: Callable[[Any], str] | None = None,
         boxes: BoxTable | None = None,
+        plain: Callable[[], Any] | None = None,
     ) -> None:
         """
         Args:
@@ -174,8 +211,9 @@ class VariantDocs:
             cutting: the options that change pixels.
             prompt: the text that the base puts after its visuals, where its messages are no more than that.
             boxes: the docs' own boxes, one more view each.
+            plain: gives the docs without media.
         """
-        self._prompt, self._boxes = prompt, boxes
+        self._prompt, self._boxes, self._plain = prompt, boxes, plain
         self.wrong: WrongImages | None = None
         """Whose images take the place of each doc's own; None where no doc is asked on a wrong image."""
         self._prints: dict[int, tuple[str, ...]] = {}
@@ -184,6 +222,9 @@ class VariantDocs:
         self._sizes: dict[int, tuple[Size, ...]] = {}
         self._own_sizes: dict[int, frozenset[Size]] = {}
         self._problems: dict[int, str] = {}
+        self._unreadable: set[int] = set()
+        self._left_out: dict[int, bool] = {}
+        self._stand_ins: dict[tuple[int, bool], str] = {}
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -193,8 +234,19 @@ class VariantDocs:
         return own if self.wrong_image_of(doc_id) is None or self._all_swapped else (*own, *swapped(own))
 
     def own_views_of(self, doc_id: int) -> tuple[View, ...]:
-        """The views of one doc without those that are there to measure the null."""
-        return self.views if self._boxes is None else (*self.views, *self._boxes.boxes(doc_id))
+        """The views of one doc without those that are there to measure the null.
+
+        A doc with a box that cannot be cut has its full view alone: its boxes would not count, so they are not asked. Its image is decoded
+        to know that.
+        """
+        boxes = () if self._boxes is None else self._boxes.boxes(doc_id)
+        if boxes and doc_id not in self._left_out:
+            self._left_out[doc_id] = bool(self._misfit(doc_id))  # once: a file that goes later must not change what is asked
+        return self.views if not boxes or self._left_out[doc_id] else (*self.views, *boxes)
+
+    def asked_at_most(self, doc_id: int) -> int:
+        """How many views of its own a doc has if all its boxes can be cut; nothing is decoded for it."""
+        return len(self.views) + (0 if self._boxes is None else len(self._boxes.boxes(doc_id)))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
         """The doc whose images are shown in place of a doc's own in its swapped views; None where it has no such views."""
@@ -246,8 +298,14 @@ class VariantDocs:
 
     def _row(self, entry: _Entry, doc_id: int) -> Any:
         if entry.row is None:
-            entry.row = self.rows[doc_id]
+            entry.row, why = fetched(self.rows, doc_id, self._plain)
+            if why:
+                self._note_unreadable(doc_id, why)
         return entry.row
+
+    def _note_unreadable(self, doc_id: int, why: str) -> None:
+        self._problems[doc_id] = why
+        self._unreadable.add(doc_id)
 
     def _entry(self, doc_id: int) -> _Entry:
         with self._lock:
@@ -277,13 +335,19 @@ class VariantDocs:
 
     def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
         if view.kind == "blind":
-            return media.without_media(show(dict(self.row(doc_id))))
+            return self._blind(doc_id, show)
         payload, images = self._shown(doc_id, show, walk)
+        if doc_id in self._unreadable:
+            self._stand_ins[doc_id, view.swapped] = self._problems[doc_id]
+            return walk(payload, lambda medium, _: medium.copy())
         if doc_id in self._problems:  # as the base would show it; the doc is left out, and the run goes on
             return copy.copy(payload)
         usable = self.why_unusable(doc_id, view.n) is None if view.n else not isinstance(view, Region) or not self._misfit(doc_id)
         only = self._boxed(images) if isinstance(view, Region) else 0 if self.cutting.first_only and view.n > 0 else None
         other = self._images_of_another(doc_id, show, walk) if view.swapped else None
+        if other is not None and len(other) != len(images):  # it could be loaded when it was chosen
+            self._stand_ins[doc_id, True] = f"the wrong image: {self._problems.get(self.wrong_image_of(doc_id) or 0, 'it has changed')}"
+            return walk(payload, lambda *_: media.stand_in())
         if other is not None and isinstance(view, Region):
             view = view.on(images[self._boxed(images)].size, other[self._boxed(other)].size)
 
@@ -296,6 +360,37 @@ class VariantDocs:
             return cut((other or images)[index], view, min_cell=self.cutting.min_cell, seed=seed)
 
         return walk(payload, replace)
+
+    def _blind(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
+        """What the base shows of a doc, without its media; its prompt alone where the base fails for want of an image."""
+        row = self.row(doc_id)
+        try:
+            return media.without_media(show(dict(row)))
+        except Exception as error:
+            self._stand_ins[doc_id, False] = _not_loaded(error)
+            return media.without_media(self._in_its_place(row, show))
+
+    def _in_its_place(self, row: Any, show: Callable[[Any], Any]) -> list[Any]:
+        """What is shown of a row that the base cannot show: a grey image, and in messages the prompt after it."""
+        if show != getattr(self.base, "doc_to_messages", None):
+            return [media.stand_in()]
+        try:
+            ask = self._prompt or self.base.doc_to_text  # type: ignore[attr-defined]
+            text = media.without_placeholders(str(ask(dict(row))))
+        except Exception:  # the doc is left out whatever is asked
+            text = ""
+        return [{"role": "user", "content": [{"type": "image", "url": media.stand_in()}, {"type": "text", "text": text}]}]
+
+    def not_shown(self, doc_id: int, view: View) -> str:
+        """Say why a grey image stood in place of a doc's images in a view that was asked; "" where the view was shown.
+
+        Of a doc that breaks between two of its views, none counts as shown.
+        """
+        return self._stand_ins.get((doc_id, view.swapped), "")
+
+    def has_stand_in(self, doc_id: int) -> bool:
+        """Whether a grey image stood in place of a doc's images in any of its views."""
+        return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
 
     def _images_of_another(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> list[Image.Image] | None:
         """The decoded images that take the place of a doc's own; None where no doc's images fit."""
@@ -319,15 +414,31 @@ class VariantDocs:
                 row = self._row(entry, doc_id)
                 if self._boxes is not None and doc_id not in self._own_sizes:
                     self._own_sizes[doc_id] = _sizes_in(row)
-                payload = show(dict(row))
-                entry.shown[show] = payload, self._decode(doc_id, payload, walk)
+                entry.shown[show] = self._read(doc_id, row, show, walk)
             return entry.shown[show]
+
+    def _read(self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
+        """What the base shows of a row, and its decoded images; where one cannot be loaded, that is noted, and grey ones stand in their place."""
+        payload = None
+        if doc_id not in self._unreadable:
+            try:
+                payload = show(dict(row))
+            except Exception as error:
+                self._note_unreadable(doc_id, _not_loaded(error))
+        images = [] if doc_id in self._unreadable else self._decode(doc_id, payload, walk)
+        if doc_id not in self._unreadable:
+            return payload, images
+        self._sizes.setdefault(doc_id, ())
+        stands_in = self._in_its_place(row, show) if payload is None else walk(payload, lambda *_: media.stand_in())
+        return stands_in, []
 
     def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Image.Image]:
         """The decoded images of a doc, whose sizes are noted; none, and the problem is noted, where one cannot be cut."""
         images: list[Image.Image] = []
         try:
             images = [media.decode(medium) for medium in media.images_in(payload, walk)]
+        except media.UnreadableError as error:
+            self._note_unreadable(doc_id, str(error))
         except PatchError as error:
             self._problems[doc_id] = str(error)
         self._sizes[doc_id] = tuple(image.size for image in images)  # known sizes are never taken back: other threads read them
@@ -344,12 +455,16 @@ class VariantDocs:
             try:
                 self._shown(doc_id, show, walk)
             except Exception as error:
-                self._sizes[doc_id], self._problems[doc_id] = (), f"its image cannot be fetched: {type(error).__name__}: {error}"
+                self._sizes[doc_id], self._problems[doc_id] = (), _not_loaded(error)
         return self._sizes[doc_id]
 
     def problem(self, doc_id: int) -> str | None:
         """Why a doc's media cannot be cut (a video, a broken file); None where nothing is known against it."""
         return self._problems.get(doc_id)
+
+    def unreadable(self, doc_id: int) -> bool:
+        """Whether an image of a doc cannot be loaded."""
+        return doc_id in self._unreadable
 
     def _way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:
         if hasattr(self.base, "doc_to_messages"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from lmms_patch.harness.text_only import MODELS
 from lmms_patch.spec import WrapSpec
 
 
-def first_images(base: str, doc_ids: Iterable[Any], include_path: str | None = None) -> dict[Any, Image.Image]:
+def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathLike[str] | None = None) -> dict[Any, Image.Image]:
     """The first image of each doc of a base task; docs that show none, or one that cannot be read, are left out.
 
     Of a MAGIC task it is the doc's own image with its boxes drawn, and its docs are asked for by the digest of what they show (``asked.doc``

@@ -108,6 +108,44 @@ def judge_in(path: str, name: str) -> str | None:
     return next(_clients_from(path, name, _DEPTH, set()), None)
 
 
+@functools.lru_cache(maxsize=4096)
+def returns_nothing(path: str, name: str) -> bool:
+    """Whether the source of a function shows that it never returns anything but None or an empty list, such as ``return []``.
+
+    Not shown to: a generator, a function that raises, one that is defined twice, and a name without a ``def`` at the top of the file.
+
+    Args:
+        path: the module's file.
+        name: a function of it.
+    """
+    found = _Module.of(path).defined.get(name, [])
+    if len(found) != 1 or not isinstance(found[0], ast.FunctionDef) or found[0].decorator_list:
+        return False
+    body = list(_own_nodes(found[0]))
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Raise)) for node in body):
+        return False
+    return all(node.value is None or _is_empty(node.value) for node in body if isinstance(node, ast.Return))
+
+
+def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body without those of functions inside it."""
+    left: list[ast.AST] = [*function.body]
+    while left:
+        node = left.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            left += ast.iter_child_nodes(node)
+
+
+def _is_empty(value: ast.expr) -> bool:
+    """Whether an expression is None, ``[]``, ``()``, ``list()`` or ``tuple()``."""
+    if isinstance(value, ast.Constant):
+        return value.value is None
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return not value.elts
+    return isinstance(value, ast.Call) and not value.args and not value.keywords and _called(value) in ("list", "tuple")
+
+
 def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
     if depth < 0 or (path, name) in seen:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from lmms_patch.errors import CannotWrapError
@@ -11,7 +12,7 @@ from lmms_patch.harness.text_only import MODELS, TextOnly
 from lmms_patch.spec import Options, WrapSpec
 
 
-def text_only(base: str, *, folds: int = 5, include_path: str | None = None, **options: Any) -> TextOnly:
+def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str] | None = None, **options: Any) -> TextOnly:
     """The text-only side of a task, as a ``_tst<k>`` task of a run has it.
 
     Args:

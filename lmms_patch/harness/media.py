@@ -19,6 +19,11 @@ from PIL import Image
 
 from lmms_patch.errors import CannotWrapError
 
+
+class UnreadableError(CannotWrapError):
+    """An image that cannot be loaded: its file is missing, truncated, or no image."""
+
+
 DROP = object()
 """What a replacement function returns to leave an image out."""
 
@@ -152,16 +157,24 @@ def decode(medium: Any) -> Image.Image:
     """The medium as a loaded PIL image, in the mode and orientation that its file has.
 
     Raises:
-        CannotWrapError: the bytes are not an image, the file is missing, or it is a web address.
+        UnreadableError: the bytes are not an image, or the file is missing.
+        CannotWrapError: it is a web address.
     """
     if isinstance(medium, Mapping):
         return decode(next(medium[key] for key in ("bytes", "path", "url") if medium.get(key) is not None))
     try:
         image = medium if isinstance(medium, Image.Image) else Image.open(_file_of(medium))
         image.load()
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise CannotWrapError(f"an image cannot be read: {error}") from None
+    except CannotWrapError:
+        raise
+    except Exception as error:  # a damaged file makes Pillow's readers raise nearly anything
+        raise UnreadableError(f"an image cannot be read: {' '.join(str(error).split())}") from None
     return image
+
+
+def stand_in() -> Image.Image:
+    """Return a grey image that is shown in place of one that cannot be loaded. Not none at all: many adapters crash without an image."""
+    return Image.new("RGB", (224, 224), (128, 128, 128))
 
 
 def _file_of(medium: bytes | str) -> Any:

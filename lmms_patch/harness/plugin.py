@@ -2,6 +2,9 @@
 
 lmms-eval loads the entry-point group ``lmms_eval.models`` while ``lmms_eval.models`` is imported,
 before any task is looked up. This is the only module with side effects, and only when it is called.
+
+Importing ``lmms_eval.models`` takes 0.1 s, importing ``lmms_eval.tasks`` takes seconds (torch, datasets). So ``register`` imports
+nothing that is not loaded by then, what needs NumPy is imported in the function that uses it, and the patches wait for the tasks.
 """
 
 from __future__ import annotations
@@ -13,8 +16,12 @@ import inspect
 import json
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
@@ -22,17 +29,23 @@ from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
-from lmms_patch.scoring import scalar
-from lmms_patch.spec import KINDS, WrapSpec, parse
+
+if TYPE_CHECKING:
+    from lmms_patch.spec import WrapSpec
 
 _MARK = "_lmms_patch"
+_TASKS = "lmms_eval.tasks"
 
 
 def register() -> list[Any]:
-    """What the entry point calls: installs the hook, returns the manifests of our models."""
+    """Patch the tasks of the host, now or once they are imported; return the manifests of our models. The entry point calls it."""
     from lmms_eval.models.registry_v2 import ModelManifest
 
-    install()
+    install_exit_status()
+    if _TASKS in sys.modules:
+        install()
+    elif not any(isinstance(finder, _OnceImported) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _OnceImported())
     folder = "lmms_patch.harness.models"
     return [
         ModelManifest(model_id="mosaic_vlm", chat_class_path=f"{folder}.mosaic_vlm.MosaicVLM"),
@@ -41,8 +54,39 @@ def register() -> list[Any]:
     ]
 
 
+class _OnceImported(MetaPathFinder):
+    """Finds ``lmms_eval.tasks`` as Python itself does, and installs the patches when the module has run.
+
+    Why an import hook: nothing that a run calls lies between ``lmms_eval.models`` and the first use of ``TaskManager``, and
+    ``from lmms_eval.tasks import TaskManager`` takes the class out of its module, so a lazy attribute of the package, or one of the module
+    that is set later, would not be seen by everyone. The hook goes when it has done its work.
+    """
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return the spec that the other finders have for ``lmms_eval.tasks``; None for any other module."""
+        if fullname != _TASKS:
+            return None
+        others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
+        spec = next((found for finder in others if (found := finder.find_spec(fullname, path, target))), None)
+        if spec is not None and spec.loader is not None:
+            # on the loader itself, since readers of sources and of resources ask what kind of loader a module has
+            spec.loader.exec_module = functools.partial(self._run, spec.loader)  # type: ignore[method-assign]
+        return spec
+
+    def _run(self, loader: Any, module: ModuleType) -> None:
+        """Run the module and install the patches. Where the module fails the hook stays, since the next import finds it again."""
+        vars(loader).pop("exec_module", None)
+        loader.exec_module(module)
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        try:
+            install()
+        except Exception as error:  # as the host does with an entry point that fails: it says so, and goes on without
+            logger.warning(f"lmms-patch could not be installed, so its tasks are not found: {type(error).__name__}: {error}")
+
+
 def install() -> None:
-    """Install the three patches of ``TaskManager``; a second call changes nothing.
+    """Install the patches of ``TaskManager``; a second call changes nothing.
 
     A host that is not as expected is left as it is, but for a run that asks for a wrapped name:
     that one stops, with one line.
@@ -51,7 +95,6 @@ def install() -> None:
 
     if getattr(TaskManager.match_tasks, _MARK, False):
         return
-    install_exit_status()
     try:
         compat.check_host(TaskManager)
         from lmms_eval.caching.response_cache import ResponseCache  # not before its version is known: an older host has none
@@ -62,6 +105,7 @@ def install() -> None:
         return
     _patch(TaskManager, "initialize_tasks", _initialize_tasks)
     _patch(TaskManager, "match_tasks", _match_tasks)
+    _patch(TaskManager, "load_task_or_group", _load_list)
     _patch(TaskManager, "_load_individual_task_or_group", _load)
 
 
@@ -84,6 +128,8 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
 
 def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any, task_list: Any) -> Any:
     """``match_tasks`` of a host that we do not know: native names as ever, wrapped names refused."""
+    from lmms_patch.spec import parse
+
     for name in [task_list] if isinstance(task_list, str) else task_list:
         if name not in manager.all_tasks and parse(name) is not None:
             refuse(error)
@@ -97,8 +143,8 @@ def _initialize_tasks(original: Callable[..., Any], manager: Any, include_path: 
     """
     if not include_defaults:
         return original(manager, include_path=include_path, include_defaults=False)
-    include = [include_path] if isinstance(include_path, str) else list(include_path or [])
-    return original(manager, include_path=[str(resources.folder("tasks")), *include], include_defaults=True)
+    include = [include_path] if isinstance(include_path, (str, os.PathLike)) else list(include_path or [])
+    return original(manager, include_path=[str(resources.folder("tasks")), *map(str, include)], include_defaults=True)
 
 
 def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> list[str]:
@@ -120,6 +166,13 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     return sorted({*original(manager, asked), *(spec.name for spec in specs)})
 
 
+def _load_list(original: Callable[..., Any], manager: Any, *args: Any, **kwargs: Any) -> Any:
+    """Load the tasks of one run. Why here: it is called once for a run, and a manager may serve several, each with tasks of its own."""
+    if not getattr(manager, "_lmms_patch_depth", 0):
+        manager.__dict__.pop("_lmms_patch_seen", None)
+    return original(manager, *args, **kwargs)
+
+
 def _load(
     original: Callable[..., Any],
     manager: Any,
@@ -134,6 +187,7 @@ def _load(
     knows whether the model is simple or chat.
     """
     from lmms_patch.harness import configs, magic_files, magic_tasks
+    from lmms_patch.spec import KINDS
 
     native = functools.partial(magic_files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
     try:
@@ -251,6 +305,8 @@ def _surviving(aggregation: Any) -> Callable[..., Any]:
 def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size: bool) -> Any:
     from lmms_eval.api.metrics import aggregate_subtask_metrics
 
+    from lmms_patch.scoring import scalar
+
     values = [None if isinstance(value, bool) else scalar(value) for value in metrics]
     if None in values:
         return None
@@ -334,9 +390,14 @@ def _lookup(original: Callable[..., Any], cache: Any, cache_key: str) -> Any:
 
 
 def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) -> None:
-    """Keep no failed call. Why here: the host asks whether a response is valid by its text alone; what is stored passes here, with its cache."""
-    stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments["response"]
-    if not compat.failure(stored, _adapter(cache)):
+    """Keep no failed call, and no answer about a grey image that stood for one that could not be loaded.
+
+    Why here: the host asks whether a response is valid by its text alone; what is stored passes here, with its cache.
+    """
+    from lmms_patch.harness.tasks import was_shown
+
+    stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments
+    if not compat.failure(stored["response"], _adapter(cache)) and was_shown(stored["task_name"], stored["doc_id"]):
         original(cache, *args, **kwargs)
 
 

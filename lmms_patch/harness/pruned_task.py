@@ -34,7 +34,12 @@ LEFT_OUT = ("include", "tag", "group", "group_alias", "task_alias")
 
 
 def write(
-    base: str, kept_keys: Sequence[str], folder: Path, include_path: str | None = None, key: str | None = None, name: str | None = None
+    base: str,
+    kept_keys: Sequence[str],
+    folder: Path,
+    include_path: str | os.PathLike[str] | None = None,
+    key: str | None = None,
+    name: str | None = None,
 ) -> Path:
     """Write the task folder.
 
@@ -74,7 +79,7 @@ def write(
     return path
 
 
-def check(base: str, folder: Path, include_path: str | None = None, name: str | None = None) -> None:
+def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None = None, name: str | None = None) -> None:
     """Whether ``write`` could write: the same refusals, but for those of the ids.
 
     Raises:

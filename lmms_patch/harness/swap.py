@@ -13,6 +13,7 @@ from PIL import Image
 
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.calls import one_line
+from lmms_patch.harness.scorer import Unanswered
 from lmms_patch.planning import Doc, alike, digest, unit_of
 from lmms_patch.spec import WrapSpec
 from lmms_patch.tst.keys import keys_of
@@ -101,11 +102,13 @@ def prints(images: Iterable[Image.Image]) -> tuple[str, ...]:
 
 
 def said(answers: Sequence[Any]) -> str:
-    """Return a short text of what was answered in one view: equal for equal answers.
+    """Return a short text of what was answered in one view: equal for equal answers; "" where a call failed.
 
     Args:
         answers: the filtered answer, or one (loss, ...) pair per choice, of which the lowest loss is the answer.
     """
+    if any(isinstance(one, Unanswered) for one in answers):
+        return ""
     if len(answers) > 1 or (answers and isinstance(answers[0], (tuple, list))):
         losses = [float(one[0]) if isinstance(one, (tuple, list)) else float(one) for one in answers]
         return str(losses.index(min(losses)))

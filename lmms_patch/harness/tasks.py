@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,14 +26,16 @@ from lmms_patch.harness.media import without_placeholders
 from lmms_patch.harness.references import CaptionScore, References, check_fields, fields
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.regions import BoxTable
-from lmms_patch.harness.scorer import Scorer
+from lmms_patch.harness.scorer import Scorer, Unanswered
 from lmms_patch.harness.swap import WrongImages, said
 from lmms_patch.harness.text_only import TextOnly, vision_refusal
 from lmms_patch.records import SCHEMA, SampleRecord, ScoredView, WrongImage
 from lmms_patch.spec import KINDS, WrapSpec
-from lmms_patch.views import PIXELS, views_of
+from lmms_patch.views import PIXELS, View, views_of
 
 _DOCS_TO_LOOK_AT = 16
+_tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
+"""By task, the table of the last wrapped task of that name: of the run that is on."""
 _NO_WRONG_IMAGE = "not asked: no other doc shows other images in the same number"
 _NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
@@ -61,6 +64,7 @@ class WrappedTask(Delegate):
         self._rename()
         self._instances: list[Instance] | None = None
         self._predict_only = False
+        self._about_metric = ""
         self.args: Any = None
         split = base.config.test_split if base.has_test_docs() else base.config.validation_split
         options = self.spec.options
@@ -68,7 +72,8 @@ class WrappedTask(Delegate):
         own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
         prompt = None if own_messages else base.doc_to_text
         self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].regions else None
-        self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes)
+        self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media)
+        _tables[self.spec.name] = self._table
         kind = KINDS[spec.kind]
         if kind.swapped or (kind.takes_null and self.spec.options.null):
             self._table.wrong = WrongImages(self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look)
@@ -149,11 +154,11 @@ class WrappedTask(Delegate):
 
     @property
     def eval_docs(self) -> Any:
-        return TaggedDocs(self._base.eval_docs)
+        return TaggedDocs(self._base.eval_docs, self._rows_without_media)
 
     @property
     def eval_docs_no_media(self) -> Any:
-        return TaggedDocs(getattr(self._base, "eval_docs_no_media", self._base.eval_docs))
+        return TaggedDocs(self._rows_without_media())
 
     def test_docs(self) -> Any:
         return TaggedDocs(self._base.test_docs()) if self.has_test_docs() else None
@@ -175,6 +180,8 @@ class WrappedTask(Delegate):
         """
         if kwargs.get("cache_requests"):
             logger.warning(f"{self.spec.name}: --cache_requests is ignored: its key does not know the views")
+        if self._about_metric and not self._predict_only:  # not before: whether there will be an index is known by now
+            logger.warning(f"{self.spec.name}: {self._about_metric.removesuffix('; ')}")
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = _by_doc(self._base._instances or [])
         self._base._instances = None
@@ -183,7 +190,7 @@ class WrappedTask(Delegate):
         if self._table.wrong is not None:
             self._table.wrong.evaluate(everyone)
         try:
-            self._look_at_first_docs(list(native))
+            self._look_at_first_docs(everyone)
             self._look_at_boxes(everyone)
             self._look_at_wrong_images(everyone)
             if self.text_only is not None:
@@ -198,21 +205,36 @@ class WrappedTask(Delegate):
             logger.warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
 
     def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:
-        """Refuse what only the data shows: the first doc that shows anything decides."""
-        for doc_id in doc_ids[:_DOCS_TO_LOOK_AT]:
+        """Refuse what only the data shows: the first doc that shows anything decides. One whose image cannot be loaded does not.
+
+        Args:
+            doc_ids: the docs of all ranks, so that all ranks go on or none.
+        """
+        refused, unreadable = f"{self.spec.name}: {self.spec.base} cannot be wrapped", []
+        for doc_id in doc_ids:
             try:
                 if not isinstance(row := self._table.row(doc_id), Mapping):
                     raise CannotWrapError(f"its docs are {type(row).__name__}, not rows with named fields")
                 check_fields(row, self.spec)
             except PatchError as error:
-                raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {error}") from None
+                raise CannotWrapError(f"{refused} (doc {doc_id}): {error}") from None
             if not KINDS[self.spec.kind].needs_image:
                 return
             sizes, problem = self._table.sizes(doc_id), self._table.problem(doc_id)
-            if problem:
-                raise CannotWrapError(f"{self.spec.name}: {self.spec.base} cannot be wrapped (doc {doc_id}): {problem}")
-            if sizes:
+            if problem and self._table.unreadable(doc_id):
+                unreadable.append(f"doc {doc_id}: {problem}")
+                if len(unreadable) == min(_DOCS_TO_LOOK_AT, len(doc_ids)):
+                    raise CannotWrapError(f"{refused}: no image of the first {len(unreadable)} docs can be loaded ({unreadable[0]})")
+            elif problem:
+                raise CannotWrapError(f"{refused} (doc {doc_id}): {problem}")
+            elif sizes:
                 return
+        if doc_ids:
+            some = len(doc_ids) < len(self.eval_docs)
+            asked = f"none of the {len(doc_ids)} docs asked" if some else "none of its docs"
+            broken = f" ({unreadable[0]})" if unreadable else ""
+            more = "raise --limit" if some else f"possible for it: {self.spec.base}_tst5"
+            raise CannotWrapError(f"{refused}: {asked} shows an image{broken}, so there is nothing to look at; {more}")
 
     def _look_at_boxes(self, doc_ids: list[int]) -> None:
         """Refuse docs without boxes; say how many there are, since they decide what the run costs.
@@ -236,11 +258,11 @@ class WrappedTask(Delegate):
         if not KINDS[self.spec.kind].swapped:
             sampled = wrong.sampled
             if sampled:
-                views = sum(len(self._table.own_views_of(doc_id)) for doc_id in sampled)
-                total = views + sum(len(self._table.own_views_of(doc_id)) for doc_id in everyone)
+                views = sum(map(self._table.asked_at_most, sampled))
+                total = f"{'up to ' if self._boxes else ''}{views + sum(map(self._table.asked_at_most, everyone)):,}"
                 logger.info(
                     f"{name}: {len(sampled)} of {len(everyone)} docs are also asked on another doc's image, to measure what answers earn without "
-                    f"the right picture: {views:,} of {total:,} requests (option null: {self.spec.options.null}; null: 0 turns it off)"
+                    f"the right picture: {views:,} of {total} requests (option null: {self.spec.options.null}; null: 0 turns it off)"
                 )
             return
         if all(wrong.donor(doc_id) is None for doc_id in everyone[:_DOCS_TO_LOOK_AT]):
@@ -312,12 +334,18 @@ class WrappedTask(Delegate):
         if len(results) % len(views):
             raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(views)} views of doc {doc.doc_id}")
         size = len(results) // len(views)
-        answers = [results[i * size : (i + 1) * size] for i in range(len(views))]
+        answers = [self._answers(doc.doc_id, view, results[i * size : (i + 1) * size]) for i, view in enumerate(views)]
         unscored = [ScoredView(view) for view in views]
         scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, **kwargs)
-        if KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None:  # the model was shown the doc's own image
+        own = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None  # the model was shown the doc's own image
+        if own and not self._table.not_shown(doc.doc_id, views[0]):
             scored = [ScoredView(view, failed=_NO_WRONG_IMAGE) for view in views]
         return self._metrics_of(self._record(doc, scored, answers))
+
+    def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
+        """The filtered answers of one view; marked as those of failed calls where the model was shown a grey image for one that is missing."""
+        why = self._table.not_shown(doc_id, view)
+        return [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered] if why else filtered
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
         own = len(self._table.own_views_of(doc.doc_id))
@@ -404,7 +432,7 @@ class WrappedTask(Delegate):
         return self._base.eval_docs if with_media else self._base.eval_docs_no_media
 
     def _choose_primary(self, native: list[str]) -> str:
-        wanted = self.spec.options.metric
+        wanted, self._about_metric = self.spec.options.metric, ""
         if not native:
             raise CannotWrapError(f"{self.spec.name}: {self.spec.base} reports no metric")
         if wanted is not None and not self._predict_only:
@@ -412,11 +440,9 @@ class WrappedTask(Delegate):
                 raise OptionError(f"{self.spec.name}: {self.spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
             if wanted in native:
                 return wanted
-            logger.warning(f"{self.spec.name}: its profile's metric {wanted!r} is not there")
+            self._about_metric = f"its profile's metric {wanted!r} is not there; "
         if len(native) > 1 and self.spec.sets:
-            logger.warning(
-                f"{self.spec.name}: {len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
-            )
+            self._about_metric += f"{len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
         return native[0]
 
     def aggregation(self) -> dict[str, Any]:
@@ -432,6 +458,12 @@ class WrappedTask(Delegate):
 
     def __repr__(self) -> str:
         return f"WrappedTask({self.spec.name}: {len(self._table.views)} views{' and the boxes' if self._boxes else ''} of {self._base!r})"
+
+
+def was_shown(task: str, doc_id: int) -> bool:
+    """Tell whether the images of a doc of a wrapped task were shown, as far as it was asked; True of other tasks."""
+    table = _tables.get(task)
+    return table is None or not table.has_stand_in(doc_id)
 
 
 def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:

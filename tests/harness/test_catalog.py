@@ -7,7 +7,7 @@ import pytest
 from lmms_patch import api
 from lmms_patch.cli import main
 from lmms_patch.harness import catalog, configs, sizes
-from lmms_patch.harness.judge import judge_in
+from lmms_patch.harness.judge import judge_in, returns_nothing
 from tests.harness.toys import rows, write_task
 
 
@@ -29,6 +29,9 @@ def test_coverage_of_the_installed_host(covered):
     # the visual tasks of the papers wrap; their neighbours that do not have a reason that a user accepts
     for name in ("gqa", "pope", "mme", "mmstar", "ai2d", "scienceqa_img", "realworldqa", "textvqa_val", "chartqa", "mmmu_val", "blink_counting"):
         assert found[name].verdict == "wraps", name
+    for name in ("vbench", "vbench2_thermotics", "WISE", "browsecomp", "ueval", "safety_jailbreakbench_harmful", "videomme_no_visual"):
+        assert (found[name].verdict, found[name].reason) == ("no", "it shows no image: its doc_to_visual always returns nothing"), name
+    assert sum("always returns nothing" in e.reason for e in found.values() if "no_visual" not in e.name) == 36 + 5
     for name, reason in {
         "mmlu_flan_n_shot_generative_astronomy": "text-only",
         "videomme": "video",
@@ -37,7 +40,7 @@ def test_coverage_of_the_installed_host(covered):
     }.items():
         assert reason in found[name].reason, name
     refused = [e for e in found.values() if e.verdict == "no"]
-    reasons = ("text-only", "video task", "a box or a point", "output type")
+    reasons = ("text-only", "shows no image", "video task", "a box or a point", "output type")
     assert all(any(r in e.reason for r in reasons) for e in refused)
 
 
@@ -65,7 +68,12 @@ def test_prices(manager, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
-    [(["tasks", "gqaa"], "did you mean gqa"), (["tasks", "gqa", "--as", "rci1"], "2 to 9"), (["tasks", "gqa", "--as", "x"], "allowed: rci3")],
+    [
+        (["tasks", "gqaa"], "did you mean gqa"),
+        (["tasks", "gqa_rcii3"], "did you mean gqa_rci3?"),
+        (["tasks", "gqa", "--as", "rci1"], "2 to 9"),
+        (["tasks", "gqa", "--as", "x"], "allowed: rci3"),
+    ],
 )
 def test_wrong_questions_are_one_line_and_status_2(arguments, says, capsys):
     assert main(arguments) == 2
@@ -88,6 +96,68 @@ def test_sizes_of_local_files_and_prepared_datasets(tmp_path, monkeypatch):
     assert sizes.docs_of(hub) == 12578
     assert sizes.docs_of({**hub, "test_split": "test"}) is None
     assert sizes.docs_of({**hub, "dataset_path": "lmms-lab/POPE"}) is None
+
+
+SHOWING = """
+def empty(doc):
+    '''Nothing to show.'''
+    return []
+
+def none_at_all(doc, kwargs=None):
+    pass
+
+def both(doc):
+    if doc["text"]:
+        return None
+    return list()
+
+def sometimes(doc):
+    if doc["image"] is None:
+        return []
+    return [doc["image"]]
+
+def inside(doc):
+    def images():
+        return []
+    return images()
+
+def around(doc):
+    def image():
+        return doc["image"]
+    return []
+
+def each(doc):
+    yield doc["image"]
+    return
+
+def fails(doc):
+    raise NotImplementedError
+
+@some.decorator
+def decorated(doc):
+    return []
+
+if True:
+    def twice(doc):
+        return []
+else:
+    def twice(doc):
+        return [doc["image"]]
+
+class Shower:
+    def __call__(self, doc):
+        return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "nothing"),
+    [("empty", True), ("none_at_all", True), ("both", True), ("around", True), ("fails", False), ("sometimes", False), ("inside", False),
+     ("each", False), ("decorated", False), ("twice", False), ("Shower", False), ("unknown", False)],
+)  # fmt: skip
+def test_a_function_that_never_shows_anything(tmp_path, name, nothing):
+    (tmp_path / "utils.py").write_text(SHOWING)
+    assert returns_nothing(str(tmp_path / "utils.py"), name) is nothing
 
 
 JUDGED = """

@@ -9,8 +9,10 @@ import random
 from argparse import Namespace
 from pathlib import Path
 
+import datasets
 import numpy as np
 import pytest
+from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager
 from loguru import logger
 from PIL import Image
@@ -20,6 +22,9 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.delegate import Delegate
 from lmms_patch.harness.docs import ViewId
 from lmms_patch.harness.tasks import WrappedTask
+from lmms_patch.show import Shown, table
+from lmms_patch.show import warnings as show_warnings
+from lmms_patch.spec import parse
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
 
 UTILS = '''
@@ -60,6 +65,9 @@ def as_dict(items):
 def boom(items):
     raise RuntimeError("cannot\\naggregate")
 
+def two(doc, results):
+    return {"acc": float(results[0] == doc["answer"]), "other": 0.5}
+
 def judged(doc, results):
     from lmms_eval.llm_judge import get_server
     return {"acc": float(callable(get_server))}
@@ -79,6 +87,12 @@ class Paired:
 class Broken(Paired):
     def apply(self, resps, docs):
         raise ValueError("broken filter")
+
+def nothing(doc):
+    return []
+
+def maybe(doc):
+    return [doc["image"]] if doc.get("image") else []
 
 def video(doc):
     return ["clips/" + doc["question"] + ".mp4"]
@@ -418,7 +432,7 @@ def test_an_image_that_is_gone_when_scores_are_made_does_not_lose_them(folder):
     task._table.rows = None
     returned = task.process_results(task.eval_docs[1], ["1"] * 5)
     assert returned["exact_match"] == 1.0
-    assert "cannot be fetched" in returned["patch"]["excluded"]["2"]
+    assert "cannot be loaded" in returned["patch"]["excluded"]["2"]
 
 
 def test_filters_that_drop_answers_or_fail_are_told_apart(folder, capfd):
@@ -728,6 +742,34 @@ def test_mixing_with_native_tasks_warns_once(folder, warnings):
     assert sum("wrapped and native tasks run together" in line for line in warnings) == 1
 
 
+def test_a_manager_that_serves_several_runs(folder, warnings):
+    """A native run and wrapped ones, one after the other, are not run together; two names of one run are."""
+    write_task(folder, "toy", rows(2))
+    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
+
+    def told(*names):
+        warnings.clear()
+        simple_evaluate(model=Model(), tasks=list(names), task_manager=manager, bootstrap_iters=0)
+        return sum("run together" in line for line in warnings)
+
+    assert [told("toy"), told("toy_rci2"), told("toy"), told("toy", "toy_rci2"), told("toy_rci2", "toy"), told("toy")] == [0, 0, 0, 1, 1, 0]
+
+
+def test_predict_only_speaks_of_no_index(folder, warnings, capsys):
+    """Two metrics, a doc with a small image, wrong images: with scores each of these has a line."""
+    data = rows(3)
+    data[1]["image"] = Image.new("RGB", (1, 9))
+    write_task(folder, "toy", data, process_results="!function utils.two", metric_list=mean_of("acc", "other"), metadata={"version": 0.0})
+    result = run(Model(), "toy_rci2", folder, predict_only=True)
+    assert [line for line in warnings if "toy_rci2" in line] == []
+    patch = result["results"]["toy_rci2"]["patch,none"]
+    shown = Shown("toy_rci2", {**parse("toy_rci2").described(), "metric": "bypass"}, {"records": 3}, patch["analysis"])
+    assert show_warnings([shown]) == []
+    run(Model(), "toy_rci2", folder)
+    assert sum("index" in line for line in warnings) >= 2
+    assert any("2 metrics; the index is built on the first, 'acc'" in line for line in warnings)
+
+
 def test_predict_only_keeps_the_answers_and_scores_nothing(folder):
     write_task(folder, "toy", rows(3))
     result = run(Model(lambda *_: "1"), "toy_rci2", folder, predict_only=True)
@@ -759,6 +801,10 @@ def test_docs_without_an_image_are_scored_in_full_and_left_out_of_the_index(fold
     assert found["exact_match_mpp2"] == pytest.approx(1 / 3)  # doc 1, of docs 0, 1, 3
     assert found["gap2"] == pytest.approx(1 / 3 - 1 / 3)  # FIP over the same docs
     assert result["samples"]["toy_rci2"][2]["patch"]["excluded"] == {"2": "no image"}
+    shown = Shown("toy_rci2", {**parse("toy_rci2").described(), "metric": "exact_match"}, {**found["patch"], **found}, found["patch"]["analysis"])
+    assert table([shown]).splitlines()[2].split()[2:6] == ["4", "(1", "left", "out)"]
+    assert table([shown]).splitlines()[2].split()[7:9] == ["0.333", "0.333"]  # FIP and MPP of docs 0, 1, 3
+    assert any("over all 4 docs it is 0.500" in line for line in show_warnings([shown]))
 
 
 def test_inline_profile_copies_the_fields_that_it_names(folder):
@@ -774,6 +820,7 @@ def test_inline_profile_copies_the_fields_that_it_names(folder):
     ("config", "says"),
     [
         ({"doc_to_visual": None}, "text-only"),
+        ({"doc_to_visual": "!function utils.nothing"}, "it shows no image: its doc_to_visual always returns nothing; possible for it: tst"),
         ({"dataset_kwargs": {"video": True, "cache_dir": "x"}}, "video task"),
         ({"output_type": "generate_until_multi_round"}, "generate_until_multi_round"),
         ({"output_type": "loglikelihood", "generation_kwargs": None}, "loglikelihood"),
@@ -798,6 +845,35 @@ def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warning
     assert any("3 docs x 5 views, and their wrong images = 30 answers" in line for line in warnings)
 
 
+@pytest.mark.parametrize(
+    ("first", "limit", "says"),
+    [
+        (20, None, "none of its docs shows an image, so there is nothing to look at; possible for it: toy_tst5"),
+        (18, 17, "none of the 17 docs asked shows an image, so there is nothing to look at; raise --limit"),
+        (18, None, None),
+    ],
+)
+@pytest.mark.parametrize("kind", ["rci2", "blank"])
+def test_a_task_that_shows_nothing_is_refused_and_one_that_shows_something_late_is_not(folder, first, limit, says, kind):
+    """Twenty docs, of which the first ones have no image."""
+    data = [{**one, "image": None if i < first else one["image"]} for i, one in enumerate(rows(20))]
+    features = {"image": datasets.Image(), "question": datasets.Value("string"), "answer": datasets.Value("string")}
+    write_task(folder, "toy", data, features, doc_to_visual="!function utils.maybe")
+    model = Model()
+    if says is None:
+        assert len(run(model, f"toy_{kind}", folder, limit=limit)["samples"][f"toy_{kind}"]) == 20
+        return
+    with pytest.raises(CannotWrapError) as caught:
+        run(model, f"toy_{kind}", folder, limit=limit)
+    assert str(caught.value).endswith(says)
+    assert not model.seen
+
+
+def test_a_text_only_view_needs_nothing_to_look_at(folder):
+    write_task(folder, "toy", [{"question": "q?", "answer": str(i)} for i in range(4)], doc_to_visual="!function utils.maybe")
+    assert metrics(run(Model(lambda *_: "1"), "toy_blind", folder), "toy_blind")["exact_match"] == 1 / 4
+
+
 def test_what_only_the_data_shows_is_refused_before_the_first_request(folder):
     write_task(folder, "toy", rows(2), doc_to_visual="!function utils.video")
     model = Model()
@@ -814,6 +890,20 @@ def test_what_only_the_data_shows_is_refused_before_the_first_request(folder):
         ("toy_rci1", "2 to 9"),
         ("toy_rci10", "2 to 9"),
         ("zz*_rci3", "no task, group or tag matches"),
+        ("TOY_rci3", "did you mean toy_rci3"),
+        ("toy_rcii3", r"did you mean toy_rci3\?$"),
+        ("toy_RCI3", r"did you mean toy_rci3\?$"),
+        ("toy-rci3", r"did you mean toy_rci3\?$"),
+        ("toy_pcr3", r"did you mean toy_pcri3\?$"),
+        ("toy_rciabc", r"did you mean toy_rci\?$"),
+        ("toy_rci_3", r"did you mean toy_rci3\?$"),
+        ("toy_rci3x3", r"did you mean toy_rci3\?$"),
+        ("toyrci3", r"did you mean toy_rci3\?$"),
+        ("toy_blnd", "did you mean toy_blind or toy_blank"),
+        ("toy_shufle", r"did you mean toy_shuffle3\?$"),
+        ("toy_tst_5", r"did you mean toy_tst5\?$"),
+        ("tooy_rcii3", r"did you mean toy_rci3\?$"),
+        ("mosaic_*_rcii3", r"did you mean mosaic_\*_rci3 or"),
     ],
 )
 def test_wrong_names(folder, name, says):
@@ -821,6 +911,32 @@ def test_wrong_names(folder, name, says):
     manager = TaskManager(verbosity="ERROR", include_path=str(folder))
     with pytest.raises(UnknownNameError, match=says):
         manager.match_tasks([name])
+
+
+@pytest.mark.parametrize("name", ["toy_rcii3", "toy-rci3", "toy_pcr3"])
+def test_a_misspelled_suffix_from_python_and_on_the_command_line(folder, name, monkeypatch, capsys):
+    """The same line: as an exception before the model is asked, and on stderr with exit status 2."""
+    write_task(folder, "toy", rows(2))
+    model = Model()
+    with pytest.raises(UnknownNameError) as caught:
+        run(model, name, folder)
+    assert not model.seen
+    assert "\n" not in str(caught.value)
+    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
+    monkeypatch.setattr("lmms_patch.harness.refuse.on_command_line", lambda: True)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        manager.match_tasks(["toy", name])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"lmms-patch: {caught.value}\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["textvqaa_test", "mmmu_vall", "gqa_lit", "scienceqa_imgs", "ai2d_list", "no_such_thing", "./toy_rcii3", "toy_rcii3.yaml", "rci3"]
+)
+def test_misspelled_names_of_the_harness_and_files_are_left_to_it(folder, name):
+    write_task(folder, "toy", rows(2))
+    assert TaskManager(verbosity="ERROR", include_path=str(folder)).match_tasks([name]) == []
 
 
 def test_unknown_metric_names_the_allowed_ones(folder):
