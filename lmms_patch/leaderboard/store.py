@@ -18,11 +18,11 @@ from typing import Any
 
 from lmms_patch import measures, reading, runs
 from lmms_patch.errors import RecordError
-from lmms_patch.leaderboard.text import redacted
 from lmms_patch.records import TaskResult, results_files
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import arguments
 
 SCHEMA = 1
 NAME = "leaderboard.json"
@@ -302,7 +302,7 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
             if read % 50 == 0:
                 tell(f"{read} results files read")
             run = runs.read(path)
-            by_hash[sha] = Stored(sha, (), run.model, run.adapter, redacted(run.model_args), run.date, remember(run))
+            by_hash[sha] = Stored(sha, (), run.model, run.adapter, run.model_args, run.date, remember(run))
         known[place] = now, sha
     kept = _with_files(by_hash, known, {_place(path, base) for path in files}, base)
     gone = sum(not os.path.exists(_absolute(file.path, base)) for run in kept for file in run.files[:1])
@@ -403,6 +403,7 @@ def load(folder: Path) -> Store:
 def _stored(run: Mapping[str, Any]) -> Stored:
     files = tuple(File(str(f["path"]), int(f["size"]), int(f["mtime_ns"])) for f in run["files"])
     texts = {name: str(run[name]) for name in ("sha256", "model", "adapter", "model_args", "date")}
+    texts["model_args"] = arguments(texts["model_args"])  # boards of earlier versions knew fewer secrets
     return Stored(files=files, results=tuple(_stored_result(result) for result in run["results"]), **texts)
 
 

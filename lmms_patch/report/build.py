@@ -22,6 +22,7 @@ from lmms_patch.report import across, examples, figures, gather, magic, magic_ex
 from lmms_patch.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.report.gather import Source, Tell
 from lmms_patch.sheets import FORMS, Column, Sheet
+from lmms_patch.text import harmless
 
 PICTURE, QUALITY = 480, 80
 """Longest side in pixels, and JPEG quality, of an example's image."""
@@ -183,7 +184,9 @@ def _tables(folder: Path, report: Report) -> None:
                 made = getattr(sheet, method)()
                 text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
                 (folder / "tables" / f"{sheet.name}.{ending}").write_text(text, encoding="utf-8", errors="replace")
-    (folder / MARK).write_text(json.dumps(to_json(report), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace")
+    (folder / MARK).write_text(
+        json.dumps(harmless(to_json(report)), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace"
+    )
 
 
 def to_json(report: Report) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from lmms_patch.recompute import one_run
 from lmms_patch.records import by_filter, read_results, read_samples, samples_file
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS
+from lmms_patch.text import arguments
 from lmms_patch.tst.prune import SCHEMA
 
 Which = Literal["full", "blind"]
@@ -195,7 +196,7 @@ def _of_task(data: Mapping[str, Any], key: str, task: str) -> Mapping[str, Any]:
 
 def _model(config: Mapping[str, Any] | None) -> str:
     told = config or {}
-    return " ".join(str(told[key]) for key in ("model", "model_args") if told.get(key))
+    return " ".join(arguments(str(told[key])) for key in ("model", "model_args") if told.get(key))
 
 
 def _side(found: _Found, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
