@@ -297,17 +297,17 @@ def from_csv_cell(text: str) -> str:
     return text[1:] if text[:1] == "'" and csv_cell(text[1:]) == text else text
 
 
-_MARKUP = re.compile(r"[\\`*~|{}<$]|&(?=#?\w+;)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|[@#](?=\w)|!(?=\[)|:(?=//)|(?<=www)\.", re.IGNORECASE)
-_BECOMES = {"<": "&lt;", "&": "&amp;", "$": "&#36;", ".": "&#46;", "@": "@&#8203;", "#": "#&#8203;"}
+_MARKUP = re.compile(r"[\\`*~|{}<>$]|&(?=#?\w+;)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|[@#](?=\w)|!(?=\[)|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_BECOMES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "$": "&#36;", ".": "&#46;", "@": "@&#8203;", "#": "#&#8203;"}
 _LINKS = re.compile(r"\]\s?[(\[:]|\[\^")
-_OPENS = re.compile(r">|(?:[-+=#]|\d{1,9}[.)])(?=[\s\-+=#]|$)")
+_OPENS = re.compile(r"(?:[-+=#]|\d{1,9}[.)])(?=[\s\-+=#]|$)")
 
 
 def markdown(text: str) -> str:
     r"""Return a text in one line that Markdown shows as it is, in a cell, a heading or a paragraph: no markup, link, mention or HTML.
 
     >>> markdown("**a** <b> a_b _c_ https://b @me"), markdown("-0.1 [-0.2, 0.0]")
-    ('\\*\\*a\\*\\* &lt;b> a_b \\_c\\_ https:&#8203;//b @&#8203;me', '-0.1 [-0.2, 0.0]')
+    ('\\*\\*a\\*\\* &lt;b&gt; a_b \\_c\\_ https:&#8203;//b @&#8203;me', '-0.1 [-0.2, 0.0]')
     """
     shown = line(text)
     links = _LINKS.search(shown) is not None

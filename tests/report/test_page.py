@@ -129,7 +129,7 @@ def test_what_a_run_says_stays_text(read, text):
 def test_control_and_direction_characters_are_shown_not_obeyed(html, read):
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200e\u200f\ud800-\udfff]", html)
     assert "nul� bell� escape�[31m lone � end" in read.text
-    assert "abc[U+202E]gnp.exe[U+2066][U+200F]" in read.text
+    assert "abc�gnp.exe��" in read.text
     html.encode("utf-8")
 
 
