@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__, runs
+from lmms_patch import __version__, plain_json, runs
 from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.report import across, examples, figures, gather, magic, magic_examples, page, published
 from lmms_patch.report.data import Entry, Example, RegionExample, Report
@@ -282,7 +282,7 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
 
 def _pruning(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = plain_json.loads(file.read_text(encoding="utf-8"))
         kept, removed = len(found["kept"]), len(found["removed"])
         judged = found.get("judged") or {}
         return {

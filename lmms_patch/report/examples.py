@@ -13,6 +13,7 @@ from lmms_patch.record_checks import wrong_views
 from lmms_patch.records import TaskResult
 from lmms_patch.report.data import CellAnswer, Example
 from lmms_patch.spec import KINDS
+from lmms_patch.text import cut
 
 RULES = {
     "any cell": "The full image and every cell are answered rightly: the question can be answered without looking, or the answer is everywhere.",
@@ -26,7 +27,7 @@ RULES = {
 
 QUESTION, ANSWER = 1_500, 400
 """Characters that are shown of a question, and of an answer."""
-_LOSSES = re.compile(r"^[(\[]\s*(-?[\d.]+(?:e[+-]?\d+)?)\s*,", re.IGNORECASE)
+_LOSSES = re.compile(r"^[(\[]\s*(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*,", re.IGNORECASE)
 
 
 class Picker:
@@ -168,8 +169,3 @@ def example(entry: str, rule: str, line: Mapping[str, Any], metric: str, image: 
         image,
         f"doc {record['doc_id']}, {width} by {height} pixels",
     )
-
-
-def cut(text: str, most: int) -> str:
-    """A text of at most so many characters, and how many it had."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
