@@ -66,6 +66,7 @@ def _analysis(analysis: Mapping[str, Any]) -> str:
     found = _first(analysis, needed, "analysis.")
     chance = analysis.get("chance") or {}
     found = found or _first(chance, {"floors": _dict, "value": _number, "floor": _text_or_none, "reason": _text}, "analysis.chance.")
+    found = found or _first(chance, {"constants": _dict, "published": _number}, "analysis.chance.", optional=True)
     if not found and not all(estimate(one) for one in chance["floors"].values()):
         found = "analysis.chance.floors holds something that is no estimate"
     found = found or _first(analysis.get("gate") or {}, {"valid": _flag, "threshold": _number, "reason": _text}, "analysis.gate.")

@@ -38,7 +38,7 @@ def whole(record: Mapping[str, Any]) -> int:
     Raises:
         TypeError, KeyError: one is not.
     """
-    doc_id = record["doc_id"]
+    doc_id: int = record["doc_id"]
     if not is_whole(doc_id, 0, 10**15):
         raise TypeError("'doc_id' as a whole number")
     for name in ("best", "excluded"):

@@ -48,12 +48,12 @@ def block(text: Any) -> str:
     """Return a text whose every character can be seen; lines and tabs stay.
 
     Control characters, halves of characters, marks that turn the direction of text and characters without width become U+FFFD;
-    every kind of line end becomes a line feed; of more than 8 accents on one letter the rest is dropped.
+    every kind of line end becomes a line feed; of more than 8 accents on one letter the rest is dropped. Secrets are ``masked``.
 
     >>> block("a\\x00b\\u202ec\\r\\nd")
     'a\ufffdb\ufffdc\\nd'
     """
-    given = str(text)
+    given = masked(str(text))
     if given.isascii() and given.isprintable():
         return given
     seen = _UNSEEN.sub("\ufffd", _BREAK.sub("\n", given))
@@ -88,7 +88,7 @@ def clean(text: Any) -> str:
     """
     given = str(text)
     if len(given) <= LONGEST and given.isascii() and given.isprintable() and "  " not in given:
-        return given.strip()
+        return masked(given).strip()
     found = " ".join(block(given[: 4 * LONGEST]).split())
     return found if len(found) <= LONGEST and len(given) <= 4 * LONGEST else f"{found[: LONGEST - 1]}…"
 
@@ -188,6 +188,8 @@ _LOOKS = re.compile(
     r"|\bhf_[A-Za-z0-9]{16,}|\bgh[opsur]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}|\bA[KS]IA[A-Z0-9]{16}\b"
     r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
 )
+_HINT = re.compile(r"://|[?&]|(?:sk|rk|pk|glpat)-|hf_|gh[opsur]_|github_pat|A[KS]IA|AIza|xox|eyJ|PRIVATE|Bearer|Basic")
+"""What none of the other patterns can do without."""
 _SCHEME = re.compile(r"\b(Bearer|Basic)\s+(?=[\w.~+/=-]{0,200}\d)[\w.~+/=-]{8,}")
 _IN_ADDRESS = re.compile(
     r"(?i)([?&](?:[\w.-]{0,40}[_-])?(?:key|api-?key|token|sig|signature|sas|secret|password|pwd|pass|code|credential|auth|access_token)=)[^&\s\"',;)}\]#]+"
@@ -200,6 +202,8 @@ def masked(text: str) -> str:
     >>> masked("see https://me:pw@host/v1?key=abc&page=2 with sk-abcdefgh12345678")
     'see https://...@host/v1?key=...&page=2 with ...'
     """
+    if not _HINT.search(text):
+        return text
     found = _SCHEME.sub(rf"\1 {MASK}", _LOOKS.sub(MASK, text))
     return _IN_ADDRESS.sub(rf"\1{MASK}", _LOGIN.sub(f"{MASK}@", found))
 
@@ -344,7 +348,7 @@ def said(message: object, encoding: str | None = None) -> str:
     >>> said("no such\\ntask: ##[error]x")
     'no such task: # #[error]x'
     """
-    return printed(masked(line(message, SENTENCE)), encoding)
+    return printed(line(message, SENTENCE), encoding)
 
 
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)

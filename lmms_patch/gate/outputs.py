@@ -20,7 +20,7 @@ from lmms_patch.gate.judge import BAD_INPUT, WORDS, Judgement, Verdict
 from lmms_patch.sheets import Cell, Column, Sheet, shown
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line as clean
-from lmms_patch.text import markdown
+from lmms_patch.text import markdown, printed
 
 SCHEMA = 1
 _CLAIMS = {True: "primary", False: "other", None: None}
@@ -163,7 +163,7 @@ def _annotation(command: str, title: str, message: str) -> str:
     """``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
 
     def data(said: str) -> str:
-        return said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        return printed(said).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
     return f"::{command} title={data(title).replace(':', '%3A').replace(',', '%2C')}::{data(message)}"
 

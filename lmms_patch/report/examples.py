@@ -55,7 +55,11 @@ class Picker:
         if rule is None:
             return
         doc_id = int(line["patch"]["doc_id"])
-        found = (-int(hashlib.sha256(f"{self._base}/{doc_id}".encode()).hexdigest()[:12], 16), doc_id, {**line, "patch": dict(line["patch"])})
+        found = (
+            -int(hashlib.sha256(f"{self._base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], 16),
+            doc_id,
+            {**line, "patch": dict(line["patch"])},
+        )
         heap = self._kept.setdefault(rule, [])
         if len(heap) < self._count:
             heapq.heappush(heap, found)
