@@ -388,7 +388,7 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
         _check_schema(record.get("schema"), where)
         try:
             scores = [score for view in (*record["views"], *wrong_views(record)) for score in view["scores"].values()]
-            if not all(score is None or isinstance(score, bool) or plain_json.is_number(score) for score in scores):
+            if not plain_json.are_scores(scores):
                 raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
             doc_id = whole(record)
         except (KeyError, TypeError, AttributeError) as error:

@@ -12,7 +12,7 @@ from lmms_patch import answers, captions, cli, plain_json, plain_yaml
 from lmms_patch.answers import Asked
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.records import read_samples
-from lmms_patch.report.examples import answers_of
+from lmms_patch.report.examples import answers_of, example
 from lmms_patch.spec import Options
 from tests.leaderboard.made import document, index_task, write
 from tests.runs import mc_run, one_cell_knows, world_run, write_run
@@ -67,7 +67,6 @@ SIZES = [
     ("log", ("views", 1, "n"), (10**6, 1, HUGE)),
     ("log", ("views", 1, "cell"), (10**6, -1)),
     ("log", ("views", 0, "scores", "acc"), (HUGE, 1e300, float("inf"), float("nan"))),
-    ("log", ("views", 1, "boxes", 0, 2), (HUGE, 1.5)),
     ("log", ("image_sizes", 0, 0), (10**9, 0, HUGE)),
     ("log", ("baselines", 0, "scores", "acc"), (HUGE, 1e300)),
     ("log", ("baselines", 0, "roles"), (None, [None])),
@@ -234,6 +233,17 @@ def test_losses_that_are_no_numbers_are_answers():
     line = {"patch": {"views": [{}]}, "filtered_resps": ["(1..2, True)", "(1.5, False)"]}
     assert answers_of(line) == ["(1..2, True) | (1.5, False)"]
     assert answers_of({**line, "filtered_resps": ["(-1.5e-3, True)", "(.5, False)"]}) == ["option 0"]
+
+
+@pytest.mark.parametrize("box", [[0, 0, HUGE, 1], [0, 0, 1.5, 1], [0, 0, 1], None, "x"])
+def test_boxes_are_checked_where_they_are_drawn(run, tmp_path, box):
+    lines = [json.loads(line) for line in run[2].read_text().splitlines()]
+    for line in lines:
+        line["patch"]["views"][1]["boxes"] = [box]
+        with pytest.raises(RecordError, match="without its box"):
+            example("e", "local", line, "acc")
+        line["patch"]["views"][1]["boxes"] = [[0, 0, 4, 4]]
+        assert example("e", "local", line, "acc").grids[2][0].box[0] == 0
 
 
 def test_a_cell_of_ten_megabytes_is_one_line(tmp_path, capsys):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_patch.record_checks import wrong_views
+from lmms_patch.record_checks import first_box, wrong_views
 from lmms_patch.records import TaskResult
 from lmms_patch.report.data import CellAnswer, Example
 from lmms_patch.spec import KINDS
@@ -151,7 +151,7 @@ def example(entry: str, rule: str, line: Mapping[str, Any], metric: str, image: 
     for view, answer in zip(views, answers, strict=True):
         if "cell" not in view:
             continue
-        left, top, right, bottom = view["boxes"][0]
+        left, top, right, bottom = first_box(view)
         box = (100 * left / width, 100 * top / height, 100 * (right - left) / width, 100 * (bottom - top) / height)
         score = view["scores"].get(metric)
         grids.setdefault(view["n"], []).append(
