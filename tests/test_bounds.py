@@ -11,7 +11,7 @@ import pytest
 from lmms_patch import answers, captions, cli, plain_json, plain_yaml
 from lmms_patch.answers import Asked
 from lmms_patch.errors import OptionError, RecordError, nearest
-from lmms_patch.records import read_samples
+from lmms_patch.records import read_samples, samples_file
 from lmms_patch.report.examples import answers_of, example
 from lmms_patch.spec import Options
 from tests.leaderboard.made import document, index_task, write
@@ -264,6 +264,15 @@ def test_a_metric_of_a_megabyte_is_one_line(run, tmp_path, capsys):
     assert said.count("\n") == 1
     assert len(said) < 2_200
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", said)
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "a/b", "x" * 5000, "a\0b", ".."])
+def test_no_task_leads_out_of_the_folder_of_its_run(tmp_path, name):
+    """The log of a task lies beside the results file, or nowhere."""
+    (tmp_path / "run" / "b_samples_x").mkdir(parents=True)
+    (tmp_path / "secret.jsonl").write_text("{}")
+    assert samples_file(tmp_path / "run" / "b_results.json", name) is None
+    assert samples_file(tmp_path / "run" / "b_results.json", "x/../../secret") is None
 
 
 # --- patterns -------------------------------------------------------------------------------------
