@@ -31,6 +31,9 @@ class RecordError(PatchError):
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Return the known names that look most like ``name``, in any case of letters, best first (at most ``count``)."""
+    """Return the known names that look most like ``name``, in any case of letters, best first (at most ``count``).
+
+    None for a name so long that comparing would take minutes.
+    """
     lower = {one.lower(): one for one in known}
-    return [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=count, cutoff=0.6)]
+    return [] if len(name) > 200 else [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=count, cutoff=0.6)]

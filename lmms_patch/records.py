@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import expect
+from lmms_patch import expect, plain_json
 from lmms_patch.errors import RecordError
 from lmms_patch.record_checks import whole, wrong_views
 from lmms_patch.scoring import Scalar, best, plain
@@ -276,7 +275,7 @@ def read_json(path: Path) -> dict[str, Any]:
         RecordError: the file is truncated or not a results file of lmms-eval.
     """
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = plain_json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(data["configs"], dict) or not all(isinstance(values, dict) for values in data["results"].values()):
             raise TypeError("its tasks are no objects")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -338,12 +337,13 @@ def _description(config: Any) -> dict[str, Any] | None:
 
 def groups_of(path: Path) -> dict[str, list[str]]:
     """The groups of a results file with their members; empty where there is none."""
-    data = json.loads(Path(path).read_text(encoding="utf-8"))
-    return {group: list(members) for group, members in (data.get("group_subtasks") or {}).items() if members}
+    found = read_json(path).get("group_subtasks")
+    groups = found if isinstance(found, dict) else {}
+    return {group: list(members) for group, members in groups.items() if isinstance(members, list) and members}
 
 
 def _finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) else None
+    return float(value) if plain_json.is_number(value) else None
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -358,8 +358,11 @@ def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def samples_file(results: Path, task: str) -> Path | None:
     """The sample log of a task, beside a results file of the same run; None where it was not logged."""
-    path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
-    return path if path.is_file() else None
+    try:
+        path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
+        return path if path.is_file() else None
+    except (ValueError, OSError):  # a name with a slash, or one that is too long: no file has it
+        return None
 
 
 def _check_schema(schema: Any, where: object, known: int = SCHEMA) -> None:
@@ -394,7 +397,7 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
         _check_schema(record.get("schema"), where)
         try:
             scores = [score for view in (*record["views"], *wrong_views(record)) for score in view["scores"].values()]
-            if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
+            if not plain_json.are_scores(scores):
                 raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
             doc_id = whole(record)
         except (KeyError, TypeError, AttributeError) as error:
@@ -439,7 +442,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(lines, 1):
             try:
                 sample = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 sample = None
             if not isinstance(sample, dict):
                 raise RecordError(f"{path}, line {number}: cut or not JSON; the run did not finish writing this file")

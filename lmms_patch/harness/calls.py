@@ -18,6 +18,7 @@ from loguru import logger
 
 from lmms_patch.harness.judge import effects
 from lmms_patch.harness.memory import Memory
+from lmms_patch.text import line
 
 Aggregation = Callable[[list[Any]], Any]
 
@@ -26,7 +27,7 @@ def one_line(error: BaseException) -> str:
     """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
     attempt = getattr(error, "last_attempt", None)
     error = (attempt.exception() if attempt is not None else None) or error
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return line(f"{type(error).__name__}: {error}")
 
 
 def with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation:

@@ -23,12 +23,11 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from loguru import logger
-
 from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
+from lmms_patch.log import logger
 
 if TYPE_CHECKING:
     from lmms_patch.spec import WrapSpec

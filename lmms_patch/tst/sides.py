@@ -8,16 +8,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from lmms_patch import plain_json
 from lmms_patch.errors import RecordError
 from lmms_patch.recompute import one_run
-from lmms_patch.records import by_filter, read_results, read_samples, samples_file
+from lmms_patch.records import by_filter, read_json, read_results, read_samples, samples_file
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS
+from lmms_patch.text import arguments
 from lmms_patch.tst.prune import SCHEMA
 
 Which = Literal["full", "blind"]
@@ -169,7 +172,7 @@ def _tasks(file: Path) -> list[_Found]:
         RecordError: the file is truncated or not a results file of lmms-eval.
     """
     wrapped = {result.task: result for result in read_results(file) if not result.place}
-    data = json.loads(file.read_text(encoding="utf-8"))
+    data = read_json(file)
     model = _model(data.get("config"))
     out = []
     for task, config in data["configs"].items():
@@ -195,7 +198,7 @@ def _of_task(data: Mapping[str, Any], key: str, task: str) -> Mapping[str, Any]:
 
 def _model(config: Mapping[str, Any] | None) -> str:
     told = config or {}
-    return " ".join(str(told[key]) for key in ("model", "model_args") if told.get(key))
+    return " ".join(arguments(str(told[key])) for key in ("model", "model_args") if told.get(key))
 
 
 def _side(found: _Found, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
@@ -272,7 +275,7 @@ def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
 def _line(text: bytes, where: str) -> dict[str, Any]:
     try:
         line = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         line = None
     if not isinstance(line, dict):
         raise RecordError(f"{where}: cut or not JSON; the run did not finish writing this file")
@@ -321,12 +324,12 @@ def read_subset(path: Path, base: str | None = None) -> set[int]:
 
 def _of_pruning(path: Path, base: str | None) -> set[int]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = plain_json.loads(path.read_text(encoding="utf-8"))
         schema, kept, of = data["schema"], data["kept"], data.get("base")
         out = {int(one["doc_id"]) for one in kept} if schema == SCHEMA else set()
     except FileNotFoundError:
         raise RecordError(f"{path}: not there; give the folder of a finished pruning, or a text file with one doc id a line") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise RecordError(f"{path}: not a whole pruned.json ({type(error).__name__}: {error})") from None
     if schema != SCHEMA:
         raise RecordError(f"{path}: of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
@@ -347,7 +350,7 @@ def _of_text(path: Path) -> set[int]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        if not line.strip().isdecimal():
+        if not re.fullmatch(r"\d{1,15}", line.strip(), re.ASCII):
             said = line.strip()[:40]
             raise RecordError(f"{path}, line {number}: {said!r} is no doc id; write one whole number a line, or give the folder of the pruning")
         out.add(int(line))
