@@ -8,9 +8,7 @@ Source: Holm (1979).
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -321,26 +319,3 @@ def _number_json(number: Number) -> dict[str, Any]:
         "detectable": number.detectable,
         "differing": found.differing,
     }
-
-
-def write_all(texts: Mapping[Path, str]) -> None:
-    """Write some files, all of them whole or none.
-
-    Raises:
-        RecordError: one cannot be written; says which, and why.
-    """
-    parts = {path: path.with_name(path.name + ".part") for path in texts}
-    path = next(iter(texts), Path())
-    try:
-        for path, text in texts.items():
-            if path.is_dir():
-                raise IsADirectoryError(None, "it is a folder")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            parts[path].write_text(text, encoding="utf-8", newline="\n")
-        for path, part in parts.items():
-            os.replace(part, path)
-    except OSError as error:
-        for part in parts.values():
-            with contextlib.suppress(OSError):
-                part.unlink()
-        raise RecordError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -7,10 +7,7 @@ own numbers are then shown, and nothing is recomputed.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -341,16 +338,3 @@ def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
     note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
     names = outcome.flat_names(KINDS[run.result.described["kind"]].prefix, sets_of(run))
     return Analyzed(run, None, {name: run.result.metrics.get(name) for name in names}, note=note)
-
-
-def write(path: Path, data: Any) -> None:
-    """Write JSON whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise RecordError(f"{path}: cannot be written: {error.strerror}") from None

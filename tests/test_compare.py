@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from lmms_patch import compare as module
 from lmms_patch import show_compare
-from lmms_patch.compare import compare, write_all
+from lmms_patch.compare import compare
 from lmms_patch.compared import plain_name
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.stats.paired import detectable
@@ -284,19 +284,6 @@ def test_the_sheet_has_every_number(tmp_path):
     assert float(rows[0]["p_holm"]) == by_name(found.tasks[0])["fip"].p_holm
     assert (rows[0]["only_a_right"], rows[0]["docs"]) == (str(found.tasks[0].compared.mcnemar.only_first), "200")
     assert rows[1]["p_mcnemar"] == ""
-
-
-def test_files_are_written_all_or_none(tmp_path):
-    (tmp_path / "file").write_text("")
-    good, bad = tmp_path / "good.json", tmp_path / "file" / "bad.csv"
-    with pytest.raises(RecordError, match=r"bad\.csv: cannot be written"):
-        write_all({good: "1", bad: "2"})
-    with pytest.raises(RecordError, match="cannot be written: it is a folder"):
-        write_all({good: "1", tmp_path: "2"})
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    write_all({good: "1", tmp_path / "new" / "other.csv": "2"})
-    assert (good.read_text(), (tmp_path / "new" / "other.csv").read_text()) == ("1", "2")
-    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_the_footer_says_over_how_many_p_values_each_number_is_corrected(tmp_path):

@@ -1,8 +1,13 @@
 """The board's folder: what is read again, what stays, what is written, and that nothing is half-written."""
 
 import json
+import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
+import threading
+import time
 
 import jsonschema
 import pytest
@@ -15,7 +20,7 @@ from tests.leaderboard.made import blind_task, document, index_task, tst_task  #
 from tests.leaderboard.made import write as write_runs
 from tests.runs import mc_run, write_run
 
-FILES = {"board.json", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md", "model-index"}
+FILES = {write.LOCK, "board.json", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md", "model-index"}
 
 
 @pytest.fixture
@@ -309,7 +314,7 @@ def test_a_board_that_cannot_be_written_is_not_begun(tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(write.tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(write.files, "temporary", refuse)
     with pytest.raises(PatchError, match=r"cannot be written \(Permission denied\)"):
         leaderboard([tmp_path / "runs"], tmp_path / "board")
     assert not (tmp_path / "board").exists()
@@ -328,7 +333,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path):
     (tmp_path / "board" / "index.html").mkdir(parents=True)
     with pytest.raises(PatchError, match="cannot be written"):
         leaderboard([tmp_path / "runs"], tmp_path / "board")
-    assert contents(tmp_path / "board") == {}
+    assert set(contents(tmp_path / "board")) == {write.LOCK}
 
 
 def test_unicode_paths_and_names(tmp_path):
@@ -346,3 +351,72 @@ def test_what_must_stay_secret_is_not_stored(tmp_path):
     assert b"SECRET" not in b"".join(contents(tmp_path / "board").values())
     (run,) = store.load(tmp_path / "board").runs
     assert run.model_args == "model_version=gpt,api_key=...,base_url=https://...@host/v1"
+
+
+def test_folders_of_cards_that_are_links_are_not_written_through(tmp_path):
+    write_runs(tmp_path / "runs", document("m"))
+    (tmp_path / "board").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "board" / "model-index").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PatchError, match="model-index is a link"):
+        leaderboard([tmp_path / "runs"], tmp_path / "board")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+# --- two updates at once ---
+
+
+def test_an_update_waits_for_another_and_loses_nothing_of_it(tmp_path, monkeypatch):
+    """One has read the board and not written it yet when the other begins: both runs must be on it."""
+    for name in ("one", "two"):
+        write_runs(tmp_path / name, document(name))
+    has_read, told, real = threading.Event(), [], store.update
+
+    def slow(*arguments):
+        found = real(*arguments)
+        if threading.current_thread() is first:
+            has_read.set()
+            time.sleep(0.3)
+        return found
+
+    monkeypatch.setattr(store, "update", slow)
+    first = threading.Thread(target=leaderboard, args=([tmp_path / "one"], tmp_path / "board"))
+    first.start()
+    assert has_read.wait(20)
+    leaderboard([tmp_path / "two"], tmp_path / "board", tell=told.append)
+    first.join()
+    assert {run.model for run in store.load(tmp_path / "board").runs} == {"one", "two"}
+    assert told == [f"{tmp_path / 'board'}: waiting for another update of this board"]
+
+
+def test_many_processes_at_once(tmp_path):
+    for i in range(4):
+        write_runs(tmp_path / f"runs{i}", document(f"m{i}"))
+    context = multiprocessing.get_context("fork")
+    updates = [context.Process(target=leaderboard, args=([tmp_path / f"runs{i}"], tmp_path / "board")) for i in range(4)]
+    for one in updates:
+        one.start()
+    for one in updates:
+        one.join()
+    assert [one.exitcode for one in updates] == [0] * 4
+    assert {run.model for run in store.load(tmp_path / "board").runs} == {"m0", "m1", "m2", "m3"}
+    assert {one.name for one in (tmp_path / "board").iterdir()} == FILES
+
+
+def test_an_update_that_never_ends_is_told(tmp_path, monkeypatch):
+    write_runs(tmp_path / "runs", document("m"))
+    monkeypatch.setattr(write, "PATIENCE", 0.05)
+    with write.locked(tmp_path / "board", print), pytest.raises(PatchError, match="another update of this board has not ended for 0 s"):
+        leaderboard([tmp_path / "runs"], tmp_path / "board")
+
+
+def test_what_a_killed_update_left_is_removed(tmp_path):
+    write_runs(tmp_path / "runs", document("m"))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / "board").mkdir()
+    rest = write.files.temporary(tmp_path / "board")
+    rest = rest.with_name(rest.name.replace(f"-{os.getpid()}-", f"-{gone.pid}-"))
+    (rest / "new").mkdir(parents=True)
+    leaderboard([tmp_path / "runs"], tmp_path / "board")
+    assert {one.name for one in (tmp_path / "board").iterdir()} == FILES
