@@ -316,6 +316,8 @@ def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry]
 
 def why_not(entry: Entry, by: By) -> str:
     """Why an entry has no place; empty where it has one."""
+    if entry.result.nonsense:
+        return f"contradicts itself: {entry.result.nonsense}"
     if by.gated and entry.result.gate == 0:
         return entry.result.gate_reason or "near chance"
     found = entry.number(by.key if by.corrected else by.name(str(entry.result.index), entry.grid))
