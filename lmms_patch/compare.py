@@ -23,7 +23,7 @@ from lmms_patch.joining import check_result
 from lmms_patch.outcome import to_json
 from lmms_patch.planning import digest
 from lmms_patch.records import TaskResult
-from lmms_patch.runs import Run, find, labels, newest, task_label
+from lmms_patch.runs import Run, find, is_same, labels, newest, task_label
 from lmms_patch.stats.intervals import FEWEST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
@@ -103,7 +103,7 @@ class Comparison:
         tasks: that both have.
         level: nominal coverage of the intervals, 0..1; a difference is shown where its Holm-corrected p is at most 1 − level.
         seed: of the bootstrap.
-        same_run: whether both are one and the same results file.
+        same_run: whether both are one run: the same results file, or a copy of it.
     """
 
     first: Side
@@ -165,7 +165,7 @@ def compare(
     found = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
     named = _told_apart(labels(run for results, _ in sides for run, _ in results))
     one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
-    same = all(ours[0].path.resolve() == theirs[0].path.resolve() for ours, theirs in pairs)
+    same = all(is_same(*pair) for pair in pairs)
     return Comparison(one, other, _corrected(pairs, found, level), level, seed, same)
 
 

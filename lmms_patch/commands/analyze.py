@@ -81,7 +81,7 @@ def text(found: api.Recomputed, cells: bool = False) -> str:
     from lmms_patch import show
 
     parts = ["\n\n".join(blocks(run, groups, cells)) + "\n" for run, groups in zip(found.runs, found.pooled, strict=True)]
-    return "\n".join([*parts, *([show.averaged_table(found.averaged, found.runs)] if found.averaged else [])])
+    return "\n".join([*parts, *([show.averaged_table(found.averaged, found.runs)] if found.averaged else []), *found.warnings])
 
 
 def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool) -> list[str]:

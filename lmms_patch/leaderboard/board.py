@@ -22,8 +22,8 @@ from lmms_patch.stats.resample import Estimate
 
 NEEDED = ("benchmark", "kind", "metric", "filter")
 """Without these a number is another number: they cannot be ignored."""
-TOLD = ("docs", "prompts", "few-shot", "benchmark version", "lmms-eval version")
-"""Settings that every run has: a run that does not say them leaves them unknown. For the others, nothing said means nothing set."""
+TOLD = runs.RECORDED
+"""A run that does not say these leaves them unknown. For the others, nothing said means nothing set."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,6 @@ NAME = "leaderboard.json"
 _FIELDS = tuple(f.name for f in dataclasses.fields(Estimate))
 _SINCE = ("looks", "marginal")
 """Fields that boards of earlier versions lack."""
-_LOCAL = ("parquet", "json", "csv", "text", "imagefolder", "arrow", "webdataset", "pandas")
-"""Dataset paths that name a loader, not a dataset."""
 
 
 @dataclass(frozen=True)
@@ -260,9 +258,8 @@ def _finite(name: str, value: Any) -> Any:
 def _dataset(config: Mapping[str, Any]) -> dict[str, str | None]:
     """Of the data: Hub id, configuration, split. What lies on somebody's disk is not named."""
     path, name = config.get("dataset_path"), config.get("dataset_name")
-    split = next((config[key] for key in ("test_split", "validation_split", "training_split") if config.get(key)), None)
-    hub = isinstance(path, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", path) is not None and path not in _LOCAL
-    return {"path": path if hub else None, "name": _text(name) if hub else None, "split": _text(split)}
+    hub = runs.is_hub(path)
+    return {"path": path if hub else None, "name": _text(name) if hub else None, "split": runs.split_of(config)}
 
 
 # --- what cannot be true --------------------------------------------------------------------------
@@ -370,23 +367,51 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
     base = os.path.realpath(folder)
     by_hash = {run.sha256: run for run in store.runs}
     known = {file.path: (file, run.sha256) for run in store.runs for file in run.files}
-    read = 0
-    for path in files:
-        place, before = _place(path, base), _stat(path)
+    old = {run.sha256 for run in store.runs if _is_of_older_version(run)}
+    given = {_place(path, base): path for path in files}
+    there = {file.path: Path(_absolute(file.path, base)) for run in store.runs if run.sha256 in old for file in run.files}
+    alike: dict[tuple[str, ...], list[Stored]] = {}
+    for run in store.runs:
+        alike.setdefault((run.date, *run.identity), []).append(run)
+    read, known_before = 0, len(files)
+    for place, path in {**{place: path for place, path in there.items() if path.is_file()}, **given}.items():
+        before = _stat(path)
         now = File(place, before.st_size, before.st_mtime_ns)
-        if place in known and known[place][0] == now:
+        if place in known and known[place][0] == now and known[place][1] not in old:
             continue
         sha = _hash(path)
-        if sha not in by_hash:
-            read += 1
+        if sha in old or sha not in by_hash:
+            if place not in given and sha not in old:
+                continue  # what lies there now is another run, and nobody gave it
+            read, known_before = read + 1, known_before - (place in given)
             if read % 50 == 0:
                 tell(f"{read} results files read")
-            run = runs.read(path)
-            by_hash[sha] = Stored(sha, (), run.model, run.adapter, redacted(run.model_args), run.date, remember(run))
+            one = runs.read(path)
+            found = Stored(sha, (), one.model, one.adapter, redacted(one.model_args), one.date, remember(one))
+            if sha in old:
+                old.discard(sha)
+                by_hash[sha] = found
+            else:
+                same = alike.setdefault((found.date, *found.identity), [])
+                sha = next((other.sha256 for other in same if found.results and _says_the_same(found, other)), sha)
+                if sha == found.sha256:
+                    by_hash[sha] = found
+                    same.append(found)
         known[place] = now, sha
-    kept = _with_files(by_hash, known, {_place(path, base) for path in files}, base)
+    kept = _with_files(by_hash, known, set(given), base)
     gone = sum(not os.path.exists(_absolute(file.path, base)) for run in kept for file in run.files[:1])
-    return Update(dataclasses.replace(store, runs=tuple(kept)), read, len(files) - read, gone)
+    return Update(dataclasses.replace(store, runs=tuple(kept)), read, known_before, gone)
+
+
+def _says_the_same(one: Stored, other: Stored) -> bool:
+    """Return whether two results files of one model and date have the same results: one is a copy, laid out otherwise."""
+    plain = [json.dumps([_plain_result(result) for result in run.results], sort_keys=True) for run in (one, other)]
+    return plain[0] == plain[1]
+
+
+def _is_of_older_version(run: Stored) -> bool:
+    """Return whether a run was read by a version that did not know of all that two runs are compared by: it is read again where it still lies."""
+    return any(key not in result.fingerprint for result in run.results for key in runs.RECORDED)
 
 
 def _with_files(by_hash: Mapping[str, Stored], known: Mapping[str, tuple[File, str]], here: set[str], base: str) -> list[Stored]:

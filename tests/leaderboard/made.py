@@ -42,7 +42,7 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
                  "reason": "" if valid else why or f"near chance: FIP {fip} is below 0.3", "marginal": marginal,
                  "looks": [] if looks is None else [{"against": "wrong images", "value": looks, "reason": why}]},
     }  # fmt: skip
-    about = {"docs": "d", "prompts": "p", "lmms_eval": "0.7.3", **(made or {})}
+    about = {"docs": "d", "prompts": "p", "image_sizes": "s", "images": "i", "lmms_eval": "0.7.3", **(made or {})}
     patch = {"records": docs, **flat, "made": about, "settings": {"level": 0.95}, "higher_is_better": {metric: True}, "analysis": analysis}
     described = {"schema": 2, "pixels": 1, **spec.described(), "metric": metric}
     described["options"] = {**described["options"], **options}
