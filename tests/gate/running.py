@@ -93,9 +93,9 @@ def refused(ended, *said):
     return ended
 
 
-def copied(run):
+def copied(run, to=None):
     """An earlier run with the same answers, as a baseline: the same files elsewhere, but begun at another time."""
-    to = run.with_name(run.name + " before")
+    to = to or run.with_name(run.name + " before")
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(run, to)
     for path in to.glob("*_results.json"):

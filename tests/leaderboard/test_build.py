@@ -420,3 +420,93 @@ def test_what_a_killed_update_left_is_removed(tmp_path):
     (rest / "new").mkdir(parents=True)
     leaderboard([tmp_path / "runs"], tmp_path / "board")
     assert {one.name for one in (tmp_path / "board").iterdir()} == FILES
+
+
+# --- what earlier versions did not know of runs, and copies ---
+
+
+def _forget(path, *keys):
+    """Make of a board's file what an earlier version wrote, which did not know of these settings."""
+    data = json.loads(path.read_text())
+    for run in data["runs"]:
+        for result in run["results"]:
+            for key in keys:
+                result["fingerprint"].pop(key)
+    path.write_text(json.dumps(data))
+
+
+def test_runs_that_an_earlier_version_read_are_read_again_where_they_still_lie(tmp_path, reads):
+    write_runs(tmp_path / "old", document("a"), document("b"))
+    write_runs(tmp_path / "new", document("c"))
+    leaderboard([tmp_path / "old"], tmp_path / "board")
+    _forget(tmp_path / "board" / "leaderboard.json", "dataset", "images")
+    reads.clear()
+    built = leaderboard([tmp_path / "new"], tmp_path / "board")
+    assert len(reads) == 3
+    assert (built.update.read, built.update.known) == (3, 0)
+    (group,) = built.board.groups  # all three say the same of their data
+    assert {entry.model for entry in group.entries} == {"a", "b", "c"}
+    assert "images" not in group.unknown
+    reads.clear()
+    assert leaderboard([], tmp_path / "board").written == ()
+    assert reads == []
+
+
+def test_runs_of_an_earlier_version_whose_files_have_gone_stand_apart_and_it_is_told(tmp_path):
+    write_runs(tmp_path / "old", document("a"))
+    leaderboard([tmp_path / "old"], tmp_path / "board")
+    _forget(tmp_path / "board" / "leaderboard.json", "image sizes", "images")
+    shutil.rmtree(tmp_path / "old")
+    write_runs(tmp_path / "new", document("c"))
+    built = leaderboard([tmp_path / "new"], tmp_path / "board")
+    assert models(built) == {"a", "c"}
+    _, second = built.board.groups
+    told = " ".join(second.differs)
+    assert "image sizes (unknown" in told
+    assert "images (unknown" in told
+    merged = leaderboard([], tmp_path / "board", ignore=["images", "image sizes"])
+    assert len(merged.board.groups) == 1
+
+
+def test_what_lies_now_in_the_place_of_a_run_of_an_earlier_version_is_not_taken_for_it(tmp_path):
+    (path,) = write_runs(tmp_path / "old", document("a"))
+    leaderboard([tmp_path / "old"], tmp_path / "board")
+    _forget(tmp_path / "board" / "leaderboard.json", "images")
+    path.write_text(json.dumps(document("somebody else")))
+    write_runs(tmp_path / "new", document("c"))
+    assert models(leaderboard([tmp_path / "new"], tmp_path / "board")) == {"a", "c"}
+
+
+def test_a_copy_that_is_laid_out_otherwise_is_no_second_run(tmp_path):
+    (path,) = write_runs(tmp_path / "runs", document("m"))
+    leaderboard([tmp_path / "runs"], tmp_path / "board")
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / path.name).write_text(json.dumps(json.loads(path.read_text()), indent=2))
+    built = leaderboard([tmp_path / "copy"], tmp_path / "board")
+    assert built.board.runs == 1
+    assert [entry.runs for group in built.board.groups for entry in group.entries] == [1]
+    both = leaderboard([tmp_path / "copy", tmp_path / "runs"], tmp_path / "fresh")
+    assert both.board.runs == 1
+    write_runs(tmp_path / "later", document("m", date="20260102_000000"))
+    assert leaderboard([tmp_path / "later"], tmp_path / "board").board.runs == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"system_instruction_sha": "ab"}, "system instruction"),
+        ({"configs": {"dataset_path": "org/other"}}, "dataset (org/toy and org/other)"),
+        ({"configs": {"dataset_kwargs": {"revision": "v2"}}}, "revision (none and v2)"),
+        ({"configs": {"test_split": "train"}}, "split (test and train)"),
+        ({"made": {"images": "j"}}, "images (i and j)"),
+        ({"made": {"image_sizes": "t"}}, "image sizes (s and t)"),
+    ],
+)
+def test_what_was_asked_otherwise_is_not_ranked_together(tmp_path, change, told):
+    other = document("b", [index_task(made=change.get("made"))], **{key: one for key, one in change.items() if key not in ("made", "configs")})
+    other["configs"]["toy_pcri3"] |= change.get("configs", {})
+    write_runs(tmp_path / "runs", document("a"), other)
+    groups = leaderboard([tmp_path / "runs"], tmp_path / "board").board.groups
+    assert len(groups) == 2
+    assert told.partition(" (")[0] in [one.partition(" (")[0] for one in groups[1].differs]
+    assert len(groups[1].differs) == 1
