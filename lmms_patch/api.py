@@ -304,7 +304,7 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
             if run is found[0] or (result.task, result.filter) not in first:
                 continue
             prints = [runs.fingerprint(*first[result.task, result.filter]), runs.fingerprint(run, result)]
-            apart = in_words(runs.differences(*prints, ignore=["lmms-eval version"]))
+            apart = in_words(runs.differences(prints[0], prints[1], ignore=["lmms-eval version"]))
             if apart:
                 raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; average only runs that were asked alike")
             version = runs.differences({key: prints[0][key] for key in ("lmms-eval version",)}, prints[1])
