@@ -55,7 +55,7 @@ class Side:
     higher: bool = True
     model: str = ""
     warnings: tuple[str, ...] = ()
-    file: Path | None = None
+    file: Path | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,14 @@ def task(
         "warnings": [],
     }
     about = {"settings": {"draws": 400, "level": 0.95, "seed": 0}, "higher_is_better": {"acc": higher}, "analysis": analysis}
-    about["made"] = {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs or f"d{n}", "prompts": prompts, "image_sizes": f"s{n}", "images": f"i{n}"}
+    about["made"] = {
+        "lmms_patch": "0",
+        "lmms_eval": "0.7.3",
+        "docs": docs or f"d{n}",
+        "prompts": prompts,
+        "image_sizes": f"s {docs or n}",
+        "images": f"i {docs or n}",
+    }
     results = {"acc,none": fip.value, "patch,none": {**numbers, **about}}
     if index:
         results["acc_mpp2,none"] = plain["mpp"]["value"]

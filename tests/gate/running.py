@@ -98,7 +98,7 @@ def copied(run, to=None):
     to = to or run.with_name(run.name + " before")
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(run, to)
-    for path in to.glob("*_results.json"):
+    for path in to.rglob("*_results.json"):
         with contextlib.suppress(ValueError, UnicodeDecodeError):  # damaged on purpose
             path.write_text(json.dumps({**json.loads(path.read_text()), "start_time": -1.0}))
     return to
