@@ -53,6 +53,7 @@ def test_rules_are_read_and_every_key_is_explained():
 
 
 WORKFLOWS = [block for block in BLOCKS if "jobs" in block]
+assert len(WORKFLOWS) == 2
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS)
