@@ -15,6 +15,7 @@ is one line. What a function needs is imported when it is called: importing this
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from lmms_patch.report.data import Report
     from lmms_patch.show import Shown
     from lmms_patch.tst.gap import Gap
+    from lmms_patch.tst.sides import Side
 
 Paths = str | Path | Sequence[str | Path]
 """One path, or several."""
@@ -102,18 +104,21 @@ class Recomputed:
         runs: by run, its tasks.
         pooled: by run, the pooled indices of its groups.
         averaged: the tasks of all runs, averaged; empty with one run.
+        warnings: what to mind of the average, one line each.
     """
 
     runs: list[list[Analyzed]]
     pooled: list[list[Pooled]]
     averaged: list[Averaged] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """What ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
         from lmms_patch import outcome, records
 
         found = [{"tasks": [a.to_json() for a in run], "groups": outcome.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
-        return {"schema": records.SCHEMA, "runs": found, **({"average": outcome.to_json(self.averaged)} if self.averaged else {})}
+        average = {"average": outcome.to_json(self.averaged)} if self.averaged else {}
+        return {"schema": records.SCHEMA, "runs": found, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
 
 
 def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None) -> Catalogue:
@@ -242,7 +247,25 @@ def gap(
     from lmms_patch.tst import sides
 
     one, other = sides.read_pair(Path(full), Path(blind), task=task, metric=metric)
+    one = dataclasses.replace(one, warnings=(*one.warnings, *_asked_apart(one, other)))
     return gaps.gap(one, other, None if subset is None else sides.read_subset(Path(subset), one.base), match=match)
+
+
+def _asked_apart(full: Side, blind: Side) -> list[str]:
+    """Say in what the full and the blind run were asked otherwise, beside the image, and what of that is not known."""
+    from lmms_patch import runs
+    from lmms_patch.joining import in_words
+
+    prints = []
+    for side in (full, blind):
+        assert side.file is not None
+        run = runs.read(side.file)
+        wrapped = next((result for result in run.tasks if result.task == side.task and not result.place), None)
+        found = runs.asked(run, side.task) if wrapped is None else runs.fingerprint(run, wrapped)
+        prints.append({key: found.get(key) for key in (*runs.RECORDED, "limit", "generation") if key not in ("image sizes", "images")})
+    apart, unknown = in_words(runs.differences(*prints)), runs.not_compared(*prints)
+    said = [f"the full and the blind run differ in {', '.join(apart)} too: the gap is not of the image alone"] if apart else []
+    return [*said, *([unknown] if unknown else [])]
 
 
 def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool = False, watch: Watch = _unwatched) -> Recomputed:
@@ -263,22 +286,50 @@ def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool
     changes = changes or recompute.Changes()
     _check_changes(changes)
     paths = [Path(folder) for folder in _listed(folders)]
-    _check_one_model(paths)
+    warnings = _check_runs(paths) if len(paths) > 1 else []
     loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
     runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(path))] for path, run in zip(paths, loaded, strict=True)]
     pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
-    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [])
+    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], warnings)
 
 
-def _check_one_model(paths: Sequence[Path]) -> None:
-    """Runs that are averaged are runs of one model; its arguments may differ (a seed)."""
+def _check_runs(paths: Sequence[Path]) -> list[str]:
+    """Check that runs which are averaged are several runs, of one model, asked alike. The model's arguments may differ (a seed).
+
+    Returns:
+        Warnings: what could not be checked, and other versions of lmms-eval.
+
+    Raises:
+        RecordError: one run twice, several models, or tasks that were asked otherwise.
+    """
     from lmms_patch import recompute, runs
+    from lmms_patch.joining import in_words
 
-    found = [runs.read(recompute.one_run(path)) for path in (paths if len(paths) > 1 else ())]
+    found = [runs.read(recompute.one_run(path)) for path in paths]
     models = {(run.model, run.adapter) for run in found if run.adapter}
     if len(models) > 1:
         names = ", ".join(sorted(model for model, _ in models))
         raise RecordError(f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: type 'lmms-patch compare A B'")
+    warnings: dict[str, None] = {}
+    first = {(result.task, result.filter): (found[0], result) for result in found[0].tasks}
+    seen: dict[str, Path] = {}
+    for path, run in zip(paths, found, strict=True):
+        for result in run.tasks:
+            if (origin := runs.origin(run, result)) in seen:
+                raise RecordError(
+                    f"{seen[origin]} and {path} are one run, not two: {result.task} has the same date, model and numbers; give each once"
+                )
+            seen[origin] = path
+            if run is found[0] or (result.task, result.filter) not in first:
+                continue
+            prints = [runs.fingerprint(*first[result.task, result.filter]), runs.fingerprint(run, result)]
+            apart = in_words(runs.differences(prints[0], prints[1], ignore=["lmms-eval version"]))
+            if apart:
+                raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; average only runs that were asked alike")
+            version = runs.differences({key: prints[0][key] for key in ("lmms-eval version",)}, prints[1])
+            said = [*(f"the runs differ in {one}" for one in version), runs.not_compared(*prints)]
+            warnings |= {f"{result.task}: {line}": None for line in said if line}
+    return list(warnings)
 
 
 def _check_changes(changes: Changes) -> None:

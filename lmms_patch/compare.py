@@ -8,9 +8,7 @@ Source: Holm (1979).
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -23,7 +21,7 @@ from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.joining import check_result
 from lmms_patch.outcome import to_json
 from lmms_patch.records import TaskResult
-from lmms_patch.runs import Run, find, labels, newest, task_label
+from lmms_patch.runs import Run, find, is_same, labels, newest, task_label
 from lmms_patch.stats.intervals import FEWEST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
@@ -104,7 +102,7 @@ class Comparison:
         tasks: that both have.
         level: nominal coverage of the intervals, 0..1; a difference is shown where its Holm-corrected p is at most 1 − level.
         seed: of the bootstrap.
-        same_run: whether both are one and the same results file.
+        same_run: whether both are one run: the same results file, or a copy of it.
     """
 
     first: Side
@@ -166,7 +164,7 @@ def compare(
     found = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
     named = labels(run for results, _ in sides for run, _ in results)
     one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
-    same = all(ours[0].path.resolve() == theirs[0].path.resolve() for ours, theirs in pairs)
+    same = all(is_same(*pair) for pair in pairs)
     return Comparison(one, other, _corrected(pairs, found, level), level, seed, same)
 
 
@@ -307,26 +305,3 @@ def _number_json(number: Number) -> dict[str, Any]:
         "detectable": number.detectable,
         "differing": found.differing,
     }
-
-
-def write_all(texts: Mapping[Path, str]) -> None:
-    """Write some files, all of them whole or none.
-
-    Raises:
-        RecordError: one cannot be written; says which, and why.
-    """
-    parts = {path: path.with_name(path.name + ".part") for path in texts}
-    path = next(iter(texts), Path())
-    try:
-        for path, text in texts.items():
-            if path.is_dir():
-                raise IsADirectoryError(None, "it is a folder")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            parts[path].write_text(text, encoding="utf-8", newline="\n")
-        for path, part in parts.items():
-            os.replace(part, path)
-    except OSError as error:
-        for part in parts.values():
-            with contextlib.suppress(OSError):
-                part.unlink()
-        raise RecordError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.errors import RecordError
-from lmms_patch.recompute import TaskRun, fip_of
+from lmms_patch.recompute import TaskRun, check_number, fip_of
 from lmms_patch.records import TaskResult, read_samples
 from lmms_patch.runs import Run
 from lmms_patch.spec import REGIONS, Key
@@ -17,7 +17,7 @@ from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.tables import Table
 
-_DIGESTS = ("docs", "prompts", "generation", "views", "boxes shown", "statistics", "system instruction")
+_DIGESTS = ("docs", "prompts", "image sizes", "images", "generation", "views", "boxes shown", "statistics", "system instruction")
 
 
 def load(run: Run, result: TaskResult, *, lent: bool = True) -> TaskRun:
@@ -181,7 +181,7 @@ def check_own(run: TaskRun, table: Table, form: Form | None, grids: Sequence[int
     scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
     out = []
     if own is not None and np.isfinite(scores).all():
-        out += _check(run, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own)
+        out += check_number(run, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own)
     for n in grids:
         out += _check_grid(run, table, form, n)
     return out
@@ -200,20 +200,8 @@ def _check_grid(run: TaskRun, table: Table, form: Form, n: int) -> list[str]:
     for what, (chosen, own) in numbers.items():
         picked = table.picked(chosen).where(used)
         if own is not None and np.isfinite(picked.scores).all():
-            warnings[what] = _check(run, what, form, forms.value_of(form, picked), own)
+            warnings[what] = check_number(run, what, form, forms.value_of(form, picked), own)
     return warnings.get(name, [])  # of FIP it is said already
-
-
-def _check(run: TaskRun, name: str, form: Form, value: float, own: float) -> list[str]:
-    """Nothing where a number is the run's own, within rounding; a warning where it is nearly so, as a mean of docs may be."""
-    decimals = max(2, len(repr(own).partition(".")[2]))
-    if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
-        return []
-    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own):  # captions: ``analysis`` takes this form so
-        return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
-    raise RecordError(
-        f"{run.name}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"
-    )
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from lmms_patch.joining import in_words
 from lmms_patch.magic import logs, results
 from lmms_patch.magic.results import Record
 from lmms_patch.records import TaskResult
-from lmms_patch.runs import Run, differences, fingerprint, task_label
+from lmms_patch.runs import Run, differences, fingerprint, not_compared, task_label
 from lmms_patch.stats import paired
 from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import LEVEL, Array, cluster_numbers, totals
@@ -161,7 +161,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         differences=found,
         mcnemar=None,
         settings=tuple(settings),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *([unknown] if (unknown := not_compared(*prints)) else [])),
         base=second[1].described["base"],
         kind="magic",
         higher=second[1].described["metric"] not in lower,

@@ -38,7 +38,7 @@ from lmms_patch.joining import (
 from lmms_patch.measures import measures
 from lmms_patch.recompute import Changes, TaskRun, form_of, table_of
 from lmms_patch.records import TaskResult
-from lmms_patch.runs import Run, differences, fingerprint, task_label
+from lmms_patch.runs import Run, differences, fingerprint, not_compared, task_label
 from lmms_patch.spec import KINDS
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
@@ -51,7 +51,7 @@ from lmms_patch.tables import Chosen, Table
 MANY_DOCS, FEWER_DRAWS = 20_000, 2_000
 SAME = ("benchmark", "kind", "metric", "filter", "views")
 """What two results must share to be compared at all; other differences are told."""
-_OF_DOCS = ("docs", "prompts", "number of docs", "limit")
+_OF_DOCS = ("docs", "prompts", "number of docs", "limit", "image sizes", "images")
 """What differs anyway where the docs do."""
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
@@ -95,6 +95,9 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
     draws = draws or (FEWER_DRAWS if len(both.ids) > MANY_DOCS else paired.DRAWS)
     found = both.differences(draws, level, seed)
     settings = in_words(differences(prints[0], prints[1], (*SAME, *(_OF_DOCS if others else ()))))
+    if others and (other_images := both.other_images()):
+        settings.append(f"images (of {other_images} of the docs)")
+    unknown = not_compared(*prints)
     return Compared(
         task_label(*second),
         second[1].described["metric"],
@@ -104,7 +107,7 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
         found,
         both.mcnemar(),
         tuple(options_apart(one, first[1].described, second[1].described) for one in settings),
-        tuple(dict.fromkeys(both.warnings)),
+        tuple(dict.fromkeys([*both.warnings, *([unknown] if unknown else [])])),
         second[1].described["base"],
         second[1].described["kind"],
         both.index,
@@ -221,6 +224,11 @@ class _Both:
             return
         if self.tables[0].categories != self.tables[1].categories:
             raise RecordError(f"{self.runs[1].name}: {self.tables[1].metric} is made of categories, and the two runs put docs in other categories")
+
+    def other_images(self) -> int:
+        """Count the docs that both asked with other images; a record of an earlier version does not say."""
+        ours, theirs = ({record["doc_id"]: record.get("images") for record in run.records} for run in self.runs)
+        return sum(bool(seen) and bool(theirs.get(doc_id)) and seen != theirs[doc_id] for doc_id, seen in ours.items())
 
     def identical(self) -> bool:
         """Whether every doc has the same scores in every view."""

@@ -7,10 +7,8 @@ own numbers are then shown, and nothing is recomputed.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import json
-import os
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +24,7 @@ from lmms_patch.outcome import Analysis
 from lmms_patch.records import TaskResult, read_results, read_samples, results_files, samples_file
 from lmms_patch.spec import KINDS, Key, Options, end
 from lmms_patch.stats import forms
-from lmms_patch.tables import Table, only
-from lmms_patch.text import harmless
+from lmms_patch.tables import Chosen, Table, only
 
 MOST_CATEGORIES = 50
 
@@ -175,15 +172,20 @@ class _Logged:
 
     def whole(self) -> float | None:
         if self._whole and has_fip(self._run.result, self._table):
-            return fip_of(self._run.result, self._table)
+            own = fip_of(self._run.result, self._table)
+            self._check(self._table.metric, self._table.full, own)
+            return own
         return None if self._form is None else forms.value_of(self._form, self._table.picked(self._table.full))
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
         stored = self._stored(key)
-        if stored is not None:
-            return stored
         best = self._table.at(self._table.best_places(key))
         used = np.array([item is not None for item in best.items], bool)
+        if stored is not None:
+            if used.any():
+                self._check(f"{self._table.metric} over the docs of grid {key}", self._table.full, stored[0], used)
+                self._check(f"{self._table.metric}_mpp{end(key)}", best, stored[1], used)
+            return stored
         if not used.any():
             return None, None, outcome.none_used(key)
         if any("error" in view for record in self._table.records for view in record["views"]):
@@ -203,8 +205,33 @@ class _Logged:
         why = "" if grid["mpp"]["value"] is not None else grid["reason"]
         return grid["fip"], grid["mpp"]["value"], why
 
+    def _check(self, name: str, chosen: Chosen, own: float | None, used: Any = None) -> None:
+        """Check that the log gives a number of the results file: else the value would be of one file and its interval of the other."""
+        picked = self._table.picked(chosen) if used is None else self._table.picked(chosen).where(used)
+        if self._form is not None and own is not None and np.isfinite(picked.scores).all():
+            check_number(self._run, name, self._form, forms.value_of(self._form, picked), own)
+
     def aggregate(self, items: list[Any]) -> float | None:
         return None
+
+
+def check_number(run: TaskRun, name: str, form: forms.Form, value: float, own: float) -> list[str]:
+    """Check that the log gives a number of the results file, within rounding.
+
+    Returns:
+        A warning where it is only nearly so, as a mean of docs may be.
+
+    Raises:
+        RecordError: it gives another one.
+    """
+    decimals = max(2, len(repr(own).partition(".")[2]))
+    if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
+        return []
+    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own):  # captions: ``analysis`` takes this form so
+        return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
+    raise RecordError(
+        f"{run.name}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"
+    )
 
 
 def has_fip(result: TaskResult, table: Table) -> bool:
@@ -342,16 +369,3 @@ def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
     note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
     names = outcome.flat_names(KINDS[run.result.described["kind"]].prefix, sets_of(run))
     return Analyzed(run, None, {name: run.result.metrics.get(name) for name in names}, note=note)
-
-
-def write(path: Path, data: Any) -> None:
-    """Write JSON whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(harmless(data), indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise RecordError(f"{path}: cannot be written: {error.strerror}") from None

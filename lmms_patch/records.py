@@ -134,6 +134,7 @@ class SampleRecord:
         lent: this doc's answers under other docs' golds.
         tst: what the text-only cross-validation says of the doc (docs/records.md); empty for other kinds.
         wrong_image: the doc's question on another doc's image; None where it was not asked so.
+        images: digest of the images that the doc shows; empty where it shows none.
     """
 
     task: str
@@ -150,6 +151,7 @@ class SampleRecord:
     lent: tuple[Lent, ...] = ()
     tst: Mapping[str, Any] = field(default_factory=dict)
     wrong_image: WrongImage | None = None
+    images: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The ``patch`` object, in plain JSON types (docs/records.md)."""
@@ -162,6 +164,7 @@ class SampleRecord:
             "grids": list(self.spec.grids),
             "doc_id": int(self.doc_id),
             "image_sizes": [list(size) for size in self.sizes],
+            **({"images": self.images} if self.images else {}),
             "views": [_view_json(view, self.sizes[:1] if self.spec.options.images == "first" else self.sizes) for view in self.views],
             "best": {str(n): index for n, index in self.best.items()},
             "excluded": {str(n): reason for n, reason in self.excluded.items()},

@@ -1,5 +1,6 @@
 """Writes the two files of a finished run, without a harness: for tests of what reads them."""
 
+import itertools
 import json
 
 import numpy as np
@@ -13,6 +14,9 @@ from lmms_patch.spec import Options, WrapSpec
 from lmms_patch.views import swapped, views_of
 
 LETTERS = "ABCD"
+STARTS = itertools.count()
+"""What makes each run that is written another run, as the harness's clock does."""
+DATA = {"dataset_path": "org/toy", "test_split": "test"}
 
 
 def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b"), answers=0):
@@ -98,7 +102,22 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
     fields = {"cluster": i // per_cluster, "category": categories[i % len(categories)]}
     source = (i + per_cluster) % len(golds)
     lost = None if wrong is None else WrongImage(source, ((9, 9),), _scored(swapped(views_of(spec)), wrong, golds[i]), tuple(wrong))
-    whole = SampleRecord(spec.name, spec, i, ((9, 9),), views, {spec.grids[0]: best}, {}, fields, about, made.strata[i], base, lent, wrong_image=lost)
+    whole = SampleRecord(
+        spec.name,
+        spec,
+        i,
+        ((9, 9),),
+        views,
+        {spec.grids[0]: best},
+        {},
+        fields,
+        about,
+        made.strata[i],
+        base,
+        lent,
+        wrong_image=lost,
+        images=f"{i:016x}",
+    )
     return whole.to_json()
 
 
@@ -122,11 +141,12 @@ def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-
         flat = {key: found[key] for key in found if key.startswith(("rci", "gap", "chance", "gate"))}
         values = {"acc": aggregate(full), **{f"acc_mpp{n}": aggregate(best[n]) for n in spec.grids}, **flat, "patch": dict(found.items())}
         results[name] = {f"{key},none": value for key, value in values.items()}
-        configs[name] = {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}
+        configs[name] = {**DATA, "lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}
         lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": r}) for r in records]
         (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
     path = folder / f"{date}_results.json"
-    path.write_text(json.dumps({"results": results, "configs": configs, "group_subtasks": groups or {}}))
+    said = {"n-shot": dict.fromkeys(results, 0), "versions": dict.fromkeys(results, 1.0), "system_instruction_sha": None, "start_time": next(STARTS)}
+    path.write_text(json.dumps({"results": results, "configs": configs, "group_subtasks": groups or {}, **said}))
     return path
 
 
@@ -151,7 +171,8 @@ def write_magic(
 ):
     """A run of MAGIC tasks, ``{variant: records}``; ``change`` may alter the results file's content before it is written."""
     folder.mkdir(parents=True, exist_ok=True)
-    data = {"results": {}, "configs": {}, "model_name": model, "date": date, "versions": {}, "n-shot": {}}
+    data = {"results": {}, "configs": {}, "model_name": model, "date": date, "versions": {}, "n-shot": {}, "system_instruction_sha": None}
+    data["start_time"] = next(STARTS)
     data["config"] = {"model": "hf", "model_args": "", "limit": None, **config}
     for variant, given in variants.items():
         name, judged = tasks[variant], judge is not None
@@ -181,7 +202,7 @@ def write_magic(
             "prompts": 1,
             "seed": seed,
         }
-        data["configs"][name] = {"metadata": {"magic": {**described, "metric": magic.primary(variant, False)}}}
+        data["configs"][name] = {**DATA, "metadata": {"magic": {**described, "metric": magic.primary(variant, False)}}}
         data["versions"][name], data["n-shot"][name] = 1.0, 0
         if log:
             lines = [

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,15 +34,17 @@ def test_show_gives_the_tasks_of_a_run(run, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_analyze_gives_the_numbers_of_each_run(run):
+def test_analyze_gives_the_numbers_of_each_run(run, tmp_path):
     watched = []
 
     def watch(runs, label):
         watched.append((len(runs), label))
         return runs
 
-    found = api.analyze([str(run), run], Changes(level=0.9), watch=watch)
-    assert watched == [(1, str(run))] * 2
+    again = shutil.copytree(run.parent, tmp_path / "again") / run.name
+    again.write_text(json.dumps({**json.loads(again.read_text()), "start_time": -1.0}))  # another run with the same answers
+    found = api.analyze([str(run), again], Changes(level=0.9), watch=watch)
+    assert watched == [(1, str(run)), (1, str(again))]
     (one,), (other,) = found.runs
     assert one.metrics == other.metrics
     assert one.analysis.fip.level == 0.9

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from lmms_patch import compare as module
 from lmms_patch import show_compare
-from lmms_patch.compare import compare, write_all
+from lmms_patch.compare import compare
 from lmms_patch.compared import plain_name
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.stats.paired import detectable
@@ -286,19 +287,6 @@ def test_the_sheet_has_every_number(tmp_path):
     assert rows[1]["p_mcnemar"] == ""
 
 
-def test_files_are_written_all_or_none(tmp_path):
-    (tmp_path / "file").write_text("")
-    good, bad = tmp_path / "good.json", tmp_path / "file" / "bad.csv"
-    with pytest.raises(RecordError, match=r"bad\.csv: cannot be written"):
-        write_all({good: "1", bad: "2"})
-    with pytest.raises(RecordError, match="cannot be written: it is a folder"):
-        write_all({good: "1", tmp_path: "2"})
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    write_all({good: "1", tmp_path / "new" / "other.csv": "2"})
-    assert (good.read_text(), (tmp_path / "new" / "other.csv").read_text()) == ("1", "2")
-    assert not list(tmp_path.rglob("*.part"))
-
-
 def test_the_footer_says_over_how_many_p_values_each_number_is_corrected(tmp_path):
     """Three tasks with a 2x2 grid, one of them with 3x3 too: 3 times fip; 3 · 3 + 3 others."""
     for side, right in (("a", 0.5), ("b", 0.6)):
@@ -388,3 +376,44 @@ def test_rci_and_pcri_are_one_number_in_sentences_too(tmp_path):
     assert "one cell beats the full image (pcri3)" in shown_of(compare(first, second))
     assert plain_name("pcri3_adj") == "rci3_adj"
     assert plain_name("rci3") == "rci3"
+
+
+# --- asked the same way ---------------------------------------------------------------------------
+
+
+def _with_images(path, change):
+    """Change the digests of images in a log, by doc."""
+    (log,) = path.parent.glob("*.jsonl")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        line["patch"]["images"] = change(line["doc_id"], line["patch"]["images"])
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_what_one_run_does_not_record_is_told(tmp_path):
+    first, second = (write_run(tmp_path / name, {"toy_rci2": mc_run(n=60, answers=k)}) for k, name in enumerate("ab"))
+    assert not [line for line in compare(first, second, draws=FEW).tasks[0].compared.warnings if "not recorded" in line]
+    data = json.loads(second.read_text())
+    del data["system_instruction_sha"], data["n-shot"]
+    second.write_text(json.dumps(data))
+    found = compare(first, second, draws=FEW)
+    assert "not recorded in both runs, so not compared: few-shot, system instruction" in found.tasks[0].compared.warnings
+    assert "not recorded in both runs" in show_compare.text(found)
+
+
+def test_other_images_of_the_docs_that_both_asked_are_told_where_one_asked_more(tmp_path):
+    spec, records, made = mc_run(n=60)
+    first = write_run(tmp_path / "a", {"toy_rci2": (spec, records, made)})
+    second = write_run(tmp_path / "b", {"toy_rci2": (spec, records[:50], made)})
+    assert not [line for line in compare(first, second, draws=FEW).tasks[0].compared.settings if line.startswith("images")]
+    _with_images(second, lambda doc_id, images: "f" * 16 if doc_id % 10 == 0 else images)
+    assert "images (of 5 of the docs)" in compare(first, second, draws=FEW).tasks[0].compared.settings
+
+
+def test_a_copy_is_known_to_be_the_same_run(tmp_path):
+    first = write_run(tmp_path / "a", {"toy_rci2": mc_run(n=60)})
+    first.write_text(json.dumps({**json.loads(first.read_text()), "model_name": "m"}))
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    again = write_run(tmp_path / "again", {"toy_rci2": mc_run(n=60)})
+    again.write_text(json.dumps({**json.loads(again.read_text()), "model_name": "m"}))
+    assert [compare(first, other, draws=FEW).same_run for other in (first, tmp_path / "copy", again)] == [True, True, False]

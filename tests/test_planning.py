@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_patch.answers import Asked
-from lmms_patch.planning import CONSTANTS, Doc, plan, questions
+from lmms_patch.planning import CONSTANTS, Doc, plan, questions, shown
 
 LETTERS = "ABCDEFGH"
 
@@ -300,3 +300,31 @@ def test_what_all_prompts_start_with_is_left_out(prompts):
     shared = prompts[0][: len(prompts[0]) - len(found[0])]
     assert all(shared + question == prompt for prompt, question in zip(prompts, found, strict=True))
     assert not all(found) or len({question[0] for question in found}) > 1
+
+
+# --- what was shown -------------------------------------------------------------------------------
+
+
+def seen_records(count):
+    return [{"doc_id": i, "image_sizes": [[9, 9 + i % 2]], "images": f"{i:016x}"} for i in range(count)]
+
+
+def test_what_was_shown_does_not_depend_on_the_order_in_which_ranks_give_their_docs():
+    whole = shown(seen_records(7))
+    assert set(whole) == {"image_sizes", "images"}
+    ranks = [seen_records(7)[k::2] for k in (0, 1)]
+    assert shown([*ranks[1], *ranks[0]]) == whole
+    assert shown(seen_records(6)) != whole
+
+
+def test_other_images_and_other_sizes_are_told_apart():
+    whole = shown(seen_records(4))
+    images, sizes = seen_records(4), seen_records(4)
+    images[2]["images"], sizes[2]["image_sizes"] = "f" * 16, [[8, 8]]
+    assert [shown(images)[key] == whole[key] for key in ("image_sizes", "images")] == [True, False]
+    assert [shown(sizes)[key] == whole[key] for key in ("image_sizes", "images")] == [False, True]
+
+
+def test_where_no_image_is_shown_there_is_nothing_to_tell():
+    assert shown([{"doc_id": 0, "image_sizes": []}]) == {}
+    assert shown([{"doc_id": 0, "image_sizes": [[9, 9]]}]) == {}  # of an earlier version

@@ -199,7 +199,7 @@ def test_the_command_prints_and_writes(run_folder, tmp_path, capsys):
         assert part in text
     written = json.loads(out.read_text())
     assert written["runs"][0]["tasks"][0]["metrics"]["rci2"] == pytest.approx(numbers(run_folder)["rci2"])
-    assert analyze(run_folder, run_folder) == 0
+    assert analyze(run_folder, write_run(tmp_path / "again", {"toy_rci2": mc_run()})) == 0
     assert "SD between runs" in capsys.readouterr().out
 
 

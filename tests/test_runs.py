@@ -194,4 +194,58 @@ def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
 
     found = one(write(tmp_path, plain))[1].details["made"]
     assert found["lmms_patch"] == lmms_patch.__version__
-    assert set(found) == {"lmms_patch", "lmms_eval", "docs", "prompts"}
+    assert set(found) == {"lmms_patch", "lmms_eval", "docs", "prompts", "image_sizes", "images"}
+
+
+# --- asked the same way, and whether it is two runs -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [({}, None), ({"system_instruction_sha": None}, "none"), ({"system_instruction_sha": None, "system_instruction": None}, "none")],
+)
+def test_no_system_instruction_is_known_from_a_file_that_does_not_say(tmp_path, plain, given, known):
+    path = write(tmp_path, plain, edit=lambda data: data.pop("system_instruction_sha", None))
+    data = json.loads(path.read_text()) | given
+    path.write_text(json.dumps(data))
+    assert runs.fingerprint(*one(path))["system instruction"] == known
+
+
+def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_path, plain):
+    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
+    b = runs.fingerprint(*one(write(tmp_path / "b", plain, system_instruction="You are secret.", system_instruction_sha="f" * 64)))
+    (told,) = runs.differences(a, b)
+    assert told.startswith("system instruction")
+    assert "secret" not in json.dumps(b)
+
+
+@pytest.mark.parametrize("key", runs.RECORDED)
+def test_each_setting_that_is_not_recorded_is_named(tmp_path, plain, key):
+    whole = runs.fingerprint(*one(write(tmp_path, plain)))
+    assert None not in [whole[name] for name in runs.RECORDED]
+    assert runs.not_compared(whole, whole) == ""
+    lacking = {**whole, key: None}
+    for pair in ((whole, lacking), (lacking, whole), (lacking, lacking)):
+        assert runs.not_compared(*pair) == f"not recorded in both runs, so not compared: {key}"
+        assert runs.differences(*pair) == []
+    assert runs.not_compared(whole, lacking, ignore=[key]) == ""
+
+
+def test_what_shows_no_image_has_none_to_compare(tmp_path, plain):
+    found = runs.fingerprint(*one(write(tmp_path, plain, edit=described("kind", "blind"))))
+    assert (found["image sizes"], found["images"]) == ("none shown", "none shown")
+
+
+@pytest.mark.parametrize("path", ["/home/me/data", "./data", "json", "parquet", "../x", "data/../../etc"])
+def test_where_data_lie_on_somebodys_disk_is_not_told(tmp_path, plain, path):
+    found = runs.fingerprint(*one(write(tmp_path, plain, edit=config("dataset_path", path))))
+    assert found["dataset"] == "local files"
+
+
+def test_a_copy_is_the_same_run_and_the_same_answers_at_another_time_are_not(tmp_path, plain):
+    first = one(write(tmp_path / "a", plain, start_time=1.0))
+    copy = one(write(tmp_path / "b", plain, start_time=1.0))
+    later = one(write(tmp_path / "c", plain, start_time=2.0))
+    edited = one(write(tmp_path / "d", plain, start_time=1.0, edit=lambda data: data["results"]["toy_rci2"].update({"acc,none": 0.123})))
+    other = one(write(tmp_path / "e", plain, start_time=1.0, model_name="z"))
+    assert [runs.is_same(first, two) for two in (first, copy, later, edited, other)] == [True, True, False, False, False]

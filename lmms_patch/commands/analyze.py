@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,12 +45,14 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Recompute a finished run's numbers, with other settings where given; average several runs."""
-    from lmms_patch.recompute import Changes, write
+    from lmms_patch.files import write_all
+    from lmms_patch.recompute import Changes
+    from lmms_patch.text import harmless
 
     changes = Changes(draws, level, delta, seed, _floor(chance), metric, cluster, category)
     found = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
     if json_file:
-        write(json_file, found.to_json())
+        write_all({json_file: json.dumps(harmless(found.to_json()), indent=2, allow_nan=False, ensure_ascii=False) + "\n"})
     say(text(found, cells))
     for folder in folders:
         if left := _magic(folder):
@@ -79,7 +82,7 @@ def text(found: api.Recomputed, cells: bool = False) -> str:
     from lmms_patch import show
 
     parts = ["\n\n".join(blocks(run, groups, cells)) + "\n" for run, groups in zip(found.runs, found.pooled, strict=True)]
-    return "\n".join([*parts, *([show.averaged_table(found.averaged, found.runs)] if found.averaged else [])])
+    return "\n".join([*parts, *([show.averaged_table(found.averaged, found.runs)] if found.averaged else []), *found.warnings])
 
 
 def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool) -> list[str]:

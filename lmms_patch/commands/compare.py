@@ -39,8 +39,8 @@ def command(
     import json
 
     from lmms_patch import api, show_compare
-    from lmms_patch.compare import write_all
     from lmms_patch.errors import OptionError
+    from lmms_patch.files import write_all
     from lmms_patch.sheets import FORMS
     from lmms_patch.text import harmless
 

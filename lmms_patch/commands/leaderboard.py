@@ -89,11 +89,21 @@ def notes(built: Built) -> list[str]:
     update = built.update
     gone = f", {update.gone} whose files have gone" if update.gone else ""
     out = [f"runs {built.board.runs}, models {len(built.board.models)}; results files: {update.read} read, {update.known} known{gone}"]
+    out += refused(built)
     apart = [group for group in built.board.groups if group.number > 1]
     out += [_apart(group) for group in apart[:10]]
     if len(apart) > 10:
         out.append(f"... and {len(apart) - 10} more tables that stand apart; the page has them all")
     return out
+
+
+def refused(built: Built) -> list[str]:
+    """What has no rank because its numbers cannot all be true, a line each."""
+    from lmms_patch.text import clean
+
+    entries = {(entry.model, entry.result.task, entry.result.nonsense): None for group in built.board.groups for entry in group.entries}
+    lines = [f"{clean(model)}: {clean(task)} is not ranked, it contradicts itself: {clean(why)}" for model, task, why in entries if why]
+    return lines if len(lines) <= 10 else [*lines[:10], f"... and {len(lines) - 10} more results that contradict themselves; the page has them all"]
 
 
 def _apart(group: Group) -> str:

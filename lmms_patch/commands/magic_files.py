@@ -48,7 +48,7 @@ def write(
     Raises:
         RecordError: a file cannot be written.
     """
-    from lmms_patch.compare import write_all
+    from lmms_patch.files import write_all
     from lmms_patch.sheets import FORMS
     from lmms_patch.text import harmless
 

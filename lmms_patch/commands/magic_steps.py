@@ -40,8 +40,8 @@ def command(
     0: written. 1: written, but the judge labelled no step. 2: nothing could be written.
     """
     from lmms_patch import api
-    from lmms_patch.compare import write_all
     from lmms_patch.errors import OptionError
+    from lmms_patch.files import write_all
     from lmms_patch.magic.labels import FORMS
 
     form = output.suffix.lower()

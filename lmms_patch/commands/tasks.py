@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch import api
+from lmms_patch import api, files
 from lmms_patch.commands.common import IncludePath, examples, say
-from lmms_patch.errors import OptionError
 
 if TYPE_CHECKING:
     from lmms_patch.harness.catalog import Entry
@@ -85,11 +84,8 @@ def write_page(path: Path, found: list[Entry]) -> None:
     """Write the list as Markdown.
 
     Raises:
-        OptionError: the file cannot be written.
+        RecordError: the file cannot be written.
     """
     from lmms_patch.harness.catalog import coverage_page
 
-    try:
-        path.write_text(coverage_page(found), encoding="utf-8")
-    except OSError as error:
-        raise OptionError(f"--write {path}: cannot be written: {error.strerror}; give a file in a folder that exists") from None
+    files.write(path, coverage_page(found))

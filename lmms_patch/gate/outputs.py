@@ -5,7 +5,6 @@ Names come from files that anybody may have written: ``lmms_patch.text`` makes t
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from lmms_patch import __version__
+from lmms_patch import __version__, files
 from lmms_patch.errors import RecordError
 from lmms_patch.gate.judge import BAD_INPUT, WORDS, Judgement, Verdict
 from lmms_patch.sheets import Cell, Column, Sheet, shown
@@ -176,8 +175,8 @@ def write(found: Judgement, *, json_file: Path | None = None, junit_file: Path |
 
     Args:
         found: the judgement.
-        json_file, junit_file: replaced where they are there.
-        summary_file: appended to, as GitHub wants it.
+        json_file, junit_file: replaced where they are there; of a link the link.
+        summary_file: appended to, as GitHub wants it; no link.
 
     Raises:
         RecordError: one of them cannot be written.
@@ -186,26 +185,8 @@ def write(found: Judgement, *, json_file: Path | None = None, junit_file: Path |
     wanted = [(path, content) for path, content in texts if path is not None]
     if len({os.path.abspath(path) for path in (json_file, junit_file, summary_file) if path is not None}) < len(wanted) + (summary_file is not None):
         raise RecordError(f"{wanted[-1][0]}: two outputs cannot go to one file")
-    parts: list[tuple[Path, Path]] = []
-    at: Path | None = None
-    try:
-        for at, content in wanted:
-            if at.is_dir():
-                raise IsADirectoryError(None, "is a folder")
-            at.parent.mkdir(parents=True, exist_ok=True)
-            part = at.with_name(at.name + ".part")
-            parts.append((part, at))
-            part.write_text(content, encoding="utf-8")
+    with files.staged(dict(wanted)):
         if summary_file is not None:
-            at = summary_file
-            at.parent.mkdir(parents=True, exist_ok=True)
-            with open(at, "a", encoding="utf-8") as end:
-                end.write(summary(found))
-        for part, at in parts:
-            os.replace(part, at)
-    except OSError as error:
-        raise RecordError(f"{at}: cannot be written: {error.strerror}") from None
-    finally:
-        for part, _ in parts:
-            with contextlib.suppress(OSError):
-                part.unlink()
+            files.append(summary_file, summary(found))
+    for folder in {path.parent for path, _ in wanted}:
+        files.sweep(folder)

@@ -25,8 +25,6 @@ from lmms_patch.runs import Run
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")
-_UNKNOWN = ("docs", "prompts", "lmms-eval version")
-"""Settings that runs of earlier versions do not record."""
 
 
 @dataclass(frozen=True)
@@ -121,25 +119,23 @@ def guarded(path: Path) -> Iterator[None]:
         raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def read(path: Path, what: str, judged: Container[tuple[Path, str]] = ()) -> tuple[list[Result], int, list[str]]:
+def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) -> tuple[list[Result], int, list[str]]:
     """The newest result of each model, task and filter under a folder, how many older ones there are, and what was left out, in words.
 
     Args:
         path: a folder, or a results file.
         what: what it is to people, for the message.
-        judged: results to leave out, as ``Result.place``.
+        judged: results to leave out, as ``Result.place`` and, for copies of them, as ``runs.origin``.
 
     Raises:
         RecordError: there is no run, no wrapped task, or a file that cannot be read; or nothing is left.
     """
     with guarded(path):
         found = runs.find([path])
-        itself = list(
-            dict.fromkeys(f"{one.task} of {run.path.name}" for run in found for one in run.tasks if (run.path.resolve(), one.task) in judged)
-        )
+        itself = list(dict.fromkeys(f"{one.task} of {run.path.name}" for run in found for one in run.tasks if _is_judged(run, one, judged)))
         found = [_without(run, judged) for run in found]
         if itself and not any(run.tasks for run in found):
-            raise RecordError(f"{path}: the baseline is the run itself; give a folder with an earlier run")
+            raise RecordError(f"{path}: the baseline is the run itself, or a copy of it; give a folder with an earlier run")
         newest, older = runs.newest(found)
         named = runs.labels(found)
     if not newest:
@@ -147,8 +143,12 @@ def read(path: Path, what: str, judged: Container[tuple[Path, str]] = ()) -> tup
     return [Result(run, result, named[run.identity], runs.task_label(run, result)) for run, result in newest], older, itself
 
 
-def _without(run: Run, judged: Container[tuple[Path, str]]) -> Run:
-    return dataclasses.replace(run, tasks=tuple(one for one in run.tasks if (run.path.resolve(), one.task) not in judged))
+def _without(run: Run, judged: Container[tuple[Path, str] | str]) -> Run:
+    return dataclasses.replace(run, tasks=tuple(one for one in run.tasks if not _is_judged(run, one, judged)))
+
+
+def _is_judged(run: Run, one: TaskResult, judged: Container[tuple[Path, str] | str]) -> bool:
+    return (run.path.resolve(), one.task) in judged or runs.origin(run, one) in judged
 
 
 def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
@@ -186,8 +186,8 @@ class Baseline:
     Args:
         path: the folder.
         ignore: settings that may differ.
-        judged: the results that are judged. Where the folder holds those very results (not copies), they are left out: a run that
-            is its own baseline would always pass.
+        judged: the results that are judged. Where the folder holds those very results, or copies of them, they are left out: a run
+            that is its own baseline would always pass.
 
     Raises:
         RecordError: as ``read``; nothing is left without what is judged.
@@ -195,7 +195,9 @@ class Baseline:
 
     def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Result] = ()) -> None:
         self.path, self.ignore = path, tuple(ignore)
-        self.results, self.older, self.itself = read(path, "the baseline", {one.place for one in judged})
+        self.results, self.older, self.itself = read(
+            path, "the baseline", {key for one in judged for key in (one.place, runs.origin(one.run, one.result))}
+        )
         left = f"{path} holds what is judged, {_some(self.itself, 5)}: left out of the baseline"
         self.notes: dict[str, None] = {left: None} if self.itself else {}
         self._partners: dict[int, Result] = {}
@@ -239,9 +241,8 @@ class Baseline:
         allowed = in_words(runs.differences(other.fingerprint, one.fingerprint))
         if allowed:
             self.notes[f"{one.task}: differs from the baseline in {', '.join(allowed)}: ignored, as the rules say"] = None
-        unknown = [key for key in _UNKNOWN if (one.fingerprint[key] is None) or (other.fingerprint[key] is None)]
-        if unknown:
-            self.notes[f"{one.task}: not recorded in both runs, so not compared: {', '.join(unknown)}"] = None
+        if unknown := runs.not_compared(other.fingerprint, one.fingerprint):
+            self.notes[f"{one.task}: {unknown}"] = None
 
     def compared(self, one: Result, level: float = LEVEL) -> Compared | None:
         """The differences of a result to its partner, doc by doc; None where one of them has no sample log.

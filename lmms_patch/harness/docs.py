@@ -21,7 +21,7 @@ from lmms_patch.harness import media
 from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.compat import LONGEST_FAILURE
 from lmms_patch.harness.regions import BoxTable
-from lmms_patch.harness.swap import WrongImages, prints
+from lmms_patch.harness.swap import WrongImages, prints, sight
 from lmms_patch.regions import misfit
 from lmms_patch.spec import Key
 from lmms_patch.views import Region, Size, View, cut, is_usable, swapped
@@ -220,6 +220,7 @@ class VariantDocs:
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
+        self._sights: dict[int, str] = {}
         self._own_sizes: dict[int, frozenset[Size]] = {}
         self._problems: dict[int, str] = {}
         self._unreadable: set[int] = set()
@@ -441,8 +442,14 @@ class VariantDocs:
             self._note_unreadable(doc_id, str(error))
         except PatchError as error:
             self._problems[doc_id] = str(error)
+        if doc_id not in self._sights:
+            self._sights[doc_id] = sight(images)
         self._sizes[doc_id] = tuple(image.size for image in images)  # known sizes are never taken back: other threads read them
         return images
+
+    def sight(self, doc_id: int) -> str:
+        """Return a digest of the images that a doc shows; empty where it shows none that can be cut. See ``sizes``."""
+        return self._sights.get(doc_id, "") if self.sizes(doc_id) else ""
 
     def sizes(self, doc_id: int) -> tuple[Size, ...]:
         """Width and height (pixels) of each image that a doc shows; empty where it shows none that can be cut.

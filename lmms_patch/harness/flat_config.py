@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import lmms_eval
 import yaml
 
+from lmms_patch import files
 from lmms_patch.errors import CannotWrapError
 
 MAX_BYTES = 64 * 2**20
@@ -206,8 +206,7 @@ class Copies:
     def make(self) -> None:
         """Copy them."""
         for place, path in self.files.items():
-            (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, self.folder / place)
+            files.write(self.folder / place, path.read_bytes())
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

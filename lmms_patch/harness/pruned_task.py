@@ -16,13 +16,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__
+from lmms_patch import __version__, files
 from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError, nearest
 from lmms_patch.harness import catalog, compat, configs
 from lmms_patch.harness.flat_config import Copies, Function, dump, flat
@@ -71,11 +70,11 @@ def write(
     wanted = set(kept_keys)
     folder.mkdir(parents=True, exist_ok=True)
     copies.make()
-    shutil.copyfile(pruned_filter.__file__, folder / "pruned_filter.py")
-    _save(folder / pruned_filter.KEPT, "".join(f"{known_key}\n" for known_key in known if known_key in wanted))
-    _save(folder / pruned_filter.ABOUT, json.dumps(about, indent=2) + "\n")
+    files.write(folder / "pruned_filter.py", Path(pruned_filter.__file__).read_bytes())
+    files.write(folder / pruned_filter.KEPT, "".join(f"{known_key}\n" for known_key in known if known_key in wanted))
+    files.write(folder / pruned_filter.ABOUT, json.dumps(about, indent=2) + "\n")
     path = folder / f"{name}.yaml"
-    _save(path, _header(about, copies, config) + dump(_pruned(config, about)))
+    files.write(path, _header(about, copies, config) + dump(_pruned(config, about)))
     return path
 
 
@@ -107,13 +106,6 @@ def _about(
         "process_docs": own.text if own else None,
         "lmms_eval": compat.host_version(),
     }
-
-
-def _save(path: Path, text: str) -> None:
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-    temporary.replace(path)
 
 
 # --- checks ---------------------------------------------------------------------------------------

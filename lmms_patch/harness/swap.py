@@ -101,6 +101,18 @@ def prints(images: Iterable[Image.Image]) -> tuple[str, ...]:
     return tuple(hashlib.blake2b(f"{image.mode}{image.size}".encode() + image.tobytes(), digest_size=8).hexdigest() for image in images)
 
 
+def sight(images: Sequence[Image.Image]) -> str:
+    """Return a digest of what a doc shows: mode and size of each image, and the colours at no more than 64 x 64 points of it; empty without images.
+
+    Fast whatever the size: two runs are compared by it, and it must not slow them. ``prints`` tells any two images apart.
+    """
+    found = hashlib.blake2b(digest_size=8)
+    for image in images:
+        points = image.resize((min(image.width, _POINTS), min(image.height, _POINTS)), Image.Resampling.NEAREST)
+        found.update(f"{image.mode}{image.size}".encode() + points.tobytes())
+    return found.hexdigest() if images else ""
+
+
 def said(answers: Sequence[Any]) -> str:
     """Return a short text of what was answered in one view: equal for equal answers; "" where a call failed.
 
@@ -120,5 +132,6 @@ def said(answers: Sequence[Any]) -> str:
     )
 
 
+_POINTS = 64
 MOST_SAID = 32
 """Characters of an answer that are kept; longer ones end in a digest."""

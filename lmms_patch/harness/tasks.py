@@ -370,6 +370,7 @@ class WrappedTask(Delegate):
             **beside,
             tst=tst,
             wrong_image=wrong,
+            images=self._table.sight(doc.doc_id) if sizes else "",
         )
 
     def _wrong_image(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> WrongImage | None:

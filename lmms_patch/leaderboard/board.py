@@ -22,8 +22,8 @@ from lmms_patch.text import clean
 
 NEEDED = ("benchmark", "kind", "metric", "filter")
 """Without these a number is another number: they cannot be ignored."""
-TOLD = ("docs", "prompts", "few-shot", "benchmark version", "lmms-eval version")
-"""Settings that every run has: a run that does not say them leaves them unknown. For the others, nothing said means nothing set."""
+TOLD = runs.RECORDED
+"""A run that does not say these leaves them unknown. For the others, nothing said means nothing set."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def _groups(place: tuple[str, str, int], found: Mapping[str, list[Entry]], by: B
         how, why = choose(entries, by) if place[0] == "index" else ({"magic": PRIMARY}.get(place[0]), "")
         ranked, unranked = _ranked(entries, how) if how else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
         fingerprint = {key: value for key, value in given.items() if key not in ignore}
-        unknown = tuple(key for key in TOLD if key in fingerprint and fingerprint[key] is None)
+        unknown = tuple(key for key in TOLD if key not in ignore and fingerprint.get(key) is None)
         differs = () if number == 1 else (*runs.differences(reference, given, ignore), *_unsaid(reference, given, ignore))
         out.append(Group(*place, number, ranked, unranked, fingerprint, identifier, differs, unknown, _merged(entries, ignore), how, why))
     return out
@@ -280,10 +280,10 @@ def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
 def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:
     """Settings that one of two says and the other does not."""
     out = []
-    for key in reference:
-        if key not in ignore and (reference[key] is None) != (given.get(key) is None):
+    for key in dict.fromkeys([*reference, *given]):  # a row of an earlier version lacks some
+        if key not in ignore and (reference.get(key) is None) != (given.get(key) is None):
             nothing = "unknown" if key in TOLD else "none"
-            out.append(f"{key} ({nothing} {'there' if reference[key] is None else 'here'})")
+            out.append(f"{key} ({nothing} {'there' if reference.get(key) is None else 'here'})")
     return out
 
 
@@ -314,6 +314,8 @@ def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry]
 
 def why_not(entry: Entry, by: By) -> str:
     """Why an entry has no place; empty where it has one."""
+    if entry.result.nonsense:
+        return f"contradicts itself: {entry.result.nonsense}"
     if by.gated and entry.result.gate == 0:
         return entry.result.gate_reason or "near chance"
     found = entry.number(by.key if by.corrected else by.name(str(entry.result.index), entry.grid))

@@ -67,22 +67,23 @@ def leaderboard(
     output = Path(output)
     if output.exists() and not output.is_dir():
         raise PatchError(f"{output}: not a folder; give --output a folder for the board")
-    known, before = _known(output, fresh)
-    if not folders and not known.runs:
-        raise RecordError(f"{output}: no board here yet, and no runs were given; give the folders that were --output_path of runs")
-    files = store.find([Path(folder) for folder in folders])
-    updated = store.update(known, files, output, tell)
-    found = board(updated.store, by_of(by), tuple(dict.fromkeys(ignore)))
-    check_over(over, found)
-    overalls, steps = tuple(overall(found, over)), tuple(changes(found, over))
-    cards = model_index.wanted(found)
-    made = _files(title, found, overalls, steps)
-    for name, (model, entries, digest) in cards.items():
-        if before.get(name) != digest or not (output / name).is_file():  # else it is there as it would be made
-            made[name] = model_index.card(model, entries)
-    kept = dataclasses.replace(updated.store, written={name: digest for name, (_, _, digest) in cards.items()})
-    made[store.NAME] = store.to_text(kept)
-    written = write.publish(output, made, [name for name in before if _CARD.fullmatch(name) and name not in cards])
+    with write.locked(output, tell):
+        known, before = _known(output, fresh)
+        if not folders and not known.runs:
+            raise RecordError(f"{output}: no board here yet, and no runs were given; give the folders that were --output_path of runs")
+        files = store.find([Path(folder) for folder in folders])
+        updated = store.update(known, files, output, tell)
+        found = board(updated.store, by_of(by), tuple(dict.fromkeys(ignore)))
+        check_over(over, found)
+        overalls, steps = tuple(overall(found, over)), tuple(changes(found, over))
+        cards = model_index.wanted(found)
+        made = _files(title, found, overalls, steps)
+        for name, (model, entries, digest) in cards.items():
+            if before.get(name) != digest or not (output / name).is_file():  # else it is there as it would be made
+                made[name] = model_index.card(model, entries)
+        kept = dataclasses.replace(updated.store, written={name: digest for name, (_, _, digest) in cards.items()})
+        made[store.NAME] = store.to_text(kept)
+        written = write.publish(output, made, [name for name in before if _CARD.fullmatch(name) and name not in cards])
     return Built(output, found, overalls, steps, dataclasses.replace(updated, store=kept), tuple(written))
 
 

@@ -18,7 +18,7 @@ SOURCE = "lmms-patch"
 URL = "https://pypi.org/project/lmms-patch/"
 TASK = "image-text-to-text"
 """The Hub's name for what such models do."""
-FORM = 3
+FORM = 4
 """Of a card: raised where a card of the same numbers comes out otherwise, so that a board writes its cards again."""
 _SETTINGS = ("limit", "few-shot", "filter", "judge", "benchmark version", "lmms-eval version")
 _HOW = "Measured with lmms-patch. Copy `model-index` into the front matter of the model's card."
@@ -30,7 +30,8 @@ def wanted(board: Board) -> dict[str, tuple[str, list[Entry], str]]:
     by_model: dict[tuple[str, str, str], list[Entry]] = {}
     for group in board.groups:
         for entry in group.entries:
-            by_model.setdefault(entry.identity, []).append(entry)
+            if not entry.result.nonsense:
+                by_model.setdefault(entry.identity, []).append(entry)
     return {
         f"{FOLDER}/{named[identity]}": (board.models[identity], entries, _digest(board.models[identity], entries))
         for identity, entries in by_model.items()

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,6 @@ NAME = "leaderboard.json"
 _FIELDS = tuple(f.name for f in dataclasses.fields(Estimate))
 _SINCE = ("looks", "marginal")
 """Fields that boards of earlier versions lack."""
-_LOCAL = ("parquet", "json", "csv", "text", "imagefolder", "arrow", "webdataset", "pandas")
-"""Dataset paths that name a loader, not a dataset."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,11 @@ class Result:
     def index(self) -> str | None:
         """``rci`` or ``pcri``; None for a kind without an index."""
         return KINDS[self.kind].index
+
+    @cached_property
+    def nonsense(self) -> str:
+        """Why these numbers cannot all be true (``nonsense``); empty where they can."""
+        return nonsense(self)
 
 
 @dataclass(frozen=True)
@@ -253,9 +257,82 @@ def _finite(name: str, value: Any) -> Any:
 def _dataset(config: Mapping[str, Any]) -> dict[str, str | None]:
     """Of the data: Hub id, configuration, split. What lies on somebody's disk is not named."""
     path, name = config.get("dataset_path"), config.get("dataset_name")
-    split = next((config[key] for key in ("test_split", "validation_split", "training_split") if config.get(key)), None)
-    hub = isinstance(path, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", path) is not None and path not in _LOCAL
-    return {"path": path if hub else None, "name": _text(name) if hub else None, "split": _text(split)}
+    hub = runs.is_hub(path)
+    return {"path": path if hub else None, "name": _text(name) if hub else None, "split": runs.split_of(config)}
+
+
+# --- what cannot be true --------------------------------------------------------------------------
+
+_ROUNDING = 1e-6
+_ROUNDED = 0.02
+"""How far a value may lie outside its interval, as a share of itself: some aggregations round, and the interval is of what they round."""
+_ABOVE = 1.1
+"""How far above the score of the gold answers a number may lie: a scorer may not read some of them, and best cells pass over such docs."""
+
+
+def nonsense(result: Result) -> str:
+    """Return the first way in which a result contradicts itself, in words; empty where it does not.
+
+    It looks at the stored numbers alone, since the files of a run may have gone: counts, intervals, and FIP, MPP, index and gap
+    against each other and against the range of the metric, which ends at what the gold answers score.
+    """
+    if result.docs < 0:
+        return f"{result.docs} docs"
+    for name, one in result.numbers.items():
+        if said := _wrong_number(name, one):
+            return said
+    if result.kind == "magic" and not _within(result.numbers.get("score"), 0.0, 1.0):
+        return f"{result.metric} {_short(result.numbers['score'].value)} is no fraction"
+    return next((said for n in result.grids if (said := _wrong_grid(result, n))), "") if result.index else ""
+
+
+def _wrong_number(name: str, one: Estimate) -> str:
+    """Return what is wrong with one number: its standard error, its counts, or a value far from its interval."""
+    if one.se is not None and one.se < 0:
+        return f"{name} has the standard error {_short(one.se)}"
+    if one.n < 0 or one.clusters < 0:
+        return f"{name} is over {min(one.n, one.clusters)} docs"
+    if one.value is not None and one.low is not None and one.high is not None:
+        room = _ROUNDED * abs(one.value) + _ROUNDING
+        if not one.low - room <= one.value <= one.high + room:
+            return f"{name} {_short(one.value)} is outside its interval [{_short(one.low)}, {_short(one.high)}]"
+    return ""
+
+
+def _wrong_grid(result: Result, n: int) -> str:
+    """Return what is wrong with the numbers of a grid; only where it has an index: a metric whose scale goes below 0 has none."""
+    note, found = result.notes.get(n), {name: one.value for name, one in result.numbers.items()}
+    if note is not None and not 0 <= note.excluded <= result.docs:
+        return f"{note.excluded} of {result.docs} docs are excluded at grid {n}"
+    used = result.numbers.get(f"mpp{n}")
+    if used is not None and used.value is not None and used.n > result.docs:
+        return f"mpp{n} is over {used.n} of {result.docs} docs"
+    index, gap, mpp, top = found.get(f"{result.index}{n}"), found.get(f"gap{n}"), found.get(f"mpp{n}"), found.get("ceiling")
+    if index is None:
+        return ""
+    if result.gate == 0:
+        return f"{result.index}{n} has a value, but the gate refuses it"
+    fip = note.fip if note is not None and note.fip is not None else found.get("fip")
+    if fip is None or mpp is None:
+        return f"{result.index}{n} has a value, but {'FIP' if fip is None else f'mpp{n}'} has none"
+    for name, value in (("FIP", found.get("fip")), (f"FIP at grid {n}", fip), (f"mpp{n}", mpp)):
+        if value is not None and value < 0:
+            return f"{name} {_short(value)} is below 0, and a metric whose scale goes below 0 has no index"
+        if value is not None and top is not None and 0 < top * _ABOVE < value:
+            return f"{name} {_short(value)} is above {_short(top)}, which the gold answers score"
+    if fip == 0 or abs(index - (1 - mpp / fip)) > _ROUNDING * max(1.0, mpp / fip):
+        return f"{result.index}{n} {_short(index)} is not 1 - MPP / FIP of FIP {_short(fip)} and MPP {_short(mpp)}"
+    if gap is not None and abs(gap - (fip - mpp)) > _ROUNDING * max(1.0, abs(fip), abs(mpp)):
+        return f"gap{n} {_short(gap)} is not FIP - MPP of FIP {_short(fip)} and MPP {_short(mpp)}"
+    return ""
+
+
+def _within(found: Estimate | None, low: float, high: float) -> bool:
+    return found is None or found.value is None or low - _ROUNDING <= found.value <= high + _ROUNDING
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}"
 
 
 # --- up to date -----------------------------------------------------------------------------------
@@ -289,23 +366,51 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
     base = os.path.realpath(folder)
     by_hash = {run.sha256: run for run in store.runs}
     known = {file.path: (file, run.sha256) for run in store.runs for file in run.files}
-    read = 0
-    for path in files:
-        place, before = _place(path, base), _stat(path)
+    old = {run.sha256 for run in store.runs if _is_of_older_version(run)}
+    given = {_place(path, base): path for path in files}
+    there = {file.path: Path(_absolute(file.path, base)) for run in store.runs if run.sha256 in old for file in run.files}
+    alike: dict[tuple[str, ...], list[Stored]] = {}
+    for run in store.runs:
+        alike.setdefault((run.date, *run.identity), []).append(run)
+    read, known_before = 0, len(files)
+    for place, path in {**{place: path for place, path in there.items() if path.is_file()}, **given}.items():
+        before = _stat(path)
         now = File(place, before.st_size, before.st_mtime_ns)
-        if place in known and known[place][0] == now:
+        if place in known and known[place][0] == now and known[place][1] not in old:
             continue
         sha = _hash(path)
-        if sha not in by_hash:
-            read += 1
+        if sha in old or sha not in by_hash:
+            if place not in given and sha not in old:
+                continue  # what lies there now is another run, and nobody gave it
+            read, known_before = read + 1, known_before - (place in given)
             if read % 50 == 0:
                 tell(f"{read} results files read")
-            run = runs.read(path)
-            by_hash[sha] = Stored(sha, (), run.model, run.adapter, run.model_args, run.date, remember(run))
+            one = runs.read(path)
+            found = Stored(sha, (), one.model, one.adapter, one.model_args, one.date, remember(one))
+            if sha in old:
+                old.discard(sha)
+                by_hash[sha] = found
+            else:
+                same = alike.setdefault((found.date, *found.identity), [])
+                sha = next((other.sha256 for other in same if found.results and _says_the_same(found, other)), sha)
+                if sha == found.sha256:
+                    by_hash[sha] = found
+                    same.append(found)
         known[place] = now, sha
-    kept = _with_files(by_hash, known, {_place(path, base) for path in files}, base)
+    kept = _with_files(by_hash, known, set(given), base)
     gone = sum(not os.path.exists(_absolute(file.path, base)) for run in kept for file in run.files[:1])
-    return Update(dataclasses.replace(store, runs=tuple(kept)), read, len(files) - read, gone)
+    return Update(dataclasses.replace(store, runs=tuple(kept)), read, known_before, gone)
+
+
+def _says_the_same(one: Stored, other: Stored) -> bool:
+    """Return whether two results files of one model and date have the same results: one is a copy, laid out otherwise."""
+    plain = [json.dumps([_plain_result(result) for result in run.results], sort_keys=True) for run in (one, other)]
+    return plain[0] == plain[1]
+
+
+def _is_of_older_version(run: Stored) -> bool:
+    """Return whether a run was read by a version that did not know of all that two runs are compared by: it is read again where it still lies."""
+    return any(key not in result.fingerprint for result in run.results for key in runs.RECORDED)
 
 
 def _with_files(by_hash: Mapping[str, Stored], known: Mapping[str, tuple[File, str]], here: set[str], base: str) -> list[Stored]:

@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
+from lmms_patch import files
 from lmms_patch.errors import PatchError
+
+LOCK = ".leaderboard.lock"
+"""The file that updates of a board take turns by. It stays: removing a lock file lets two processes hold it."""
+PATIENCE = 600.0
+"""Seconds to wait for another update of the same board."""
+
+
+@contextlib.contextmanager
+def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    """Hold a board's folder to the end of the block, so that no other update reads it before this one has written.
+
+    Args:
+        folder: made if it is not there, and removed again where the block raises.
+        tell: told where another update is waited for.
+
+    Raises:
+        PatchError: another update takes too long, or the folder cannot be made.
+    """
+    made = not folder.exists()
+    lock = FileLock(folder / LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            tell(f"{folder}: waiting for another update of this board")
+            lock.acquire(timeout=PATIENCE)
+    except Timeout:
+        raise PatchError(f"{folder}: another update of this board has not ended for {PATIENCE:.0f} s; try again when it has") from None
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    try:
+        yield
+    except BaseException:
+        if made:
+            (folder / LOCK).unlink(missing_ok=True)
+            _remove_empty(folder)
+        raise
+    finally:
+        lock.release()
 
 
 def publish(folder: Path, files: Mapping[str, str], gone: Iterable[str] = ()) -> list[str]:
@@ -17,7 +60,7 @@ def publish(folder: Path, files: Mapping[str, str], gone: Iterable[str] = ()) ->
     All are written beside their places first, then renamed; where a rename fails, those before it are taken back.
 
     Args:
-        folder: made if it is not there.
+        folder: the board's; see ``locked``.
         files: text by path in the folder (``/`` between folders).
         gone: paths to remove.
 
@@ -27,20 +70,22 @@ def publish(folder: Path, files: Mapping[str, str], gone: Iterable[str] = ()) ->
     Raises:
         PatchError: the folder cannot be written; it is as it was.
     """
-    made = not folder.exists()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for place in {(folder / name).parent for name in files} - {folder}:
+            if place.is_symlink():
+                raise OSError(None, f"{place.name} is a link")
         changed = {name: data for name, text in files.items() if (data := text.encode("utf-8", "replace")) != _current(folder / name)}
         stale = [name for name in gone if name not in files and (folder / name).is_file()]
         if changed or stale:
             _swap(folder, changed, stale)
         return [*changed, *stale]
     except OSError as error:
-        if made:
-            _remove_empty(folder)
-        raise PatchError(
-            f"{folder}: the board cannot be written ({error.strerror or error}) and is as it was; make the folder writable or give another --output"
-        ) from None
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> PatchError:
+    why = error.strerror or error
+    return PatchError(f"{folder}: the board cannot be written ({why}) and is as it was; make the folder writable or give another --output")
 
 
 def _current(path: Path) -> bytes | None:
@@ -48,7 +93,8 @@ def _current(path: Path) -> bytes | None:
 
 
 def _swap(folder: Path, changed: Mapping[str, bytes], stale: Iterable[str]) -> None:
-    stage = Path(tempfile.mkdtemp(prefix=".leaderboard-", dir=folder))
+    stage = files.temporary(folder)
+    stage.mkdir()
     done: list[str] = []
     try:
         for name, data in changed.items():
@@ -70,6 +116,7 @@ def _swap(folder: Path, changed: Mapping[str, bytes], stale: Iterable[str]) -> N
         raise
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+        files.sweep(folder)
 
 
 def _keep(path: Path, copy: Path) -> None:

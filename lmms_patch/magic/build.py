@@ -15,7 +15,6 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmms_patch import files
 from lmms_patch.errors import OptionError
 from lmms_patch.magic import gqa
 from lmms_patch.magic.choose import Inputs, choose, maps_of
@@ -33,7 +33,7 @@ from lmms_patch.magic.journal import JOURNAL, SCHEMA, Done, clear, resume
 from lmms_patch.magic.regions import RegionSettings
 from lmms_patch.magic.rows import is_writable, printable
 from lmms_patch.magic.sheet import CONTACT, PREVIEWS, preview_of, write_pictures
-from lmms_patch.magic.sources import ImageFaultError, upright_size, write_bytes
+from lmms_patch.magic.sources import ImageFaultError, upright_size
 
 PLACING = ("copy", "link")
 UNNAMED = "rows of the other dataset that name no image"
@@ -184,7 +184,7 @@ def build(
         "dropped": [{"id": qid, "reason": reason, "detail": detail} for qid, reason, detail in dropped],
         "items": {one.item.id: one.entry()["notes"] for one in done},
     }
-    write_bytes(out / "build.json", (json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"))
+    files.write(out / "build.json", json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     (out / JOURNAL).unlink(missing_ok=True)
     return Built(out, items, counts, tuple(dropped))
 
@@ -328,19 +328,13 @@ def _clear(inputs: Inputs, images: Path, out: Path, settings: BuildSettings, ite
 
 def _place(file: Path, target: Path, placing: str) -> None:
     """Put an image into the folder, whole or not at all."""
-    part = target.with_name(target.name + ".part")
-    try:
-        if target.exists() and target.samefile(file):  # a link in its place would point to itself
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
+    if target.exists() and target.samefile(file):  # a link in its place would point to itself
+        return
+    with files.replacing(target) as part:
         if placing == "link":
             part.symlink_to(file.resolve())
         else:
             shutil.copyfile(file, part)
-        os.replace(part, target)
-    except OSError as error:
-        raise BuildError(f"{target}: cannot be written: {error.strerror}") from None
 
 
 def _digest(text: str | bytes) -> str:

@@ -16,10 +16,11 @@ from typing import Any
 
 from PIL import Image
 
+from lmms_patch import files
 from lmms_patch.magic.items import MagicItem
 from lmms_patch.magic.rows import KINDS, Fault, Faults, check_size, parse, to_row
 from lmms_patch.magic.selfheal import wrong_runs
-from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unreadable, decode_image, open_source, upright_size, write_bytes
+from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unreadable, decode_image, open_source, upright_size
 
 __all__ = ["Checked", "Dataset", "DatasetError", "check", "inspect", "read", "write"]
 
@@ -243,10 +244,10 @@ def write(path: str | Path, items: Iterable[MagicItem]) -> None:
     """Write items as JSONL, whole or not at all.
 
     Raises:
-        DatasetError: the file cannot be written.
+        RecordError: the file cannot be written.
     """
     text = "".join(json.dumps(to_row(item), ensure_ascii=False, allow_nan=False) + "\n" for item in items)
-    write_bytes(Path(path), text.encode("utf-8"))
+    files.write(Path(path), text)
 
 
 def _why(faults: Sequence[Fault], name: str) -> str:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lmms_patch import files
 from lmms_patch.magic.gqa import BuildError
 from lmms_patch.magic.items import MagicItem
 from lmms_patch.magic.rows import Faults, parse, to_row
-from lmms_patch.magic.sources import write_bytes
 
 SCHEMA = 1
 """Of ``build.json`` and of the journal."""
@@ -72,7 +72,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
         elif (out / "items.jsonl").exists() and not journal.exists():
             raise BuildError(f"{out} holds an items.jsonl that no build wrote; give another folder")
         finished.update(_read(since))
-        write_bytes(journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_))
+        files.write(journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_))
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise BuildError(f"{out}: what an earlier build left cannot be read ({type(error).__name__}); delete it, or give another folder") from None
     return finished
@@ -94,9 +94,9 @@ def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Pa
         if not folder.is_dir() or (inputs is not None and folder.samefile(inputs)):
             return
         for path in sorted(folder.iterdir()):
-            name = path.name.removesuffix(".part")
-            if name in ours and (name not in stay or path.name != name) and (path.is_file() or path.is_symlink()):
+            if path.name in ours and path.name not in stay and (path.is_file() or path.is_symlink()):
                 path.unlink()
+        files.sweep(folder)
         if not stay:
             with contextlib.suppress(OSError):  # something else lies there
                 folder.rmdir()

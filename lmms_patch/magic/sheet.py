@@ -11,9 +11,9 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
+from lmms_patch import files
 from lmms_patch.magic.draw import Rect, draw, upright
 from lmms_patch.magic.items import Box, MagicItem, shown
-from lmms_patch.magic.sources import write_bytes
 
 _GREEN, _ORANGE, _INK, _GREY, _PAPER = (0, 110, 40), (170, 80, 0), (20, 20, 20), (90, 90, 90), (255, 255, 255)
 _MARGIN = 14
@@ -79,7 +79,7 @@ def write_pictures(items: Sequence[MagicItem], folder: Path, contact: int, seed:
         previews: whether to write them.
 
     Raises:
-        DatasetError: a file cannot be written.
+        RecordError: a file cannot be written.
     """
     chosen = sorted(items, key=lambda item: hashlib.sha256(f"{seed}/contact/{item.id}".encode()).hexdigest())[:contact]
     entries = {}
@@ -101,11 +101,11 @@ def save_png(image: Image.Image, path: Path) -> None:
     """Write a PNG whole or not at all.
 
     Raises:
-        DatasetError: it cannot be written.
+        RecordError: it cannot be written.
     """
     held = io.BytesIO()
     image.save(held, "PNG")
-    write_bytes(path, held.getvalue())
+    files.write(path, held.getvalue())
 
 
 def preview_of(name: str) -> str:

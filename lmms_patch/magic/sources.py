@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -40,23 +39,6 @@ class ImageFaultError(Exception):
     def __init__(self, message: str, missing: bool = False):
         super().__init__(message)
         self.missing = missing
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all.
-
-    Raises:
-        DatasetError: it cannot be written.
-    """
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data)
-        os.replace(part, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise DatasetError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def decode_image(data: Path | bytes) -> Image.Image:

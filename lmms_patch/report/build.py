@@ -9,14 +9,13 @@ import io
 import json
 import os
 import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__, plain_json, runs
+from lmms_patch import __version__, files, plain_json, runs
 from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.report import across, examples, figures, gather, magic, magic_examples, page, published
 from lmms_patch.report.data import Entry, Example, RegionExample, Report
@@ -238,20 +237,27 @@ def check_output(output: Path) -> None:
 
 @contextlib.contextmanager
 def _folder(output: Path) -> Any:
-    """A folder beside the output that takes its place at the end; nothing is left of it where something fails."""
+    """Give a folder beside the output that takes its place at the end; nothing is left of it where something fails.
+
+    What killed reports left there is removed.
+    """
+    parent = output.absolute().parent
+    made, old = files.temporary(parent), files.temporary(parent, ".old")
     try:
-        output.absolute().parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.absolute().parent))
-    except OSError as error:
-        raise OptionError(f"--output {output}: cannot be written: {error.strerror}") from None
-    try:
+        made.mkdir(parents=True)
         yield made
-        made.chmod(0o755)
-        old = made.with_name(made.name + ".old")
-        if output.exists():
+        if output.exists() or output.is_symlink():
             output.rename(old)
-        made.rename(output)
+        try:
+            made.rename(output)
+        except OSError:
+            if old.exists():
+                old.rename(output)
+            raise
+        if old.is_symlink():
+            old.unlink()  # what it names is somebody's folder
         shutil.rmtree(old, ignore_errors=True)
+        files.sweep(parent)
     except OSError as error:
         raise OptionError(f"--output {output}: cannot be written: {error.strerror}") from None
     finally:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lmms_patch import files
 from lmms_patch.errors import OptionError
 from lmms_patch.log import logger
 from lmms_patch.tst.items import Item, Prediction
@@ -92,11 +91,9 @@ def read(path: Path, count: int) -> list[Prediction] | None:
 
 
 def write(path: Path, predictions: Sequence[Prediction]) -> None:
-    """Writes a file in one go: it is there as a whole, or not at all."""
+    """Write a file, whole or not at all."""
     found = [{"answer": one.answer, "answers": one.answers, "probabilities": one.probabilities.tolist()} for one in predictions]
-    part = path.with_name(f"{path.stem}.{uuid.uuid4().hex}.part")
-    part.write_text(json.dumps({"format": FORMAT, "predictions": found}))
-    os.replace(part, path)
+    files.write(path, json.dumps({"format": FORMAT, "predictions": found}))
 
 
 def _asked(item: Item) -> tuple[tuple[str, ...], tuple[str, ...]] | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch import plain_json
+from lmms_patch import files, plain_json
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.results import sign_flip_p
@@ -292,11 +292,8 @@ def load_state(path: Path, print_: str) -> list[Round]:
 
 
 def save_json(path: Path, value: Any) -> None:
-    """Write JSON at once: to a temporary file that then takes the place of the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    temporary.write_text(json.dumps(value, indent=1, allow_nan=False), encoding="utf-8")
-    temporary.replace(path)
+    """Write JSON, whole or not at all."""
+    files.write(path, json.dumps(value, indent=1, allow_nan=False))
 
 
 def _line(done: Round, gone: int, budget: int) -> str:

@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lmms_patch import files
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.prune import SCHEMA, Pruned, save_json
 
@@ -67,9 +68,7 @@ def write(folder: Path, base: str, items: Sequence[Item], pruned: Pruned, settin
 
 
 def _text(path: Path, lines: Sequence[str]) -> None:
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    temporary.replace(path)
+    files.write(path, "".join(f"{line}\n" for line in lines))
 
 
 def _csv(path: Path, rows: Sequence[Sequence[Any]]) -> None:

@@ -45,6 +45,7 @@ class Side:
         higher: whether higher scores are better.
         model: the model and its arguments; "" where the run does not say.
         warnings: what is to be said of it.
+        file: the results file; None where it was not read from one.
     """
 
     task: str
@@ -57,6 +58,7 @@ class Side:
     higher: bool = True
     model: str = ""
     warnings: tuple[str, ...] = ()
+    file: Path | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ def _side(found: _Found, metric: str | None, keys: Sequence[str] = ("score",)) -
     if log is None:
         raise RecordError(f"{found.file}: no sample log of {found.task} beside it; run with --log_samples")
     side = _plain_side(found, log, metric, keys) if found.kind == PLAIN else _wrapped_side(found, log, metric)
-    return dataclasses.replace(side, model=found.model, warnings=tuple(_doubts(found, side)))
+    return dataclasses.replace(side, model=found.model, warnings=tuple(_doubts(found, side)), file=found.file)
 
 
 def _check_docs(log: Path, docs: int, told: int | None) -> None:

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -12,7 +13,7 @@ def folders(tmp_path_factory):
     out = []
     for seed in (0, 1):
         folder = tmp_path_factory.mktemp("run")
-        runs = {f"{name}_rci2": mc_run(n=60, seed=seed) for name in "ab"}
+        runs = {f"{name}_rci2": mc_run(n=60, answers=seed) for name in "ab"}
         write_run(folder, runs, groups={"g_rci2": ["a_rci2", "b_rci2"]})
         out.append(str(folder))
     return out
@@ -60,3 +61,87 @@ def test_runs_of_two_models_are_not_averaged(tmp_path, capsys):
         path.write_text(json.dumps({**json.loads(path.read_text()), "model_name": f"org/{name}", "config": {"model": "hf"}}))
     assert main(["analyze", str(tmp_path / "a"), str(tmp_path / "b")]) == 2
     assert "runs of 2 models (org/a, org/b)" in capsys.readouterr().err
+
+
+# --- several runs ---------------------------------------------------------------------------------
+
+
+def edited(path, edit):
+    data = json.loads(path.read_text())
+    edit(data)
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two runs of one model that answered otherwise."""
+    return [write_run(tmp_path / f"run{k}", {"toy_rci2": mc_run(n=60, answers=k)}) for k in (0, 1)]
+
+
+def test_one_run_given_twice_is_not_two(two, tmp_path, capsys):
+    edited(two[0], lambda data: data.update(model_name="m"))
+    copy = tmp_path / "copy"
+    shutil.copytree(two[0].parent, copy)
+    (results,) = copy.glob("*_results.json")
+    results.write_text(json.dumps(json.loads(results.read_text()), indent=3))
+    (tmp_path / "link").symlink_to(two[0].parent)
+    for again in (two[0], two[0].parent, tmp_path / "link", copy):
+        assert main(["analyze", str(two[0]), str(again)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "are one run, not two: toy_rci2 has the same date, model and numbers; give each once" in line
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda data: data.update(system_instruction_sha="ab"), "system instruction"),
+        (lambda data: data["configs"]["toy_rci2"].update(dataset_kwargs={"revision": "v2"}), "revision (none and v2)"),
+        (lambda data: data["configs"]["toy_rci2"].update(dataset_path="org/other"), "dataset (org/toy and org/other)"),
+        (lambda data: data["configs"]["toy_rci2"].update(generation_kwargs={"temperature": 1}), "generation"),
+        (lambda data: data["n-shot"].update(toy_rci2=5), "few-shot (0 and 5)"),
+        (lambda data: data["results"]["toy_rci2"]["patch,none"]["made"].update(images="0"), "images"),
+    ],
+)
+def test_runs_that_were_asked_otherwise_are_not_averaged(two, capsys, edit, told):
+    edited(two[1], edit)
+    assert main(["analyze", *map(str, two)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"differ in {told}; average only runs that were asked alike" in line
+
+
+def test_what_is_not_recorded_and_other_versions_are_told_beside_the_average(two, tmp_path, capsys):
+    edited(two[1], lambda data: [data.pop("versions"), data["results"]["toy_rci2"]["patch,none"]["made"].update(lmms_eval="9.9")])
+    assert main(["analyze", *map(str, two), "--json", str(tmp_path / "out.json")]) == 0
+    out = capsys.readouterr().out
+    said = json.loads((tmp_path / "out.json").read_text())["warnings"]
+    assert len(said) == 2
+    assert said[0].startswith("toy_rci2: the runs differ in lmms-eval version")
+    assert said[1] == "toy_rci2: not recorded in both runs, so not compared: benchmark version"
+    assert all(line in out.splitlines() for line in said)
+
+
+# --- one file, not two ----------------------------------------------------------------------------
+
+
+def analysis_of(data):
+    return data["results"]["toy_rci2"]["patch,none"]["analysis"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "name"),
+    [
+        (lambda data: data["results"]["toy_rci2"].update({"acc,none": 0.11}), "acc"),
+        (lambda data: analysis_of(data)["grids"]["2"].update(fip=0.11), "acc over the docs of grid 2"),
+        (lambda data: analysis_of(data)["grids"]["2"]["mpp"].update(value=0.11), "acc_mpp2"),
+    ],
+)
+def test_no_value_is_of_the_results_file_where_its_interval_is_of_another_log(two, capsys, edit, name):
+    """FIP and MPP stand in the results file; the interval is made from the log. Where the two do not fit, nothing is shown."""
+    edited(two[0], edit)
+    for words in ([str(two[0])], [str(two[0]), str(two[1])]):
+        assert main(["analyze", *words]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert f"the sample log gives {name} " in printed.err
+        assert "but the run reported 0.11; the log is of another run, or was changed" in printed.err

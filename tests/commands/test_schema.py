@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -83,7 +84,11 @@ def files(run, tested, tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     path, _ = run
     logs = [json.loads(line)["patch"] for log in sorted(path.parent.glob("*.jsonl")) for line in log.read_text().splitlines()]
-    recomputed = json.loads(json.dumps(api.analyze([path, path], by_category=True).to_json()))
+    shutil.copytree(path.parent, folder / "again")
+    again = folder / "again" / path.name
+    again.write_text(json.dumps({**json.loads(again.read_text()), "start_time": -1.0, "versions": {}}))  # another run with the same answers
+    recomputed = json.loads(json.dumps(api.analyze([path, again], by_category=True).to_json()))
+    assert recomputed["warnings"]
     return {
         "patch": [*logs, {**logs[0], "best": {}, "excluded": {"2": "too small"}}, tst_record()],
         "task-config": [config["lmms_patch"] for _, found in (run, tested) for config in found["configs"].values()],

@@ -44,6 +44,7 @@ def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
 
 
 def test_a_page_that_cannot_be_written_is_one_line(covered, tmp_path, capsys):
+    (tmp_path / "no").touch()
     assert main(["coverage", "--write", str(tmp_path / "no" / "page.md")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "cannot be written: No such file or directory" in line
+    assert "cannot be written: Not a directory" in line

@@ -1,5 +1,6 @@
 """Finished runs with planted scores, written fast: for tests of the gate that need hundreds of them."""
 
+import itertools
 import json
 
 import numpy as np
@@ -9,6 +10,8 @@ from lmms_patch.spec import parse
 from lmms_patch.stats import intervals
 
 DATE = "2026-01-01T00-00-00.000000"
+STARTS = itertools.count()
+"""What makes each run that is written another run, as the harness's clock does."""
 
 
 def mean(values, clusters=None, draws=400):
@@ -105,7 +108,14 @@ def task(
         "warnings": [],
     }
     about = {"settings": {"draws": 400, "level": 0.95, "seed": 0}, "higher_is_better": {"acc": higher}, "analysis": analysis}
-    about["made"] = {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs or f"d{n}", "prompts": prompts}
+    about["made"] = {
+        "lmms_patch": "0",
+        "lmms_eval": "0.7.3",
+        "docs": docs or f"d{n}",
+        "prompts": prompts,
+        "image_sizes": f"s {docs or n}",
+        "images": f"i {docs or n}",
+    }
     results = {"acc,none": fip.value, "patch,none": {**numbers, **about}}
     if index:
         results["acc_mpp2,none"] = plain["mpp"]["value"]
@@ -116,7 +126,7 @@ def task(
         records[i] |= {"best": {}, "excluded": {"2": "too small"}}
     for i in unscored:
         records[i]["views"][0] |= {"scores": {"acc": None}, "items": {"acc": None}, "error": "no answer"}
-    return results, {"lmms_patch": described}, records
+    return results, {"dataset_path": "org/toy", "test_split": "test", "lmms_patch": described}, records
 
 
 def _records(spec, full, best, clusters):
@@ -152,6 +162,9 @@ def write(folder, tasks, *, model="m", date=DATE, logs=True, change=None, **conf
     """Write a run; ``change`` may alter the results file's content before it is written."""
     folder.mkdir(parents=True, exist_ok=True)
     data = {"results": {}, "configs": {}, "model_name": model, "date": date, "config": {"model": "hf", "model_args": "", "limit": None, **config}}
+    data["start_time"] = next(STARTS)
+    names = [records[0]["task"] for _, _, records in tasks]
+    data |= {"n-shot": dict.fromkeys(names, 0), "versions": dict.fromkeys(names, 1.0), "system_instruction_sha": None}
     for results, described, records in tasks:
         name = records[0]["task"]
         data["results"][name], data["configs"][name] = results, described

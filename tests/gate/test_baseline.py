@@ -1,6 +1,8 @@
 """The baseline: never the run itself, shown over the docs of the difference; and what would let a number get worse unseen."""
 
+import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -29,7 +31,86 @@ def test_a_run_is_not_its_own_baseline(asked, run, tmp_path, link):
     (results,) = run.glob("*_results.json")
     refused(asked(run, DROP, baseline=results), "the baseline is the run itself")
     refused(asked(results, DROP, baseline=run), "the baseline is the run itself")
-    assert asked(run, DROP, baseline=copied(run)).status == 0  # the same answers, but other files
+    assert asked(run, DROP, baseline=copied(run)).status == 0  # the same answers, but another run
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_copy_of_a_run_is_no_baseline_however_it_is_laid_out(asked, run, tmp_path, indent):
+    shutil.copytree(run, tmp_path / "copy")
+    (results,) = (tmp_path / "copy").glob("*_results.json")
+    data = json.loads(results.read_text())
+    results.write_text(json.dumps(dict(reversed(data.items())), indent=indent))
+    refused(asked(run, DROP, baseline=tmp_path / "copy"), "the baseline is the run itself, or a copy of it")
+    lean.write(tmp_path / "copy" / "before", [lean.task(*lean.planted(400, 0.95, 0.6))], date="2025-01-01")
+    ended = asked(run, DROP, baseline=tmp_path / "copy")  # set against the earlier one beside the copy
+    assert ended.calls == ["fail"]
+    assert "left out of the baseline" in ended.out
+
+
+# --- asked the same way -----------------------------------------------------------------------------
+
+
+def changed(*path, to):
+    """A change of a results file."""
+
+    def change(data):
+        at = data
+        for key in path[:-1]:
+            at = at[key]
+        at[path[-1]] = to
+
+    return change
+
+
+CONFIG = ("configs", "toy_rci2")
+MADE = ("results", "toy_rci2", "patch,none", "made")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (changed("system_instruction_sha", to="ab12"), "system instruction"),
+        (changed("n-shot", "toy_rci2", to=5), "few-shot (5 and 0)"),
+        (changed("versions", "toy_rci2", to=2.0), "benchmark version (2.0 and 1.0)"),
+        (changed(*CONFIG, "dataset_path", to="org/other"), "dataset (org/other and org/toy)"),
+        (changed(*CONFIG, "dataset_name", to="hard"), "dataset (org/toy, hard and org/toy)"),
+        (changed(*CONFIG, "dataset_path", to="/home/me/toy"), "dataset (local files and org/toy)"),
+        (changed(*CONFIG, "dataset_kwargs", to={"revision": "v2"}), "revision (v2 and none)"),
+        (changed(*CONFIG, "test_split", to="train"), "split (train and test)"),
+        (changed(*MADE, "image_sizes", to="0"), "image sizes"),
+        (changed(*MADE, "images", to="0"), "images"),
+    ],
+)
+def test_a_baseline_that_was_asked_otherwise_is_refused_unless_that_is_ignored(asked, run, tmp_path, change, told):
+    lean.write(tmp_path / "old", [lean.task(*lean.planted(400, 0.8, 0.6))], change=change)
+    refused(asked(run, DROP, baseline=tmp_path / "old"), f"was made otherwise: {told} differ")
+    ended = asked(run, DROP, baseline=tmp_path / "old", ignore=[told.partition(" (")[0]])
+    assert ended.status == 0
+    assert f"toy_rci2: differs from the baseline in {told}: ignored" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [
+        (lambda data: data.pop("system_instruction_sha"), "system instruction"),
+        (lambda data: data.pop("n-shot"), "few-shot"),
+        (lambda data: data.pop("versions"), "benchmark version"),
+        (lambda data: data["configs"]["toy_rci2"].pop("dataset_path"), "dataset, revision, split"),
+        (lambda data: [data["results"]["toy_rci2"]["patch,none"]["made"].pop(key) for key in ("image_sizes", "images")], "image sizes, images"),
+    ],
+)
+@pytest.mark.parametrize("both", [False, True])
+def test_what_a_run_does_not_record_is_told_and_not_compared(asked, tmp_path, gone, told, both):
+    for name, change in (("old", gone), ("new", gone if both else None)):
+        lean.write(tmp_path / name, [lean.task(*lean.planted(400, 0.8, 0.6))], change=change)
+    ended = asked(tmp_path / "new", DROP, baseline=tmp_path / "old")
+    assert ended.status == 0
+    assert ended.out.count("not recorded in both runs, so not compared") == 1
+    assert f"toy_rci2: not recorded in both runs, so not compared: {told}\n" in ended.out
+
+
+def test_where_all_is_recorded_nothing_is_told(asked, run):
+    assert "not recorded" not in asked(run, DROP, baseline=copied(run)).out
 
 
 def test_a_baseline_folder_that_holds_the_run_gives_the_one_before(asked, tmp_path):

@@ -38,7 +38,7 @@ def without_last_line(data):
     ],
 )
 def test_a_damaged_log_is_refused(asked, run, tmp_path, side, damage, said):
-    shutil.copytree(run, tmp_path / "old")
+    copied(run, tmp_path / "old")
     (log,) = (run if side == "run" else tmp_path / "old").glob("*.jsonl")
     log.write_bytes(damage(log.read_bytes()))
     ended = asked(run, DROP, baseline=tmp_path / "old")
@@ -67,7 +67,7 @@ def test_a_damaged_log_is_refused(asked, run, tmp_path, side, damage, said):
     ],
 )
 def test_a_damaged_results_file_is_refused(asked, run, tmp_path, side, damage):
-    shutil.copytree(run, tmp_path / "old")
+    copied(run, tmp_path / "old")
     (path,) = (run if side == "run" else tmp_path / "old").glob("*_results.json")
     path.write_bytes(damage(path.read_bytes()))
     refused(asked(run, DROP, {"metric": "rci2", "min": -9, "interval": False}, baseline=tmp_path / "old"))

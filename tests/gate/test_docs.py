@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import jsonschema
@@ -51,10 +52,30 @@ def test_rules_are_read_and_every_key_is_explained():
         assert f"`{name}`" in PAGE
 
 
-def test_the_workflow_uses_the_action_as_it_is():
-    (step,) = [step for step in BLOCKS[1]["jobs"]["gate"]["steps"] if step.get("uses", "").startswith("OWNER/lmms-patch")]
+WORKFLOWS = [block for block in BLOCKS if "jobs" in block]
+assert len(WORKFLOWS) == 2
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_the_workflow_uses_the_action_as_it_is(workflow):
+    (step,) = [step for step in workflow["jobs"]["gate"]["steps"] if step.get("uses", "").startswith("OWNER/lmms-patch")]
     assert set(step["with"]) <= set(ACTION["inputs"])
     assert {name for name, one in ACTION["inputs"].items() if one.get("required")} <= set(step["with"])
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_rules_and_baseline_of_the_workflow_are_those_of_the_base_branch(workflow):
+    steps = workflow["jobs"]["gate"]["steps"]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert not [step for step in steps if "run" in step]
+    checkouts = {step["with"]["path"]: step["with"] for step in steps if step["uses"].startswith("actions/checkout")}
+    strangers = workflow[True] == ["pull_request_target"]  # YAML reads the key "on" as true
+    base = checkouts.pop("base")
+    assert base.get("ref") == (None if strangers else "${{ github.event.pull_request.base.sha }}")  # None: what started the workflow, the base
+    assert set(checkouts) == ({"pr"} if strangers else set())
+    assert all(one["persist-credentials"] is False for one in (base, *checkouts.values()))
+    given = next(step["with"] for step in steps if step["uses"].startswith("OWNER/lmms-patch"))
+    assert {given["config"].partition("/")[0], given["baseline"].partition("/")[0]} == {"base"}
 
 
 def test_no_input_of_the_action_is_pasted_into_a_script():
@@ -63,26 +84,107 @@ def test_no_input_of_the_action_is_pasted_into_a_script():
         assert step["shell"] == "bash"
         assert "${{" not in step["run"]
         used = set(re.findall(r"\$(?:\{)?([A-Z_]+)", step["run"]))
-        assert used - {"RUNNER_TEMP", "GITHUB_OUTPUT"} == set(step["env"])
+        assert used - {"RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_WORKSPACE"} == set(step["env"])
     named = re.findall(r"inputs\.(\w+)", (ROOT / "action.yml").read_text())
     assert set(named) == set(ACTION["inputs"])
 
 
-@pytest.mark.parametrize(("least", "status"), [(0.7, 0), (0.9, 1), (0.8, 3), ("x", 2)])
-def test_the_step_of_the_action_ends_as_the_gate_does(runs, least, status):
-    (step,) = [step for step in ACTION["runs"]["steps"] if step.get("id") == "gate"]
-    program = runs / "temp dir" / "lmms-patch" / "bin" / "lmms-patch"
-    program.parent.mkdir(parents=True)
-    program.write_text(f'#!/usr/bin/env bash\nexec "{sys.executable}" -m lmms_patch.cli "$@"\n')
-    program.chmod(0o755)
-    config = "rules $(touch pwned).yaml"
-    (runs / config).write_text(yaml.safe_dump({"schema": 1, "rules": [{"name": "a", "metric": "fip", "min": least}]}))
-    inputs = {"GATE_OUT": "out/new", "GATE_CONFIG": config, "GATE_BASELINE": "", "GATE_JSON": "gate.json", "GATE_JUNIT": "gate.xml"}
+HOSTILE = "import pathlib, sys; pathlib.Path({mark!r}).touch(); print('gate: passed'); sys.exit(0)\n"
+"""What a stranger's file does once it is run: leave a mark, and pretend that all is well."""
+
+
+def run_step(name, folder, inputs):
+    """Run a step of the action with bash in a folder, as a runner does."""
+    (step,) = [step for step in ACTION["runs"]["steps"] if step["name"] == name]
     assert set(inputs) == set(step["env"])
-    env = {**os.environ, **inputs, "RUNNER_TEMP": str(runs / "temp dir"), "GITHUB_OUTPUT": str(runs / "output"), "PYTHONPATH": str(ROOT)}
-    (runs / "step.sh").write_text(step["run"])
-    done = subprocess.run(["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "step.sh"], cwd=runs, env=env, capture_output=True, text=True)
-    assert done.returncode == status, done.stderr
-    assert (runs / "output").read_text() == f"status={status}\n"
-    assert json.loads((runs / "gate.json").read_text())["status"] == status
-    assert not (runs / "pwned").exists()
+    env = {**os.environ, **inputs, "RUNNER_TEMP": str(folder.parent / "temp dir"), "GITHUB_WORKSPACE": str(folder)}
+    env |= {"GITHUB_OUTPUT": str(folder.parent / "output"), "PYTHONPATH": ".", "PYTHONSTARTUP": "sitecustomize.py", "PYTHONWARNINGS": "ignore"}
+    (folder.parent / "output").unlink(missing_ok=True)
+    (folder.parent / "step.sh").write_text(step["run"])
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "../step.sh"]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A stranger's checkout, with two runs of which the new one is 17 points worse, and the action's first step done in it.
+
+    Nothing is fetched: the Python that is given makes the virtual environment without pip, and puts a pip there that only notes how it was called.
+    """
+    top = tmp_path_factory.mktemp("runner")
+    folder, stubs = top / "checkout", top / "stubs"
+    for name, full in (("new", 0.63), ("last", 0.8)):
+        lean.write(folder / "out" / name, [lean.task(*lean.planted(400, full, 0.5))])
+    (top / "temp dir").mkdir()
+    for name in ("venv", "pip", "sitecustomize", "usercustomize", "numpy", "yaml", "typer", "encodings", "lmms_patch/__init__", "lmms_patch/cli"):
+        file = folder / f"{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(HOSTILE.format(mark=str(top / f"pwned-{file.stem}")))
+    (folder / "a.pth").write_text(f"import pathlib; pathlib.Path({str(top / 'pwned-pth')!r}).touch()\n")
+    (folder / "pip.conf").write_text("[global]\nindex-url = https://example.invalid\n")
+    (folder / "pyvenv.cfg").write_text(f"home = {folder}\n")
+    (folder / "model-regression").write_text('{"schema": 1, "rules": [{"name": "a", "metric": "fip", "min": 0.0, "margin": 0.5}]}')
+    (stubs / "pip").mkdir(parents=True)
+    noted = (
+        "import json, os, sys\nwith open({0!r}, 'a') as file:\n    file.write(json.dumps([sys.argv[1:], sys.flags.isolated, os.getcwd()]) + '\\n')\n"
+    )
+    (stubs / "pip" / "__init__.py").touch()
+    (stubs / "pip" / "__main__.py").write_text(noted.format(str(top / "pip.jsonl")))
+    python = top / "python"
+    python.write_text(
+        f"""#!/usr/bin/env bash
+set -e
+"{sys.executable}" "$@" --without-pip
+printf '%s\\n' "{stubs}" "{ROOT}" "{sysconfig.get_path("purelib")}" > "$(echo "${{@: -1}}"/lib/python*/site-packages)/test.pth"
+"""
+    )
+    python.chmod(0o755)
+    done = run_step("Install lmms-patch", folder, {"LMMS_PATCH_SOURCE": "/source", "LMMS_PATCH_PYTHON": str(python)})
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def gate_step(checkout, **inputs):
+    """Run the action's second step."""
+    given = {"OUT": "out/new", "CONFIG": "model-regression", "BASELINE": "", "JSON": "gate.json", "JUNIT": "gate.xml", **inputs}
+    return run_step("Gate", checkout, {f"GATE_{name}": value for name, value in given.items()})
+
+
+def test_nothing_in_a_hostile_checkout_is_run(checkout):
+    done = gate_step(checkout, BASELINE="out/last")
+    assert not list(checkout.parent.glob("pwned*"))
+    assert done.returncode == 1, done.stdout + done.stderr  # the model is 17 points worse, by the shipped rules
+    found = json.loads((checkout / "gate.json").read_text())
+    assert found["config"].endswith("model-regression.yaml")
+    assert "the score does not drop" in done.stdout
+
+
+def test_pip_is_run_apart_from_the_checkout(checkout):
+    calls = [json.loads(line) for line in (checkout.parent / "pip.jsonl").read_text().splitlines()]
+    assert [given[0] for given, _, _ in calls] == ["install", "install"]
+    assert calls[1][0][-2:] == ["--no-deps", "/source"]
+    for _, isolated, where in calls:
+        assert isolated == 1
+        assert Path(where) == checkout.parent / "temp dir" / "lmms-patch" / "work"
+        assert not list(Path(where).iterdir())
+
+
+@pytest.mark.parametrize("python", ["./python", "bin/python"])
+def test_a_python_of_the_checkout_is_refused(checkout, python, tmp_path):
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "temp dir").mkdir()
+    done = run_step("Install lmms-patch", tmp_path / "checkout", {"LMMS_PATCH_SOURCE": "/source", "LMMS_PATCH_PYTHON": python})
+    assert done.returncode == 2
+    assert done.stdout.startswith("::error title=lmms-patch gate::input python: give a command such as python3")
+    assert not list((tmp_path / "temp dir").iterdir())
+
+
+@pytest.mark.parametrize(("least", "status"), [(0.5, 0), (0.9, 1), (0.63, 3), ("x", 2)])
+def test_the_step_of_the_action_ends_as_the_gate_does(checkout, least, status):
+    config = "rules $(touch pwned).yaml"
+    (checkout / config).write_text(yaml.safe_dump({"schema": 1, "rules": [{"name": "a", "metric": "fip", "min": least}]}))
+    done = gate_step(checkout, CONFIG=config)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert (checkout.parent / "output").read_text() == f"status={status}\n"
+    assert json.loads((checkout / "gate.json").read_text())["status"] == status
+    assert not list(checkout.parent.glob("**/pwned*"))

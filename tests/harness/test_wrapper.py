@@ -12,11 +12,13 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager
 from loguru import logger
 from PIL import Image
 
+from lmms_patch import schemas
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError, UnknownNameError
 from lmms_patch.harness import compat
 from lmms_patch.harness.delegate import Delegate
@@ -1074,3 +1076,32 @@ def test_random_state_is_left_as_it_was():
         random.random()
         np.random.random()
     assert (random.random(), np.random.random()) == expected
+
+
+# --- what was shown, for those who compare runs ---------------------------------------------------
+
+
+def _shown(data, folder, tasks="toy_rci2,toy_blind", model=None, **more):
+    """The digests of images that a run writes, and its results."""
+    write_task(folder, "toy", data)
+    found = run(model or Model(), tasks, folder, **more)
+    return metrics(found, tasks.split(",")[0])["patch"]["made"], found
+
+
+def test_a_run_says_which_images_it_showed(tmp_path):
+    plain = rows(6)
+    first, results = _shown(plain, tmp_path / "a")
+    for sample in results["samples"]["toy_rci2"]:
+        Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(sample["patch"])))
+    assert len({sample["patch"]["images"] for sample in results["samples"]["toy_rci2"]}) == 6
+    blind = metrics(results, "toy_blind")["patch"]["made"]
+    assert not {"images", "image_sizes"} & set(blind)
+    assert all("images" not in sample["patch"] for sample in results["samples"]["toy_blind"])
+    chat, _ = _shown(plain, tmp_path / "b", tasks="toy_rci3", model=ChatModel())
+    assert [chat[key] for key in ("image_sizes", "images")] == [first[key] for key in ("image_sizes", "images")]  # of the docs, not of their views
+    brighter = [{**row, "image": row["image"].point(lambda value: min(255, value + 9))} for row in plain]
+    other, _ = _shown(brighter, tmp_path / "c", tasks="toy_rci2")
+    assert (other["image_sizes"] == first["image_sizes"], other["images"] == first["images"]) == (True, False)
+    larger = [{**row, "image": row["image"].resize((90, 60), 0)} for row in plain]
+    other, _ = _shown(larger, tmp_path / "d", tasks="toy_rci2")
+    assert (other["image_sizes"] == first["image_sizes"], other["images"] == first["images"]) == (False, False)

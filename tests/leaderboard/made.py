@@ -37,12 +37,12 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
     analysis = {
         "metric": metric, "n_docs": docs, "clusters": None, "form": "mean", "fip": est(fip, fip - 0.05, fip + 0.05, n=docs),
         "chance": {"value": 0.25, "se": 0.01, "floor": "uniform", "floors": {"uniform": est(0.25, 0.2, 0.3)}, "published": 0.25, "constants": {}, "reason": ""},
-        "ceiling": 1.0, "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed,
+        "ceiling": max([1.0, *(mpp for mpp in named.values() if mpp)]), "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed,
         "gate": {"valid": valid, "fip": fip, "chance": 0.25, "delta": 0.01, "se_fip": 0.02, "se_chance": 0.01, "threshold": 0.3,
                  "reason": "" if valid else why or f"near chance: FIP {fip} is below 0.3", "marginal": marginal,
                  "looks": [] if looks is None else [{"against": "wrong images", "value": looks, "reason": why}]},
     }  # fmt: skip
-    about = {"docs": "d", "prompts": "p", "lmms_eval": "0.7.3", **(made or {})}
+    about = {"docs": "d", "prompts": "p", "image_sizes": "s", "images": "i", "lmms_eval": "0.7.3", **(made or {})}
     patch = {"records": docs, **flat, "made": about, "settings": {"level": 0.95}, "higher_is_better": {metric: True}, "analysis": analysis}
     described = {"schema": 2, "pixels": 1, **spec.described(), "metric": metric}
     described["options"] = {**described["options"], **options}

@@ -1,8 +1,13 @@
 """The board's folder: what is read again, what stays, what is written, and that nothing is half-written."""
 
 import json
+import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
+import threading
+import time
 
 import jsonschema
 import pytest
@@ -15,7 +20,7 @@ from tests.leaderboard.made import blind_task, document, index_task, tst_task  #
 from tests.leaderboard.made import write as write_runs
 from tests.runs import mc_run, write_run
 
-FILES = {"board.json", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md", "model-index"}
+FILES = {write.LOCK, "board.json", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md", "model-index"}
 
 
 @pytest.fixture
@@ -309,7 +314,7 @@ def test_a_board_that_cannot_be_written_is_not_begun(tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(write.tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(write.files, "temporary", refuse)
     with pytest.raises(PatchError, match=r"cannot be written \(Permission denied\)"):
         leaderboard([tmp_path / "runs"], tmp_path / "board")
     assert not (tmp_path / "board").exists()
@@ -328,7 +333,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path):
     (tmp_path / "board" / "index.html").mkdir(parents=True)
     with pytest.raises(PatchError, match="cannot be written"):
         leaderboard([tmp_path / "runs"], tmp_path / "board")
-    assert contents(tmp_path / "board") == {}
+    assert set(contents(tmp_path / "board")) == {write.LOCK}
 
 
 def test_unicode_paths_and_names(tmp_path):
@@ -346,3 +351,162 @@ def test_what_must_stay_secret_is_not_stored(tmp_path):
     assert b"SECRET" not in b"".join(contents(tmp_path / "board").values())
     (run,) = store.load(tmp_path / "board").runs
     assert run.model_args == "model_version=gpt,api_key=...,base_url=https://...@host/v1"
+
+
+def test_folders_of_cards_that_are_links_are_not_written_through(tmp_path):
+    write_runs(tmp_path / "runs", document("m"))
+    (tmp_path / "board").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "board" / "model-index").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PatchError, match="model-index is a link"):
+        leaderboard([tmp_path / "runs"], tmp_path / "board")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+# --- two updates at once ---
+
+
+def test_an_update_waits_for_another_and_loses_nothing_of_it(tmp_path, monkeypatch):
+    """One has read the board and not written it yet when the other begins: both runs must be on it."""
+    for name in ("one", "two"):
+        write_runs(tmp_path / name, document(name))
+    has_read, told, real = threading.Event(), [], store.update
+
+    def slow(*arguments):
+        found = real(*arguments)
+        if threading.current_thread() is first:
+            has_read.set()
+            time.sleep(0.3)
+        return found
+
+    monkeypatch.setattr(store, "update", slow)
+    first = threading.Thread(target=leaderboard, args=([tmp_path / "one"], tmp_path / "board"))
+    first.start()
+    assert has_read.wait(20)
+    leaderboard([tmp_path / "two"], tmp_path / "board", tell=told.append)
+    first.join()
+    assert {run.model for run in store.load(tmp_path / "board").runs} == {"one", "two"}
+    assert told == [f"{tmp_path / 'board'}: waiting for another update of this board"]
+
+
+def test_many_processes_at_once(tmp_path):
+    for i in range(4):
+        write_runs(tmp_path / f"runs{i}", document(f"m{i}"))
+    context = multiprocessing.get_context("fork")
+    updates = [context.Process(target=leaderboard, args=([tmp_path / f"runs{i}"], tmp_path / "board")) for i in range(4)]
+    for one in updates:
+        one.start()
+    for one in updates:
+        one.join()
+    assert [one.exitcode for one in updates] == [0] * 4
+    assert {run.model for run in store.load(tmp_path / "board").runs} == {"m0", "m1", "m2", "m3"}
+    assert {one.name for one in (tmp_path / "board").iterdir()} == FILES
+
+
+def test_an_update_that_never_ends_is_told(tmp_path, monkeypatch):
+    write_runs(tmp_path / "runs", document("m"))
+    monkeypatch.setattr(write, "PATIENCE", 0.05)
+    with write.locked(tmp_path / "board", print), pytest.raises(PatchError, match="another update of this board has not ended for 0 s"):
+        leaderboard([tmp_path / "runs"], tmp_path / "board")
+
+
+def test_what_a_killed_update_left_is_removed(tmp_path):
+    write_runs(tmp_path / "runs", document("m"))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / "board").mkdir()
+    rest = write.files.temporary(tmp_path / "board")
+    rest = rest.with_name(rest.name.replace(f"-{os.getpid()}-", f"-{gone.pid}-"))
+    (rest / "new").mkdir(parents=True)
+    leaderboard([tmp_path / "runs"], tmp_path / "board")
+    assert {one.name for one in (tmp_path / "board").iterdir()} == FILES
+
+
+# --- what earlier versions did not know of runs, and copies ---
+
+
+def _forget(path, *keys):
+    """Make of a board's file what an earlier version wrote, which did not know of these settings."""
+    data = json.loads(path.read_text())
+    for run in data["runs"]:
+        for result in run["results"]:
+            for key in keys:
+                result["fingerprint"].pop(key)
+    path.write_text(json.dumps(data))
+
+
+def test_runs_that_an_earlier_version_read_are_read_again_where_they_still_lie(tmp_path, reads):
+    write_runs(tmp_path / "old", document("a"), document("b"))
+    write_runs(tmp_path / "new", document("c"))
+    leaderboard([tmp_path / "old"], tmp_path / "board")
+    _forget(tmp_path / "board" / "leaderboard.json", "dataset", "images")
+    reads.clear()
+    built = leaderboard([tmp_path / "new"], tmp_path / "board")
+    assert len(reads) == 3
+    assert (built.update.read, built.update.known) == (3, 0)
+    (group,) = built.board.groups  # all three say the same of their data
+    assert {entry.model for entry in group.entries} == {"a", "b", "c"}
+    assert "images" not in group.unknown
+    reads.clear()
+    assert leaderboard([], tmp_path / "board").written == ()
+    assert reads == []
+
+
+def test_runs_of_an_earlier_version_whose_files_have_gone_stand_apart_and_it_is_told(tmp_path):
+    write_runs(tmp_path / "old", document("a"))
+    leaderboard([tmp_path / "old"], tmp_path / "board")
+    _forget(tmp_path / "board" / "leaderboard.json", "image sizes", "images")
+    shutil.rmtree(tmp_path / "old")
+    write_runs(tmp_path / "new", document("c"))
+    built = leaderboard([tmp_path / "new"], tmp_path / "board")
+    assert models(built) == {"a", "c"}
+    _, second = built.board.groups
+    told = " ".join(second.differs)
+    assert "image sizes (unknown" in told
+    assert "images (unknown" in told
+    merged = leaderboard([], tmp_path / "board", ignore=["images", "image sizes"])
+    assert len(merged.board.groups) == 1
+
+
+def test_what_lies_now_in_the_place_of_a_run_of_an_earlier_version_is_not_taken_for_it(tmp_path):
+    (path,) = write_runs(tmp_path / "old", document("a"))
+    leaderboard([tmp_path / "old"], tmp_path / "board")
+    _forget(tmp_path / "board" / "leaderboard.json", "images")
+    path.write_text(json.dumps(document("somebody else")))
+    write_runs(tmp_path / "new", document("c"))
+    assert models(leaderboard([tmp_path / "new"], tmp_path / "board")) == {"a", "c"}
+
+
+def test_a_copy_that_is_laid_out_otherwise_is_no_second_run(tmp_path):
+    (path,) = write_runs(tmp_path / "runs", document("m"))
+    leaderboard([tmp_path / "runs"], tmp_path / "board")
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / path.name).write_text(json.dumps(json.loads(path.read_text()), indent=2))
+    built = leaderboard([tmp_path / "copy"], tmp_path / "board")
+    assert built.board.runs == 1
+    assert [entry.runs for group in built.board.groups for entry in group.entries] == [1]
+    both = leaderboard([tmp_path / "copy", tmp_path / "runs"], tmp_path / "fresh")
+    assert both.board.runs == 1
+    write_runs(tmp_path / "later", document("m", date="20260102_000000"))
+    assert leaderboard([tmp_path / "later"], tmp_path / "board").board.runs == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"system_instruction_sha": "ab"}, "system instruction"),
+        ({"configs": {"dataset_path": "org/other"}}, "dataset (org/toy and org/other)"),
+        ({"configs": {"dataset_kwargs": {"revision": "v2"}}}, "revision (none and v2)"),
+        ({"configs": {"test_split": "train"}}, "split (test and train)"),
+        ({"made": {"images": "j"}}, "images (i and j)"),
+        ({"made": {"image_sizes": "t"}}, "image sizes (s and t)"),
+    ],
+)
+def test_what_was_asked_otherwise_is_not_ranked_together(tmp_path, change, told):
+    other = document("b", [index_task(made=change.get("made"))], **{key: one for key, one in change.items() if key not in ("made", "configs")})
+    other["configs"]["toy_pcri3"] |= change.get("configs", {})
+    write_runs(tmp_path / "runs", document("a"), other)
+    groups = leaderboard([tmp_path / "runs"], tmp_path / "board").board.groups
+    assert len(groups) == 2
+    assert told.partition(" (")[0] in [one.partition(" (")[0] for one in groups[1].differs]
+    assert len(groups[1].differs) == 1

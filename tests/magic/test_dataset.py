@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from lmms_patch import schemas
+from lmms_patch.errors import RecordError
 from lmms_patch.magic.dataset import Dataset, DatasetError, check, read, write
 from lmms_patch.magic.items import Box, MagicItem, Step
 from lmms_patch.magic.rows import Fault, Faults, parse, to_row
@@ -384,5 +385,5 @@ def test_write_is_whole_or_not_at_all(folder: Path) -> None:
     again: Dataset = read(folder / "new")
     assert [item.boxes for item in again.items] == [item.boxes for item in data.items]
     assert [path.name for path in (folder / "new").iterdir()] == ["items.jsonl"]
-    with pytest.raises(DatasetError, match="cannot be written"):
+    with pytest.raises(RecordError, match="cannot be written"):
         write(folder / "images" / "a.png" / "items.jsonl", data.items)

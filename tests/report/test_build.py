@@ -2,13 +2,17 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import jsonschema
 import pytest
 from PIL import Image
 
-from lmms_patch import api
+from lmms_patch import api, files
 from lmms_patch.cli import main
 from lmms_patch.errors import CannotWrapError, OptionError, RecordError
 from lmms_patch.report import build
@@ -237,3 +241,38 @@ def test_paths_of_any_letters_and_a_place_that_cannot_be_written(run, tmp_path, 
     (tmp_path / "file").write_text("")
     assert "file" in refused(capsys, strange, "--output", tmp_path / "file" / "report")
     refused(capsys, strange, "--output", "/proc/report")
+
+
+def test_what_a_killed_report_left_is_removed_and_a_linked_folder_is_let_alone(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    rest = files.temporary(tmp_path)
+    rest = rest.with_name(rest.name.replace(f"-{os.getpid()}-", f"-{gone.pid}-"))
+    (rest / "figures").mkdir(parents=True)
+    (tmp_path / ".r.abcdefgh").mkdir()  # not known to be ours
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / build.MARK).write_text("{}")
+    (tmp_path / "r").symlink_to(tmp_path / "mine")
+    with build._folder(tmp_path / "r") as folder:
+        (folder / "index.html").write_text("new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".r.abcdefgh", "mine", "r"]
+    assert not (tmp_path / "r").is_symlink()
+    assert (tmp_path / "r" / "index.html").read_text() == "new"
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == [build.MARK]
+
+
+def test_where_the_new_report_cannot_take_its_place_the_earlier_one_is_back(tmp_path, monkeypatch):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "index.html").write_text("before")
+    real = Path.rename
+
+    def rename(self, target):
+        if Path(target) == tmp_path / "r" and not self.name.endswith(".old"):
+            raise OSError(28, "No space left on device")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OptionError, match="No space left on device"), build._folder(tmp_path / "r") as folder:
+        (folder / "index.html").write_text("new")
+    assert (tmp_path / "r" / "index.html").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]

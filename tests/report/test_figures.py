@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lmms_patch.errors import RecordError
 from lmms_patch.report import across
 from lmms_patch.report.figures import canvas, figures, heatmaps, indices, scores
 from lmms_patch.report.points import Point
@@ -250,8 +251,10 @@ def test_settings_of_the_process_come_back(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path):
-    with pytest.raises(OSError, match="No such file"):
-        figures([entry("a")], [], tmp_path / "none")
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordError, match="cannot be written: Not a directory"):
+        figures([entry("a")], [], tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_long_names_are_cut_in_the_middle():

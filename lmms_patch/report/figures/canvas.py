@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from lmms_patch import files
 from lmms_patch.report.data import Figure
 from lmms_patch.text import line
 
@@ -135,8 +134,8 @@ def write(drawing: Any, folder: Path, name: str, title: str, caption: str, alt: 
     plain = _plain(out.getvalue())
     picture = io.BytesIO()
     drawing.savefig(picture, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
-    _save(folder / f"{name}.svg", on_white(plain).encode())
-    _save(folder / f"{name}.png", picture.getvalue())
+    files.write(folder / f"{name}.svg", on_white(plain).encode())
+    files.write(folder / f"{name}.png", picture.getvalue())
     return Figure(name, title, caption, alt, for_page(plain, name, alt), section, tuple(entries))
 
 
@@ -169,16 +168,3 @@ def for_page(svg: str, name: str, alt: str) -> str:
     rest = re.sub(r"<[^>]*>", tag, rest)
     rest = re.sub(r">\s+<", "><", rest)
     return f'{head} role="img" aria-label="{escape(alt, quote=True)}">{rest}'.strip()
-
-
-def _save(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise

@@ -1,0 +1,192 @@
+"""Whole files or none: what we write comes into being under a temporary name, and takes its place in one step.
+
+So no reader sees half a file, and two writers of one file never share a temporary one: the last wins, whole. A link in the place
+of a file is replaced, never followed: nobody can have us write elsewhere by putting one there. Folders on the way may be links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lmms_patch.errors import RecordError
+
+OLD = 24 * 3600
+"""Seconds after which a temporary file or folder is left over, whoever made it."""
+_OURS = re.compile(r"\.lmms-patch-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{16}(\.part|\.old)?")
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file, whole or not at all.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    with staged({path: content}):
+        pass
+
+
+def write_all(contents: Mapping[Path, str | bytes]) -> None:
+    """Write some files, all of them whole or none, and remove what killed processes left beside them.
+
+    Raises:
+        RecordError: one cannot be written; says which, and why.
+    """
+    with staged(contents):
+        pass
+    for folder in {Path(path).parent for path in contents}:
+        sweep(folder)
+
+
+@contextlib.contextmanager
+def staged(contents: Mapping[Path, str | bytes]) -> Iterator[None]:
+    """Write some files under temporary names; at the end of the block all take their places, or none where it raises.
+
+    Raises:
+        RecordError: one cannot be written; says which, and why.
+    """
+    parts: list[tuple[Path, Path]] = []
+    try:
+        for path, content in contents.items():
+            with _told(path):
+                _check_place(path)
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                part = temporary(Path(path).parent, ".part")
+                parts.append((part, path))
+                _create(part, content)
+        yield
+        for part, path in parts:
+            with _told(path):
+                os.replace(part, path)
+    finally:
+        for part, _ in parts:
+            with contextlib.suppress(OSError):
+                part.unlink()
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside a file, in a folder that is there; what the block makes of that name takes the file's place at the end.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    with _told(path):
+        _check_place(path)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        part = temporary(Path(path).parent, ".part")
+        try:
+            yield part
+            os.replace(part, path)
+        finally:
+            with contextlib.suppress(OSError):
+                part.unlink()
+
+
+def append(path: Path, text: str) -> None:
+    """Add text to the end of a file, which is made where there is none. A link is refused: who put it there may mean another file.
+
+    Raises:
+        RecordError: it cannot be written, or is no plain file.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe must not stop us
+    with _told(path):
+        if Path(path).is_symlink():
+            raise OSError(None, "it is a link; name the file itself")
+        _check_place(path)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, flags, 0o666), "ab") as end:
+            end.write(_bytes(text))
+
+
+def temporary(folder: Path, end: str = "") -> Path:
+    """Return a new name in a folder for a temporary file or folder; it says which process of which machine it is of."""
+    return Path(folder) / f".lmms-patch-{_host()}-{os.getpid()}-{secrets.token_hex(8)}{end}"
+
+
+def is_left(path: Path) -> bool:
+    """Return whether something is a temporary file or folder of ours whose process has ended, or that is a day old."""
+    match = _OURS.fullmatch(path.name)
+    if match is None:
+        return False
+    with contextlib.suppress(OSError):
+        if time.time() - path.lstat().st_mtime > OLD:
+            return True
+    return match[1] == _host() and match[3] != ".old" and not _is_alive(int(match[2]))  # .old: what a killed report was to replace
+
+
+def sweep(folder: Path) -> None:
+    """Remove from a folder the temporary files and folders that killed processes left there, ours only."""
+    with contextlib.suppress(OSError):
+        for path in [path for path in Path(folder).iterdir() if is_left(path)]:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _create(path: Path, content: str | bytes) -> None:
+    """Write a file that must not be there yet, not even as a link."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), "wb") as file:
+        file.write(_bytes(content))
+
+
+def _bytes(content: str | bytes) -> bytes:
+    """Return text as UTF-8; halves of surrogate pairs as ``\\udxxx``, which is JSON too."""
+    return content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a place that holds something that is no file: as root, we could replace ``/dev/stdout``.
+
+    Raises:
+        OSError: it does.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(None, "it is a folder")
+    if not stat.S_ISREG(mode):
+        raise OSError(None, "it is not a plain file")
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Make one line of what the system says of a file.
+
+    Raises:
+        RecordError: in place of an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _host() -> str:
+    """Return eight hex digits of this machine's name: a process number says nothing on another one."""
+    return hashlib.sha256(platform.node().encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def _is_alive(process: int) -> bool:
+    """Return whether a process of this machine runs; True where that cannot be asked."""
+    if os.name != "posix":  # elsewhere signal 0 is not a question
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
