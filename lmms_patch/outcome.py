@@ -18,6 +18,10 @@ from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
 
 
+NUMBERS = 1
+"""Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """The numbers of one grid, or of one set of boxes; scores on the metric's own scale. Not valid: index, gap and luck are None.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lmms_patch.scoring import plain
 from lmms_patch.spec import REGIONS
 
 
@@ -61,3 +64,17 @@ def whole(record: Mapping[str, Any]) -> int:
         if not isinstance(record.get(name, kind()), kind):
             raise TypeError(f"{name!r} as {'a list' if kind is list else 'an object'}")
     return doc_id
+
+
+def hashed(record: Mapping[str, Any]) -> bytes:
+    """Return the SHA-256 of a doc's record, whatever the order of its keys and however a file writes it."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), default=plain)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def log_digest(hashes: Iterable[bytes]) -> str:
+    """Return the digest of a whole log, 16 hex digits, from its records (``hashed``) in any order.
+
+    A run writes it into its results file, so that a log that was changed afterwards does not pass for the run's own.
+    """
+    return hashlib.sha256(b"".join(sorted(hashes))).hexdigest()[:16]

@@ -37,7 +37,7 @@ class Run:
         tasks: its wrapped tasks, in order; a task with several filter pipelines comes once for each.
         configs: of every task (also plain ones), the harness's own description.
         results: of every task, what the harness wrote of it.
-        about: the run's other facts: ``limit``, ``offset``, ``gen_kwargs``, ``system_instruction``, ``n-shot`` and ``versions`` by task.
+        about: the run's other facts: ``limit``, ``offset``, ``gen_kwargs``, ``system_instruction``, ``log_samples``; ``n-shot``, ``versions`` and ``n-samples`` by task.
     """
 
     path: Path
@@ -70,7 +70,11 @@ def read(path: Path) -> Run:
     config = _object(data.get("config"))
     adapter = str(config.get("model") or data.get("model_source") or "")
     about = {key: config.get(key) for key in ("limit", "offset", "gen_kwargs")}
-    about |= {"system_instruction": data.get("system_instruction_sha"), **{key: _object(data.get(key)) for key in ("n-shot", "versions")}}
+    about |= {
+        "system_instruction": data.get("system_instruction_sha"),
+        **{key: _object(data.get(key)) for key in ("n-shot", "versions", "n-samples")},
+    }
+    about["log_samples"] = _object(config.get("resolved_cli_args")).get("log_samples")
     return Run(
         Path(path),
         _name(str(data.get("model_name") or adapter or Path(path).parent.name)),
