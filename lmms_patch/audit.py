@@ -123,6 +123,7 @@ def _check_file(run: Run, result: TaskResult, where: str) -> None:
             if name in result.metrics and not _same(one["value"], result.metrics[name]):
                 raise _refuse(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
         return
+    _check_settings(result, where)
     if not analysis:
         return
     _check_grids(result, analysis, where)
@@ -175,6 +176,15 @@ def _check_size(run: Run, result: TaskResult, where: str) -> None:
         raise _refuse(where, "limit", run.about.get("limit"), f"{asked} (of {there} docs)", "the harness's count of its samples")
     if result.docs != asked:
         raise RecordError(f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}")
+
+
+def _check_settings(result: TaskResult, where: str) -> None:
+    """Check that the statistics' settings are those that the task's options say."""
+    options, settings = result.described["options"], result.details.get("settings") or {}
+    said = {**options, "form": (options.get("aggregation") or {}).get(result.described["metric"])}
+    for name in ("seed", "delta", "scale", "chance", "signed", "form"):
+        if name in settings and name in said and not _same(settings[name], said[name]):
+            raise _refuse(where, f"settings.{name}", settings[name], said[name], "its configuration")
 
 
 def _check_grids(result: TaskResult, analysis: Mapping[str, Any], where: str) -> None:
@@ -523,7 +533,7 @@ def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[K
     scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
     out = []
     if own is not None and np.isfinite(scores).all():
-        out += _check(run, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own)
+        out += _check(run, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own, table)
     for key in sets:
         out += _check_best(run, table, form, key)
     return out
@@ -542,16 +552,16 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key) -> list[str]:
     for what, (chosen, own) in numbers.items():
         picked = table.picked(chosen).where(used)
         if own is not None and np.isfinite(picked.scores).all():
-            warnings[what] = _check(run, what, form, forms.value_of(form, picked), own)
+            warnings[what] = _check(run, what, form, forms.value_of(form, picked), own, table)
     return warnings.get(name, [])  # of FIP it is said already
 
 
-def _check(run: TaskRun, name: str, form: Form, value: float, own: float) -> list[str]:
-    """Nothing where a number is the run's own, within rounding; a warning where it is nearly so, as a mean of docs may be."""
+def _check(run: TaskRun, name: str, form: Form, value: float, own: float, table: Table) -> list[str]:
+    """Return nothing where a number is the run's own, within rounding; of captions a warning where it is nearly so, as a mean of docs may be."""
     decimals = max(2, len(repr(own).partition(".")[2]))
     if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
         return []
-    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own):  # captions: ``analysis`` takes this form so
+    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own) and all(doc.format == "caption" for doc in table.asked):  # as ``analysis`` takes it
         return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
     raise RecordError(
         f"{run.name}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"

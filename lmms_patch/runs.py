@@ -37,7 +37,8 @@ class Run:
         tasks: its wrapped tasks, in order; a task with several filter pipelines comes once for each.
         configs: of every task (also plain ones), the harness's own description.
         results: of every task, what the harness wrote of it.
-        about: the run's other facts: ``limit``, ``offset``, ``gen_kwargs``, ``system_instruction``, ``log_samples``; ``n-shot``, ``versions`` and ``n-samples`` by task.
+        about: the run's other facts: ``limit``, ``offset``, ``gen_kwargs``, ``system_instruction``, ``log_samples``;
+            ``n-shot``, ``versions`` and ``n-samples`` by task.
     """
 
     path: Path

@@ -414,8 +414,8 @@ def _check_whole(rule: Rule, item: Item, source: str) -> None:
     """
     if item.check != "difference" and item.one.partial and not rule.allow_limit:
         raise OptionError(
-            f"{source}: rule {rule.name!r}: {item.one.task} was run with {item.one.partial}, and the first docs of a benchmark are not the benchmark; "
-            "run it whole, or say 'allow_limit: true' in the rule"
+            f"{source}: rule {rule.name!r}: {item.one.task} was run with {item.one.partial}, and the first docs of a benchmark are not the "
+            "benchmark; run it whole, or say 'allow_limit: true' in the rule"
         )
 
 

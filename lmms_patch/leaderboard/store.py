@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import measures, reading, runs
+from lmms_patch import audit, measures, reading, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.leaderboard.text import redacted
 from lmms_patch.records import TaskResult, results_files
@@ -170,10 +170,11 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
     """What a board keeps of a run's wrapped tasks.
 
     Raises:
-        RecordError: they are not as lmms-patch writes them.
+        RecordError: they are not as lmms-patch writes them, or not what their sample logs give.
     """
     out = []
     for result in run.tasks:
+        audit.check(run, result, intervals=False)
         try:
             out.append(_result(run, result))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
