@@ -281,18 +281,20 @@ def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
 def _check_range(result: TaskResult, where: str) -> None:
     """Check that scores lie within the metric's scale, where nothing else tells what they are.
 
-    Only of means of scores whose gold answers all get full marks: else an answer may well score more than the golds do.
+    The scale is a guess, so this is generous: 0 to 1 (of a percentage to 100) where the gold answers score no more, else to twice what
+    they score, since a scorer may give an answer more than it gives the gold.
     """
     analysis = result.details.get("analysis") or {}
     top, lower = analysis.get("ceiling"), not result.details.get("higher_is_better", {}).get(analysis.get("metric"), True)
-    if analysis.get("form") not in ("mean", "percent", "macro") or not top or top < 0 or lower or analysis.get("gold_below"):
+    if analysis.get("form") not in ("mean", "percent", "macro") or not top or top < 0 or lower:
         return
-    top = max(top, result.described["options"].get("scale") or top)
+    unit, top = (100.0 if analysis["form"] == "percent" else 1.0), max(top, result.described["options"].get("scale") or top)
+    bound = unit if top <= unit else 2 * top
     scores = {"FIP": analysis["fip"]["value"]}
     for key, grid in sets_in(analysis).items():
         scores |= {f"FIP over the docs of {key}": grid["fip"], f"MPP {key}": grid["mpp"]["value"]}
     for name, value in scores.items():
-        if value is not None and value > top * (1 + _TOLERANCE):
+        if value is not None and value > bound * (1 + _TOLERANCE):
             raise RecordError(f"{where}: {name} is {value:.6g}, but the gold answers score {top:.6g}; the file was changed")
 
 
@@ -355,9 +357,9 @@ class _Log:
         where = f"{self.path}: doc {record['doc_id']}"
         if doc_id is not None and doc_id != record["doc_id"]:
             raise _refuse(where, "doc_id", record["doc_id"], doc_id, "its line")
-        for key in ("kind", "grids"):
-            if record.get(key) != self.described[key]:
-                raise _refuse(where, key, record.get(key), self.described[key], "the results file")
+        for name in ("kind", "grids"):
+            if record.get(name) != self.described[name]:
+                raise _refuse(where, name, record.get(name), self.described[name], "the results file")
         for view in (*record["views"], *(record.get("wrong_image") or {}).get("views", ())):
             for metric, score in view["scores"].items():
                 item = view["items"].get(metric)
@@ -396,9 +398,9 @@ class _Log:
         if form is None:
             self.unchecked.append(f"{metric} and what is made of it: only its own aggregation can compute it")
         else:
-            self.unchecked += check_points(self.run, table, form, sets, folds=False)
+            self.unchecked += check_points(self.run, table, form, sets, folds=False, where=self.where)
         if self.kind.folds:
-            self.unchecked += check_points(self.run, table, forms.MEAN, (), folds=True)
+            self.unchecked += check_points(self.run, table, forms.MEAN, (), folds=True, where=self.where)
         self._check_others(metric, settings.form)
         if not intervals:
             return (*self.unchecked, "intervals, chance and gate")
@@ -511,7 +513,7 @@ def missing_rank(ids: Sequence[int]) -> str:
 # --- the numbers that every version computes alike ------------------------------------------------
 
 
-def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[Key], *, folds: bool) -> list[str]:
+def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[Key], *, folds: bool, where: str = "") -> list[str]:
     """Check whether the log gives the numbers that the run reported: on full images, and of each set on best views.
 
     Args:
@@ -520,6 +522,7 @@ def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[K
         form: of its aggregation; None: nothing can be checked.
         sets: those of an index; empty for kinds without one.
         folds: a text-only cross-validation.
+        where: what an error starts with; default: the task's name.
 
     Returns:
         Warnings: numbers that are only nearly the run's own.
@@ -529,17 +532,18 @@ def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[K
     """
     if form is None:
         return []
+    where = where or run.name
     own = run.result.metrics.get("tst") if folds else fip_of(run.result, table)
     scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
     out = []
     if own is not None and np.isfinite(scores).all():
-        out += _check(run, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own, table)
+        out += _check(where, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own, table)
     for key in sets:
-        out += _check_best(run, table, form, key)
+        out += _check_best(run, table, form, key, where)
     return out
 
 
-def _check_best(run: TaskRun, table: Table, form: Form, key: Key) -> list[str]:
+def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) -> list[str]:
     """FIP and MPP over the docs that a set uses, as the run reported them. Docs that could not be scored: then the run has no such number."""
     best = table.at(table.best_places(key))
     used = np.array([item is not None for item in best.items], bool)
@@ -552,20 +556,18 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key) -> list[str]:
     for what, (chosen, own) in numbers.items():
         picked = table.picked(chosen).where(used)
         if own is not None and np.isfinite(picked.scores).all():
-            warnings[what] = _check(run, what, form, forms.value_of(form, picked), own, table)
+            warnings[what] = _check(where, what, form, forms.value_of(form, picked), own, table)
     return warnings.get(name, [])  # of FIP it is said already
 
 
-def _check(run: TaskRun, name: str, form: Form, value: float, own: float, table: Table) -> list[str]:
+def _check(where: str, name: str, form: Form, value: float, own: float, table: Table) -> list[str]:
     """Return nothing where a number is the run's own, within rounding; of captions a warning where it is nearly so, as a mean of docs may be."""
     decimals = max(2, len(repr(own).partition(".")[2]))
     if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
         return []
     if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own) and all(doc.format == "caption" for doc in table.asked):  # as ``analysis`` takes it
         return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
-    raise RecordError(
-        f"{run.name}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"
-    )
+    raise RecordError(f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed")
 
 
 # --- MAGIC tasks ----------------------------------------------------------------------------------

@@ -352,8 +352,11 @@ def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def samples_file(results: Path, task: str) -> Path | None:
     """The sample log of a task, beside a results file of the same run; None where it was not logged."""
-    path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
-    return path if path.is_file() else None
+    try:
+        path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
+        return path if path.is_file() else None
+    except (ValueError, OSError):  # a name with a separator, which would lead elsewhere, or one that no file can have
+        return None
 
 
 def _check_schema(schema: Any, where: object, known: int = SCHEMA) -> None:

@@ -174,13 +174,13 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
     """
     out = []
     for result in run.tasks:
-        audit.check(run, result, intervals=False)
         try:
             out.append(_result(run, result))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RecordError(
                 f"{run.path}: {result.task} is not as lmms-patch writes it ({type(error).__name__}: {error}); was the file changed?"
             ) from None
+        audit.check(run, result, intervals=False)
     return tuple(out)
 
 

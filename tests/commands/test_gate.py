@@ -183,7 +183,14 @@ def passed_before(run, tmp_path):
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(KeyError("x"), 2), (MemoryError(), 2), (RecursionError("deep"), 2), (KeyboardInterrupt(), 130), (SystemExit(3), None), (OSError(5, "I/O error"), 2)],
+    [
+        (KeyError("x"), 2),
+        (MemoryError(), 2),
+        (RecursionError("deep"), 2),
+        (KeyboardInterrupt(), 130),
+        (SystemExit(3), None),
+        (OSError(5, "I/O error"), 2),
+    ],
     ids=lambda one: type(one).__name__,
 )
 def test_a_gate_that_ends_in_any_error_leaves_no_verdict_of_an_earlier_one(run, tmp_path, capsys, monkeypatch, error, status):

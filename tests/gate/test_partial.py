@@ -34,7 +34,9 @@ def test_wrong_answers_that_are_turned_into_no_answer_fail(asked, tmp_path, rule
     assert ended.of()["reason"].startswith("120 of 400 docs are lost (30.0%, more than max_lost 1.0%)")
 
 
-@pytest.mark.parametrize(("count", "more", "call"), [(4, {}, "pass"), (5, {}, "fail"), (5, {"max_lost": 0.0125}, "pass"), (4, {"max_lost": 0}, "fail")])
+@pytest.mark.parametrize(
+    ("count", "more", "call"), [(4, {}, "pass"), (5, {}, "fail"), (5, {"max_lost": 0.0125}, "pass"), (4, {"max_lost": 0}, "fail")]
+)
 def test_how_many_may_be_lost_is_the_rules_to_say(asked, tmp_path, count, more, call):
     """4 of 400 are 1 %."""
     new, old = lost(tmp_path, count)
@@ -75,7 +77,9 @@ def test_magic_docs_whose_call_failed_are_lost(asked, tmp_path):
 # --- grids that are gone ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [{"metric": "rci*", "max_rise": 5}, {"metric": "rci?", "max": 5}, VALID, {"require": "looks"}, {"max_excluded": 0.5}])
+@pytest.mark.parametrize(
+    "rule", [{"metric": "rci*", "max_rise": 5}, {"metric": "rci?", "max": 5}, VALID, {"require": "looks"}, {"max_excluded": 0.5}]
+)
 def test_a_grid_that_the_baseline_has_must_be_there(asked, run, tmp_path, rule):
     """The baseline was asked two grids; what the new one leaves out might be the one that fails."""
     before = copied(run)
@@ -86,7 +90,7 @@ def test_a_grid_that_the_baseline_has_must_be_there(asked, run, tmp_path, rule):
     data["configs"]["toy_rci"]["lmms_patch"]["grids"] = [2, 3]
     path.write_text(json.dumps(data))
     next(before.glob("*.jsonl")).unlink()
-    refused(asked(run, rule, baseline=before), "the baseline of toy_rci2 has rci3, this run has not")
+    refused(asked(run, rule, baseline=before), "the baseline of toy_rci2 has rci3")
     assert asked(run, {"metric": "fip", "min": 0.1}, baseline=before).status == 0  # a rule that is about no grid
 
 

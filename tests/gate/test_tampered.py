@@ -450,7 +450,9 @@ def test_without_a_log_what_the_file_says_of_itself_is_checked_and_the_rest_is_t
     found = gate(edited(tmp_path / "run", never_logged), of_rules(*RULES, CHECKED))
     assert {one.rule: one.call for one in found.verdicts}["checked"] == "fail"
     assert any("no sample log" in note for note in found.notes)
-    for number, change in enumerate((fip_of_seven_everywhere, interval_around_another, flat_index, gate_that_fails, a_grid_gone, more_docs, other_index)):
+    for number, change in enumerate(
+        (fip_of_seven_everywhere, interval_around_another, flat_index, gate_that_fails, a_grid_gone, more_docs, other_index)
+    ):
         shutil.copytree(tmp_path / "run", tmp_path / str(number))
         with pytest.raises(RecordError):
             gate(edited(tmp_path / str(number), change), of_rules(RULES[0]))
