@@ -167,13 +167,16 @@ def show(folder: str | Path) -> Run:
     Raises:
         RecordError: there is no such run, its files cannot be read, or it has no wrapped task.
     """
-    from lmms_patch import records
+    from lmms_patch import audit, records, runs
     from lmms_patch import show as tables
 
     folder = Path(folder)
     files = [folder] if folder.is_file() else records.results_files(folder)
     path = files[-1]
-    shown, results = tables.load(path), records.read_results(path)
+    run = runs.read(path)
+    for result in run.tasks:
+        audit.check(run, result, intervals=False)
+    shown, results = tables.load(path), run.tasks
     tested = [result for result in results if result.details.get("tst_details")]
     magic = [result for result in results if result.details.get("magic")]
     if not shown and not tested and not magic:

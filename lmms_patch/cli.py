@@ -22,6 +22,9 @@ from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.text import said
 
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
+TRACEBACK = "LMMS_PATCH_TRACEBACK"
+"""Environment variable that shows the traceback of an unexpected error."""
+REPORT = "please open an issue in the repository of lmms-patch"
 VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-learn")
 
 
@@ -34,12 +37,14 @@ class Listed:
         module: the file in ``commands``; its own name where empty, words of a longer name joined by ``_``.
         function: what is run: options in, None or an exit status out.
         commands: of a group, its commands by name; nothing else counts then but ``help``.
+        misused: the function of the module that is handed the arguments where they cannot be read.
     """
 
     help: str
     module: str = ""
     function: str = "command"
     commands: Mapping[str, Listed] = field(default_factory=dict)
+    misused: str = ""
 
 
 COMMANDS = {
@@ -53,7 +58,7 @@ COMMANDS = {
     "report": Listed("A page to read, figures and tables, of any mix of finished runs."),
     "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
     "compare": Listed("Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."),
-    "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive."),
+    "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive.", misused="misused"),
     "magic": Listed(
         "MAGIC: which regions does a model name while it reasons, and is it right? Data and results.",
         commands={
@@ -84,22 +89,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: what follows ``lmms-patch``; None: of the process.
 
     Returns:
-        The exit status. 0: done, 2: a user's mistake, told in one line, 130: interrupted; a command may have others.
+        The exit status. 0: done, 2: a user's mistake or an unexpected error, told in one line, 130: interrupted; a command may have others.
     """
     given = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(given)
-        sys.stdout.flush()  # here, so that a reader that is gone is noticed here
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, so that a reader that is gone is noticed here
     except PatchError as error:
         return _refused(str(error))
     except typer.TyperException as error:
+        _misused(given)
         return _refused(_said(error, given))
     except BrokenPipeError:
         _hush()
         return DONE
     except (KeyboardInterrupt, typer.Abort):
-        print("lmms-patch: interrupted", file=sys.stderr)
+        _tell("interrupted")
         return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _refused(_unexpected(error))
     return status
 
 
@@ -114,8 +125,41 @@ def _run(argv: list[str]) -> int:
 
 
 def _refused(message: str) -> int:
-    print("lmms-patch:", said(message, sys.stderr.encoding), file=sys.stderr)
+    _tell(said(message, sys.stderr.encoding if sys.stderr else "utf-8"))
     return MISTAKE
+
+
+def _tell(message: str) -> None:
+    """Say a line on stderr, where there is one."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print("lmms-patch:", message, file=sys.stderr, flush=True)
+
+
+def _unexpected(error: Exception) -> str:
+    """Return one line for an error that is not the user's, and where to report it; of files that cannot be read or written, what is wrong."""
+    if isinstance(error, OSError) and error.strerror:
+        _hush()  # it may be stdout that cannot be written
+        return f"{error.filename or 'output'}: {error.strerror}"
+    told = " ".join(str(error).split())
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = "" if where is None else f" at {os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno}"
+    what = f"unexpected error ({type(error).__name__}{place}{f': {told[:300]}' if told else ''})"
+    return f"{what}; {REPORT}, with this line and the command; {TRACEBACK}=1 shows the whole traceback"
+
+
+def _misused(argv: Sequence[str]) -> None:
+    """Tell the command whose arguments cannot be read, where it wants to know."""
+    words = _called(argv)
+    listed = listed_at(*words) if words else None
+    if listed is not None and listed.misused:
+        getattr(_module(words), listed.misused)(argv)
+
+
+def _module(words: Sequence[str]) -> Any:
+    return import_module(f"lmms_patch.commands.{listed_at(*words).module or '_'.join(words)}")
 
 
 def _hush() -> None:
@@ -296,7 +340,7 @@ def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
 def built(*words: str) -> Any:
     """A command with its options, from its module: ``built("show")``, ``built("magic", "check")``."""
     listed = listed_at(*words)
-    function = getattr(import_module(f"lmms_patch.commands.{listed.module or '_'.join(words)}"), listed.function)
+    function = getattr(_module(words), listed.function)
     single = typer.Typer(add_completion=False)
     single.command(words[-1], cls=Command, epilog=getattr(function, "epilog", None))(function)
     return get_command(single)

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__, paired
+from lmms_patch import __version__, audit, paired
 from lmms_patch.compared import Compared, primary_of
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.joining import check_result
@@ -204,6 +204,7 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
     found, older = newest(runs)
     for one in found:
         check_result(*one)
+        audit.check(*one, intervals=False)
     return found, older
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.errors import RecordError
-from lmms_patch.recompute import TaskRun, check_number, fip_of
+from lmms_patch.recompute import TaskRun
 from lmms_patch.records import TaskResult, read_samples
 from lmms_patch.runs import Run
 from lmms_patch.spec import REGIONS, Key
@@ -157,51 +157,6 @@ def check_digest(task: str, prints: Sequence[Mapping[str, Any]], results: Sequen
     made = [(result.details.get("made") or {}).get("lmms_patch") for result in results]
     if not others and None not in docs and docs[0] != docs[1] and made[0] == made[1]:
         raise RecordError(f"{task}: the same docs have other golds in the two runs: the benchmark has changed")
-
-
-def check_own(run: TaskRun, table: Table, form: Form | None, grids: Sequence[int], folds: bool) -> list[str]:
-    """Whether the log gives the numbers that the run reported: on full images, and of each grid on best cells (and so its index and gap).
-
-    Args:
-        run: the run.
-        table: all its docs.
-        form: of its aggregation; None: nothing can be checked.
-        grids: those of an index; empty for kinds without one.
-        folds: a text-only cross-validation.
-
-    Returns:
-        Warnings: numbers that are only nearly the run's own.
-
-    Raises:
-        RecordError: a number is another: it is the log of another run, or was changed.
-    """
-    if form is None:
-        return []
-    own = run.result.metrics.get("tst") if folds else fip_of(run.result, table)
-    scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
-    out = []
-    if own is not None and np.isfinite(scores).all():
-        out += check_number(run, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own)
-    for n in grids:
-        out += _check_grid(run, table, form, n)
-    return out
-
-
-def _check_grid(run: TaskRun, table: Table, form: Form, n: int) -> list[str]:
-    """FIP and MPP over the docs that a grid uses, as the run reported them. Docs that could not be scored: then the run has no such number."""
-    best = table.at(table.best_places(n))
-    used = np.array([item is not None for item in best.items], bool)
-    if not used.any() or any("error" in view for record in table.records for view in record["views"]):
-        return []
-    grid = ((run.result.details.get("analysis") or {}).get("grids") or {}).get(str(n)) or {}
-    name = f"{table.metric}_mpp{n}"
-    numbers = {f"{table.metric} over the docs of grid {n}": (table.full, grid.get("fip")), name: (best, run.result.metrics.get(name))}
-    warnings = {}
-    for what, (chosen, own) in numbers.items():
-        picked = table.picked(chosen).where(used)
-        if own is not None and np.isfinite(picked.scores).all():
-            warnings[what] = check_number(run, what, form, forms.value_of(form, picked), own)
-    return warnings.get(name, [])  # of FIP it is said already
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -17,6 +17,9 @@ from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
 
+NUMBERS = 1
+"""Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
+
 
 @dataclass(frozen=True)
 class Grid:

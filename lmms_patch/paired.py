@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lmms_patch import magic_pairs, reading
 from lmms_patch.analysis import analyse
+from lmms_patch.audit import check_points
 from lmms_patch.compared import Compared, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.failures import has_failed
@@ -23,7 +24,6 @@ from lmms_patch.joining import (
     Sums,
     check_digest,
     check_golds,
-    check_own,
     check_result,
     failed,
     in_words,
@@ -155,7 +155,7 @@ class _Both:
         found = self._forms()
         self.form: Form | None = found[0] if found[0] is found[1] else None
         for run, table, form in zip(self.runs, self.whole_runs, found, strict=True):
-            self.warnings += check_own(run, table, form, run.result.described["grids"] if self.index else (), bool(self.folds))
+            self.warnings += check_points(run, table, form, run.result.described["grids"] if self.index else (), folds=bool(self.folds))
         self.ids = self._scored(common)
         if not self.ids:
             raise RecordError(f"{first.result.task}: no doc is scored in both runs")

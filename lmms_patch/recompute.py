@@ -158,7 +158,7 @@ def _scores(records: Sequence[Mapping[str, Any]], metric: str) -> dict[int, floa
 # --- computing ----------------------------------------------------------------------------------
 
 
-class _Logged:
+class Logged:
     """The native aggregation of a finished run (``draws.Native``): its numbers where nothing was changed, else its form's."""
 
     no_calls = "the native aggregation can only be called in the run"
@@ -263,7 +263,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if form is None and table.records:
         return _as_run(run, changes, metric)
     part = table if changes.category is None else _part(table, changes.category)
-    found = analyse(part, _Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
+    found = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
     categories = _categories(run, part, form, settings, sets) if by_category else {}
     without = sum(record.get("fields", {}).get("category") is None for record in part.records) if by_category else 0
     note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
@@ -309,7 +309,7 @@ def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: S
     if len(names) > MOST_CATEGORIES:
         raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; its field says too much to split by")
     parts = {name: _part(table, name) for name in names}
-    return {name: analyse(part, _Logged(run, part, form, False), settings, sets, run.blind, part=True) for name, part in parts.items()}
+    return {name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True) for name, part in parts.items()}
 
 
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lmms_patch.errors import RecordError
 from lmms_patch.plain_json import are_scores, is_whole
+from lmms_patch.scoring import plain
 from lmms_patch.spec import MAX_GRID, REGIONS
 
 LOANS = 100
@@ -117,3 +120,17 @@ def _check_references(record: Mapping[str, Any]) -> None:
 
 def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def hashed(record: Mapping[str, Any]) -> bytes:
+    """Return the SHA-256 of a doc's record, whatever the order of its keys and however a file writes it."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), default=plain)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def log_digest(hashes: Iterable[bytes]) -> str:
+    """Return the digest of a whole log, 16 hex digits, from its records (``hashed``) in any order.
+
+    A run writes it into its results file, so that a log that was changed afterwards does not pass for the run's own.
+    """
+    return hashlib.sha256(b"".join(sorted(hashes))).hexdigest()[:16]

@@ -364,7 +364,7 @@ def samples_file(results: Path, task: str) -> Path | None:
     try:
         path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
         return path if path.is_file() else None
-    except (ValueError, OSError):  # a name with a slash, or one that is too long: no file has it
+    except (ValueError, OSError):  # a name with a separator, which would lead elsewhere, or one that no file can have
         return None
 
 

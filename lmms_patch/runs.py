@@ -46,8 +46,8 @@ class Run:
         tasks: its wrapped tasks, in order; a task with several filter pipelines comes once for each.
         configs: of every task (also plain ones), the harness's own description.
         results: of every task, what the harness wrote of it.
-        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``start_time``, ``n-shot`` and ``versions`` by task; ``system_instruction``:
-            its digest, ``none`` where none was given, None where the file does not say.
+        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``log_samples``, ``start_time``; by task ``n-shot``, ``versions``, ``n-samples``;
+            ``system_instruction``: its digest, ``none`` where none was given, None where the file does not say.
     """
 
     path: Path
@@ -80,7 +80,8 @@ def read(path: Path) -> Run:
     config = _object(data.get("config"))
     adapter = str(config.get("model") or data.get("model_source") or "")
     about = {key: config.get(key) for key in ("limit", "offset", "gen_kwargs")} | {"start_time": data.get("start_time")}
-    about |= {"system_instruction": _system_instruction(data), **{key: _object(data.get(key)) for key in ("n-shot", "versions")}}
+    about |= {"system_instruction": _system_instruction(data), **{key: _object(data.get(key)) for key in ("n-shot", "versions", "n-samples")}}
+    about["log_samples"] = _object(config.get("resolved_cli_args")).get("log_samples")
     return Run(
         Path(path),
         _name(masked(str(data.get("model_name") or adapter or Path(path).parent.name))),

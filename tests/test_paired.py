@@ -22,6 +22,7 @@ FEW = 400
 def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="rci", name="toy", made=None, about=None, date=DATE, flat=None):
     """The two files of a finished run of one task; the aggregation is any function of the items."""
     folder.mkdir(parents=True, exist_ok=True)
+    records = [{**record, "base": name, "kind": kind} for record in records]
     grids = tuple(records[0]["grids"])
     spec = WrapSpec(name, kind, grids, Options(**(options or {}), given=frozenset(options or {})))
     known = [r for r in records if "acc" in r["views"][0]["items"]]
@@ -47,7 +48,7 @@ def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="
     }
     path = folder / f"{date}_results.json"
     path.write_text(json.dumps(data))
-    lines = [json.dumps({"doc_id": r["doc_id"], "patch": {**r, "base": name}}) for r in records]
+    lines = [json.dumps({"doc_id": r["doc_id"], "patch": r}) for r in records]
     (folder / f"{date}_samples_{spec.name}.jsonl").write_text("".join(line + "\n" for line in lines))
     return path
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,16 +58,18 @@ def command(
     given = os.environ.get("GITHUB_STEP_SUMMARY")
     summary_file = summary or (Path(given) if given else None)
     told = os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations
-    mistake: PatchError | None = None
+    forget(json_file, junit)
+    mistake: BaseException | None = None
     try:
         found = gate(out, config, baseline=baseline)
-    except PatchError as error:
+    except BaseException as error:  # whatever it is, the files say that nothing was judged
         mistake = error
-        found = Judgement((), (), config, str(out), str(baseline or ""), " ".join(str(error).split()))
+        said = str(error) if isinstance(error, PatchError) else f"ended by {type(error).__name__} before anything was judged: {error}"
+        found = Judgement((), (), config, str(out), str(baseline or ""), " ".join(said.split()))
     if mistake is None:
         outputs.write(found, json_file=json_file, junit_file=junit, summary_file=summary_file)
     else:
-        with contextlib.suppress(PatchError):  # the first mistake is the one to tell; no earlier verdict may stay in its place
+        with contextlib.suppress(PatchError):  # the first mistake is the one to tell
             outputs.write(found, json_file=json_file, junit_file=junit, summary_file=summary_file)
     _print(found, told)
     if mistake is not None:
@@ -75,16 +78,42 @@ def command(
     return found.status
 
 
+def forget(*files: Path | None) -> None:
+    """Remove the verdicts of an earlier gate, so that none passes for this one's where this one is killed; no other file is touched."""
+    for path in files:
+        if path is None:
+            continue
+        with contextlib.suppress(OSError):
+            with open(path, "rb") as start:
+                head = start.read(200)
+            if head.startswith(b'{\n  "schema": 1,\n  "status":') or b'<testsuites name="lmms-patch gate"' in head:
+                os.unlink(path)
+
+
+def misused(argv: Sequence[str]) -> None:
+    """Forget earlier verdicts where the command line cannot be read: nothing is judged then, and nothing written."""
+    for option in ("--json", "--junit"):
+        for place, word in enumerate(argv):
+            name, _, value = word.partition("=")
+            if name == option:
+                forget(Path(value or next(iter(argv[place + 1 :]), "")))
+
+
 def _print(found: Judgement, told: bool) -> None:
-    """Annotations, the table, and the verdict in the last line; a reader that is gone does not change the verdict."""
+    """Print annotations, the table, and the verdict in the last line.
+
+    The exit status is the verdict: a reader that is gone, a full disk or a closed stdout does not change it.
+    """
     from lmms_patch.gate import outputs
 
+    if sys.stdout is None:  # closed before we started
+        return
     encoding = sys.stdout.encoding or "utf-8"
     lines = [*(outputs.workflow_commands(found) if told else []), *([printed(outputs.text(found))] if not found.error else [])]
     try:
         for line in lines:
             print(line.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (OSError, ValueError):
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

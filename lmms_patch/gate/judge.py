@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lmms_patch import reading
-from lmms_patch.errors import OptionError, nearest
+from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate import direction, limits, sides
 from lmms_patch.gate.intervals import Judged, difference_of, number_of
 from lmms_patch.gate.limits import Call
@@ -32,7 +33,7 @@ class Verdict:
     Attributes:
         rule: the rule's name.
         task, model: the result's.
-        metric: what is judged: a name of ``measures``, ``gate``, ``looks``, ``excluded`` or ``n_docs``; "|rci3|" is a distance from 0.
+        metric: what is judged: a name of ``measures``, ``gate``, ``looks``, ``checked``, ``excluded`` or ``n_docs``; "|rci3|" is a distance from 0.
         limit: in words, with the margin.
         value: the number, with its interval at ``level``.
         baseline: the baseline's number; None without a baseline or where not defined.
@@ -157,7 +158,10 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         plans.append((rule, items))
         if before is not None and rule.of_difference:
             before.check_complete(rule, [item.one for item in items if item.check == "difference"], rules.source)
-    _check_logs(results, plans, before)
+        if before is not None:
+            before.check_grids(rule, list({id(item.one): item.one for item in items if item.check not in ("docs", "checked")}.values()), rules.source)
+    notes += _check_numbers(results, plans, before)
+    notes += [f"{one.task} of {one.model}: run with {one.partial}, so not the whole benchmark" for one in results if one.partial]
     _check_primary(rules, plans)
     level = levels(plans, rules.primary)
     verdicts = tuple(of_item(rule, item, before, level(rule, item), rules.primary) for rule, items in plans for item in items)
@@ -167,14 +171,12 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
     return Judgement(verdicts, tuple(dict.fromkeys(notes)), rules.source, str(out), "" if baseline is None else str(baseline))
 
 
-def _check_logs(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[Item]]], before: Baseline | None) -> None:
-    """Every sample log of the run, and of the baseline those that something is set against."""
+def _check_numbers(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[Item]]], before: Baseline | None) -> list[str]:
+    """Check the numbers of every result of the run, and of the baseline those that something is set against; returns what could not be."""
     compared = {id(item.one) for _, items in plans for item in items if item.check == "difference"}
-    checked = set()
-    for one in [*results, *(before.partner(one) for one in results if before is not None and id(one) in compared)]:
-        if one.place not in checked:  # one log serves all filters of a task
-            checked.add(one.place)
-            sides.check_log(one)
+    sides_of = [("", one) for one in results]
+    sides_of += [("the baseline of ", before.partner(one)) for one in results if before is not None and id(one) in compared]
+    return [f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}" for which, one in sides_of if one.unchecked]
 
 
 # --- what is judged -------------------------------------------------------------------------------
@@ -202,6 +204,7 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[It
         for item in items:
             direction.check(rule, item.one, item.metric, source)
             _check_null(rule, item, source)
+            _check_whole(rule, item, source)
         notes += _skipped(rule, [one for one in selected if not names[id(one)]], f"has no {rule.metric}")
     with_index = [one for one in selected if KINDS[one.kind].index]
     stressed = [one for one in selected if KINDS[one.kind].folds]
@@ -211,12 +214,14 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[It
         ("value", rule.max_tst_over_chance is not None, stressed, "is no text-only cross-validation (_tst)", "tst_over_chance"),
         ("excluded", rule.max_excluded is not None, with_index, "has no grid", "excluded"),
         ("docs", rule.min_docs is not None, selected, "", "n_docs"),
+        ("checked", rule.checked, selected, "", "checked"),
     ):
         if asked and not of:
             raise OptionError(f"{source}: rule {rule.name!r}: none of its tasks can be judged: {selected[0].task} {why}")
         if asked and metric == "tst_over_chance":
             for one in of:
                 direction.check_text_only(rule, one, source)
+                _check_whole(rule, Item(one, "tst", metric), source)
         if asked:
             items += [Item(one, "tst" if metric == "tst_over_chance" else check, metric) for one in of]
             notes += _skipped(rule, [one for one in selected if one not in of], why)
@@ -299,6 +304,8 @@ def _check_primary(rules: Rules, plans: Sequence[tuple[Rule, Sequence[Item]]]) -
 
 def of_item(rule: Rule, item: Item, before: Baseline | None, level: float, primary: str | None) -> Verdict:
     """Return the verdict of a rule on one thing that it judges, at a level (``levels``)."""
+    if item.check == "checked":
+        return _checked(rule, item, before)
     if item.check in ("gate", "looks", "excluded", "docs"):
         return _counted(rule, item)
     if item.check == "difference":
@@ -315,6 +322,8 @@ def _of_limit(rule: Rule, item: Item, found: Judged, level: float, before: Basel
     else:
         call, reason = verdict(found.judged, least, most, rule.margin, rule.interval)
     call, reason = _marked(item, call, reason)
+    if lost := _lost(rule, item, found, before):
+        call, reason = "fail", "; ".join(filter(None, [lost, reason]))
     other = None if before is None else before.partner(item.one)
     absolute = rule.absolute and item.check != "tst"
     return Verdict(
@@ -395,6 +404,66 @@ def _check_null(rule: Rule, item: Item, source: str) -> None:
             f"{source}: rule {rule.name!r}: {item.metric} of {item.one.task} rests on an assumed null, and no rule may; {reading.MEASURE_IT}, "
             f"or judge {item.metric.partition('_adj')[0]}"
         )
+
+
+def _check_whole(rule: Rule, item: Item, source: str) -> None:
+    """Check that a limit of a number itself is held against a whole benchmark.
+
+    Raises:
+        OptionError: the run is of a part of it, and the rule does not say that this is meant.
+    """
+    if item.check != "difference" and item.one.partial and not rule.allow_limit:
+        raise OptionError(
+            f"{source}: rule {rule.name!r}: {item.one.task} was run with {item.one.partial}, and the first docs of a benchmark are not the "
+            "benchmark; run it whole, or say 'allow_limit: true' in the rule"
+        )
+
+
+def _lost(rule: Rule, item: Item, found: Judged, before: Baseline | None) -> str:
+    """Say that a number lost more docs than the rule allows; empty where it did not.
+
+    Docs are lost to failed calls, and in a comparison where only one run has them: else wrong answers that are turned into no answer
+    would make a model better.
+    """
+    sides_of = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
+    counts = [_docs_of(one, item.metric) for one in sides_of]
+    known = [docs for docs, _ in counts]
+    left = found.judged.n if found.basis == "paired" else min(known)
+    whole = max(docs + lost for docs, lost in counts)
+    if whole <= left or (whole - left) / whole <= rule.max_lost + 1e-12:
+        return ""
+    return f"{whole - left} of {whole} docs are lost ({(whole - left) / whole:.1%}, more than max_lost {rule.max_lost:.1%})"
+
+
+def _docs_of(one: Result, name: str) -> tuple[int, int]:
+    """How many docs a number is of, and how many it lost because a call failed or a judge gave no verdict."""
+    raw = name.partition("_adj")[0]  # of the corrected index some docs only are asked on a wrong image
+    match = next(iter(matching(one.measures, raw)), None)
+    docs = one.measures[match].n if match is not None else one.result.docs
+    details = one.result.details
+    if one.kind == "magic":
+        counts = (details.get("magic") or {}).get("counts") or {}
+        return docs, int(counts.get("failed") or 0) + int(counts.get(f"unjudged_{name}") or 0)
+    if name.startswith("tst"):
+        return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
+    failed = (details.get("analysis") or {}).get("failed") or {}
+    first = raw in ("score", "fip", one.result.described["metric"])
+    return docs, int(failed.get("first" if first else "docs") or 0)
+
+
+def _checked(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
+    """Return the verdict on whether every number is one that the sample log gives; also those of the baseline that it is set against."""
+    one = item.one
+    missing = list(one.unchecked)
+    with contextlib.suppress(RecordError):  # it has none: then nothing is compared with it
+        other = None if before is None else before.partner(one)
+        missing += [] if other is None else [f"the baseline: {what}" for what in other.unchecked]
+    n, reason = one.result.docs, "; ".join(missing)
+    value = Estimate(int(not missing), None, None, None, n, n, 0, reason=reason)
+    call: Call = "fail" if missing else "pass"
+    return Verdict(
+        rule.name, one.task, one.model, item.metric, "every number", value, None, "", None, None, None, None, "number", call, False, reason
+    )
 
 
 def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:

@@ -22,16 +22,18 @@ from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import LEVEL
 
 SCHEMA = 1
-VALID_GATE, LOOKS = "valid gate", "looks"
-REQUIREMENTS = (VALID_GATE, LOOKS)
+VALID_GATE, LOOKS, CHECKED = "valid gate", "looks", "checked"
+REQUIREMENTS = (VALID_GATE, LOOKS, CHECKED)
 SELECTORS = ("task", "model", "base", "kind")
 LIMITS = ("min", "max", "max_drop", "max_rise")
 CHECKS = (*LIMITS, "require", "max_tst_over_chance", "max_excluded", "min_docs")
-SHARED = ("level", "margin", "inconclusive", "correction")
+SHARED = ("level", "margin", "inconclusive", "correction", "max_lost", "allow_limit")
 """What a rule may say for itself, and ``defaults`` for all."""
 DEFAULTS = (*SHARED, "ignore", "primary")
 RULE = ("name", *SELECTORS, "metric", *CHECKS, "absolute", "interval", *SHARED)
 TOP = ("schema", "defaults", "rules")
+LOST = 0.01
+"""Share of docs that a verdict may lose: so few cannot hide a drop that a margin would not."""
 CHOICES = {"inconclusive": ("block", "warn"), "correction": ("bonferroni", "none")}
 
 
@@ -56,6 +58,9 @@ class Rule:
         blocks: whether an inconclusive verdict blocks.
         corrected: whether ``level`` holds over all that is judged together (``judge.levels``).
         looks: whether it must be shown that the answers depend on the image.
+        checked: whether every number must be one that the sample log gives (``lmms_patch.audit``).
+        max_lost: most of the docs that a number may lose to failed calls, or a comparison to docs that only one run has, 0..1.
+        allow_limit: whether limits of numbers themselves may be held against a run of a part of the benchmark (``--limit``).
     """
 
     name: str
@@ -79,6 +84,9 @@ class Rule:
     blocks: bool = True
     corrected: bool = True
     looks: bool = False
+    checked: bool = False
+    max_lost: float = LOST
+    allow_limit: bool = False
 
     @property
     def of_value(self) -> bool:
@@ -116,13 +124,18 @@ def shipped() -> list[str]:
 def find(config: str) -> Path:
     """The file of rules that a user names: a path, or the bare name of a shipped one.
 
+    A bare name never means a file of the working folder: in CI that may be a stranger's checkout. A path has a separator or an ending.
+
     Raises:
         OptionError: there is neither.
     """
-    if Path(config).is_file():
-        return Path(config)
+    bare = not Path(config).suffix and not any(mark in config for mark in ("/", "\\"))
     if config in shipped():
         return folder("configs") / "gates" / f"{config}.yaml"
+    if not bare and Path(config).is_file():
+        return Path(config)
+    if bare and Path(config).is_file():
+        raise OptionError(f"no shipped rules {config!r}; for the file of this name type ./{config}; shipped: {', '.join(shipped())}")
     close = nearest(Path(config).name.partition(".")[0], shipped())
     hint = f"did you mean {' or '.join(close)}?" if close else "give a YAML file, or the name of a shipped one:"
     raise OptionError(f"no rules {config!r}: no such file; {hint} shipped: {', '.join(shipped())}")
@@ -194,7 +207,8 @@ def _rule(data: Any, shared: Mapping[str, Any], source: str, number: int) -> Rul
         interval=_flag(found, "interval", True, where),
         valid_gate=VALID_GATE in (required := _required(found, where)),
         looks=LOOKS in required,
-        max_excluded=_share(found, where),
+        checked=CHECKED in required,
+        max_excluded=_share(found, "max_excluded", where),
         min_docs=_count(found, where),
         **{**shared, **_shared(found, where)},
     )
@@ -220,7 +234,9 @@ def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
     if rule.absolute and rule.metric is None:
         raise OptionError(f"{where}: 'absolute' needs a 'metric' with a limit")
     lone = [
-        key for key in ("interval", "margin", "level", "correction", "inconclusive") if key in found and not (rule.looks and key == "inconclusive")
+        key
+        for key in ("interval", "margin", "level", "correction", "inconclusive", "max_lost", "allow_limit")
+        if key in found and not (rule.looks and key == "inconclusive")
     ]
     if lone and not limited and rule.max_tst_over_chance is None:
         raise OptionError(f"{where}: '{lone[0]}' says nothing here: the checks of this rule are counts, which have no interval")
@@ -243,6 +259,10 @@ def _shared(found: Mapping[str, Any], where: str) -> dict[str, Any]:
         out["margin"] = _number(found["margin"], "margin", where)
         if out["margin"] < 0:
             raise OptionError(f"{where}: 'margin' must be at least 0, not {_short(found['margin'])}")
+    if "max_lost" in found:
+        out["max_lost"] = _share(found, "max_lost", where)
+    if "allow_limit" in found:
+        out["allow_limit"] = _flag(found, "allow_limit", False, where)
     for key, name in (("inconclusive", "blocks"), ("correction", "corrected")):
         if key in found:
             value = found[key]
@@ -267,16 +287,16 @@ def _required(found: Mapping[str, Any], where: str) -> tuple[str, ...]:
     given = found.get("require", [])
     asked = [given] if isinstance(given, str) else given
     if not isinstance(asked, list) or ("require" in found and not asked) or any(one not in REQUIREMENTS for one in asked):
-        raise OptionError(f"{where}: 'require' must be '{VALID_GATE}', '{LOOKS}', or a list of both, not {_short(given)}")
+        raise OptionError(f"{where}: 'require' must be '{VALID_GATE}', '{LOOKS}', '{CHECKED}', or a list of some, not {_short(given)}")
     return tuple(asked)
 
 
-def _share(found: Mapping[str, Any], where: str) -> float | None:
-    if "max_excluded" not in found:
+def _share(found: Mapping[str, Any], key: str, where: str) -> float | None:
+    if key not in found:
         return None
-    value = _number(found["max_excluded"], "max_excluded", where)
+    value = _number(found[key], key, where)
     if not 0 <= value < 1:
-        raise OptionError(f"{where}: 'max_excluded' must be a share of the docs from 0 to below 1, not {_short(found['max_excluded'])}")
+        raise OptionError(f"{where}: '{key}' must be a share of the docs from 0 to below 1, not {_short(found[key])}")
     return value
 
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from lmms_patch import magic_pairs, paired, runs
+from lmms_patch import audit, paired, runs
 from lmms_patch.compared import Compared
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.limits import checked
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.joining import in_words
 from lmms_patch.magic.results import higher_is_better
+from lmms_patch.magic_pairs import BY_JUDGE
 from lmms_patch.measures import matching, measures
-from lmms_patch.records import TaskResult, read_samples
+from lmms_patch.records import TaskResult
 from lmms_patch.runs import Run
+from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")
@@ -56,6 +57,22 @@ class Result:
         """What two results must share (``runs.fingerprint``)."""
         with guarded(self.run.path):
             return runs.fingerprint(self.run, self.result)
+
+    @cached_property
+    def unchecked(self) -> tuple[str, ...]:
+        """What of its numbers could not be checked, in words (``audit.check``); whoever asks has its sample log read.
+
+        Raises:
+            RecordError: a number is not what its log, or the rest of its file, gives.
+        """
+        return audit.check(self.run, self.result)
+
+    @property
+    def partial(self) -> str:
+        """Which part of the benchmark it is of, in words; empty where it is of all docs, or nothing says otherwise."""
+        limit, offset = self.run.about.get("limit"), self.run.about.get("offset")
+        parts = [f"--limit {limit:g}" if isinstance(limit, (int, float)) else f"--limit {limit}"] if limit not in (None, -1) else []
+        return " ".join([*parts, *([f"--offset {offset}"] if offset else [])])
 
     @property
     def place(self) -> tuple[Path, str]:
@@ -276,6 +293,26 @@ class Baseline:
         self.notes |= dict.fromkeys(f"{one.task}: {line}" for line in lines)
         return found
 
+    def check_grids(self, rule: Rule, judged: Sequence[Result], source: str) -> None:
+        """Whether every number that the baseline has, and the rule is about, is there again: no grid is gone, and no other metric.
+
+        Also of rules that compare nothing: a rule over every grid must not pass because the grid that failed was left out.
+
+        Raises:
+            RecordError: one is not.
+        """
+        skipped = BY_JUDGE if "judge" in self.ignore else ()
+        for one in judged:
+            alike = [other for other in self.results if paired.matches(other.result, one.result) and other.run.identity == one.run.identity]
+            for other in [other for other in alike if other.task == one.task] or alike[:1]:
+                index = KINDS[other.kind].index
+                asked = [f"{index}{n}" for n in other.result.described["grids"]] if index else []
+                names = matching(other.measures, rule.metric) if rule.metric else asked
+                gone = [name for name in names if name not in skipped and not matching(one.measures, name)]
+                if gone:
+                    what = f"the baseline of {one.task} has {_some(gone)}, this run has not"
+                    raise RecordError(f"{source}: rule {rule.name!r}: {what}; run it with the same grids and metrics, or narrow the rule (metric)")
+
     def check_complete(self, rule: Rule, judged: Sequence[Result], source: str) -> None:
         """Whether what the baseline's models were asked, and the rule is about, was asked again.
 
@@ -305,36 +342,3 @@ def check_ignored(ignore: Sequence[str], known: Mapping[str, object], source: st
             why = "two results of other " + key + " cannot be compared" if key in paired.SAME else "there is no such setting"
             hint = f"did you mean {close[0]}? " if close and key not in paired.SAME else ""
             raise OptionError(f"{source}: defaults: ignore {key!r}: {why}; {hint}allowed: {', '.join(allowed)}")
-
-
-# --- sample logs ----------------------------------------------------------------------------------
-
-
-def check_log(one: Result) -> None:
-    """Whether a result's sample log, if there is one, is whole and of this result.
-
-    Args:
-        one: the result.
-
-    Raises:
-        RecordError: it is cut, has docs twice, records of another benchmark or another number of docs than were scored.
-    """
-    log = one.log
-    if log is None:
-        return
-    with guarded(log):
-        if one.kind == "magic":
-            magic_pairs.read(one.run, one.result)
-            return
-        pipelines = sum(other.task == one.result.task for other in one.run.tasks)
-        base, lines = one.result.described["base"], Counter[int]()
-        for record in read_samples(log):  # every line, whatever the filter
-            if record.get("base") != base:
-                raise RecordError(f"{log}: records of {record.get('base')}, but {one.task} asks {base}; the file is of another run")
-            lines[record["doc_id"]] += 1
-        count, wrong = lines.total(), [doc for doc, times in lines.items() if times != pipelines]
-        if count != one.result.docs * pipelines:
-            raise RecordError(f"{log}: {count} lines, but the run scored {one.result.docs * pipelines}; the file is not whole, or of another run")
-        if wrong:  # also where every doc is there twice, and the results file counted them so
-            times = f"doc {wrong[0]} has {lines[wrong[0]]} lines, but the task has {pipelines} filter{'s' * (pipelines > 1)}"
-            raise RecordError(f"{log}: {times}; each doc has one line per filter: two runs in one file?")

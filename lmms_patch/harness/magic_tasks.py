@@ -23,7 +23,9 @@ from lmms_patch.magic import answers, draw, prompts, results, selfheal
 from lmms_patch.magic.extract import regions_of_steps
 from lmms_patch.magic.judge_settings import JudgeSettings
 from lmms_patch.magic.response import Response, parse
+from lmms_patch.outcome import NUMBERS
 from lmms_patch.planning import digest
+from lmms_patch.record_checks import hashed, log_digest
 from lmms_patch.stats.resample import DRAWS, LEVEL
 
 SEED = 0
@@ -273,6 +275,8 @@ def details(task: str, about: Mapping[str, Any], missing: magic_docs.LeftOut, re
             **{name: one.value for name, one in found.items()},
             "made": {
                 **compat.versions(),
+                "numbers": NUMBERS,
+                "log": log_digest(map(hashed, every)),
                 "docs": digest((name, doc) for name, doc, _ in asked),
                 "prompts": digest([[about.get("prefill", ""), *((name, text) for name, _, text in asked)]]),
             },

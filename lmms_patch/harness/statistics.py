@@ -11,8 +11,9 @@ from lmms_patch.analysis import analyse
 from lmms_patch.draws import Settings
 from lmms_patch.harness import compat
 from lmms_patch.log import logger
-from lmms_patch.outcome import metrics, sentences, to_json
+from lmms_patch.outcome import NUMBERS, metrics, sentences, to_json
 from lmms_patch.planning import Plan, shown
+from lmms_patch.record_checks import hashed, log_digest
 from lmms_patch.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.tables import Table
@@ -111,7 +112,13 @@ def details(
     flat = metrics(found, name)
     planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
     about = {
-        "made": {**compat.versions(), **({} if plan is None else plan.digests), **shown(records)},
+        "made": {
+            **compat.versions(),
+            "numbers": NUMBERS,
+            "log": log_digest(map(hashed, records)),
+            **({} if plan is None else plan.digests),
+            **shown(records),
+        },
         "settings": to_json(settings),
         "higher_is_better": dict(higher),
         "donors": planned,

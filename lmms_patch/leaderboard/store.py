@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import measures, plain_json, reading, runs
+from lmms_patch import audit, measures, plain_json, reading, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.records import TaskResult, results_files
 from lmms_patch.spec import KINDS, MAX_GRID, MIN_GRID
@@ -173,7 +173,7 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
     """What a board keeps of a run's wrapped tasks.
 
     Raises:
-        RecordError: they are not as lmms-patch writes them.
+        RecordError: they are not as lmms-patch writes them, or not what their sample logs give.
     """
     out = []
     for result in run.tasks:
@@ -183,6 +183,7 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
             raise RecordError(
                 f"{run.path}: {result.task} is not as lmms-patch writes it ({type(error).__name__}: {error}); was the file changed?"
             ) from None
+        audit.check(run, result, intervals=False)
     return tuple(out)
 
 

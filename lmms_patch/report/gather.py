@@ -1,4 +1,4 @@
-"""From finished runs to the entries of a report. Reads each sample log once, line by line, and once more to pair it with a blind run. Pure."""
+"""From finished runs to the entries of a report. Reads each sample log line by line: to check it, to count, and to pair it with a blind run. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch import magic_pairs, outcome, paired, reading, runs
+from lmms_patch import audit, magic_pairs, outcome, paired, reading, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.failures import has_failed
 from lmms_patch.measures import measures, of_analysis
@@ -176,6 +176,7 @@ class _Read:
 
 
 def _read(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]], examples: int, categories: bool) -> _Read:
+    audit.check(run, result, intervals=False)
     if result.described["kind"] == "magic":
         return _read_magic(run, result, examples, categories)
     stored = result.details.get("analysis") or {}
@@ -187,8 +188,6 @@ def _read(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]
         return out
     picker = Picker(result, examples)
     records = list(_records(read_lines(log, result.place), out, picker))
-    if len(records) != result.docs:
-        raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
     out.picked = picker.picked()
     if KINDS[result.described["kind"]].index:
         _numbers(out, TaskRun(result, records, _blind_scores(run, result)), categories)

@@ -167,3 +167,97 @@ def test_junit_is_valid_for_whatever_bytes(tmp_path):
     ElementTree.fromstring(outputs.junit(found).encode())
     outputs.write(found, json_file=tmp_path / "j", junit_file=tmp_path / "x", summary_file=tmp_path / "s")
     assert json.loads(Path(tmp_path / "j").read_text())["status"] == 2
+
+
+# --- no earlier verdict survives ----------------------------------------------------------------------
+
+
+def passed_before(run, tmp_path):
+    """The outputs of a gate that passed, and the arguments that write them."""
+    files = [tmp_path / "g.json", tmp_path / "g.xml"]
+    argv = ["gate", str(run), "--config", str(rules_file(tmp_path, VALID)), "--json", str(files[0]), f"--junit={files[1]}"]
+    assert main(argv) == 0
+    assert all("passed" in files[0].read_text() for _ in files)
+    return argv, files
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyError("x"), 2),
+        (MemoryError(), 2),
+        (RecursionError("deep"), 2),
+        (KeyboardInterrupt(), 130),
+        (SystemExit(3), None),
+        (OSError(5, "I/O error"), 2),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_gate_that_ends_in_any_error_leaves_no_verdict_of_an_earlier_one(run, tmp_path, capsys, monkeypatch, error, status):
+    argv, files = passed_before(run, tmp_path)
+    capsys.readouterr()
+
+    def judge(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("lmms_patch.gate.judge.judge", judge)
+    if status is None:
+        with pytest.raises(SystemExit):
+            main(argv)
+    else:
+        assert main(argv) == status
+    assert json.loads(files[0].read_text())["status"] == 2
+    assert "<error" in files[1].read_text()
+    assert len(capsys.readouterr().err.splitlines()) == (status is not None)
+
+
+@pytest.mark.parametrize("wrong", [["--baselin", "x"], ["--annotations=maybe"], ["more"]])
+def test_nor_does_one_whose_command_line_cannot_be_read(run, tmp_path, wrong):
+    argv, files = passed_before(run, tmp_path)
+    assert main([*argv, *wrong]) == 2
+    assert not any(file.exists() for file in files)
+
+
+def test_nor_does_one_that_is_killed(run, tmp_path, monkeypatch):
+    argv, files = passed_before(run, tmp_path)
+    there = []
+    monkeypatch.setattr("lmms_patch.gate.judge.judge", lambda *args: there.extend(file.exists() for file in files) or 1 / 0)
+    assert main(argv) == 2
+    assert there == [False, False]  # while it judges: whatever kills it then
+
+
+def test_other_files_are_left_alone_until_there_is_a_verdict(run, tmp_path):
+    precious = tmp_path / "notes.json"
+    precious.write_text('{"schema": 1}')
+    assert main(["gate", str(run), "--config", str(rules_file(tmp_path, VALID)), "--json", str(precious), "--wrong"]) == 2
+    assert precious.read_text() == '{"schema": 1}'
+
+
+# --- stdout ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", [">&-", "> /dev/full", ">&- 2>&-", "> /dev/full 2> /dev/full"])
+@pytest.mark.parametrize(("least", "status"), [(0.1, 0), (0.99, 1)])
+def test_a_stdout_that_cannot_be_written_does_not_change_the_verdict(run, tmp_path, where, least, status):
+    if "/dev/full" in where and not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    config = rules_file(tmp_path, {"metric": "fip", "min": least})
+    line = f"'{sys.executable}' -m lmms_patch.cli gate '{run}' --config '{config}' --json '{tmp_path}/g.json' {where}"
+    assert subprocess.run(["bash", "-c", line], capture_output=True).returncode == status
+    assert json.loads((tmp_path / "g.json").read_text())["status"] == status
+
+
+# --- bare names -------------------------------------------------------------------------------------------
+
+
+def test_a_bare_name_is_never_a_file_of_the_working_folder(run, tmp_path, capsys, monkeypatch):
+    """In CI the working folder may be a stranger's checkout."""
+    monkeypatch.chdir(tmp_path)
+    lenient = rules_file(tmp_path, {"metric": "fip", "min": 0})
+    for name in ("model-compliance", "mine"):
+        (tmp_path / name).write_text(lenient.read_text())
+    assert main(["gate", str(run), "--config", "model-compliance"]) != 0  # the shipped one asks more
+    assert main(["gate", str(run), "--config", "mine"]) == 2
+    assert "for the file of this name type ./mine" in capsys.readouterr().err
+    for path in ("./mine", str(tmp_path / "mine"), "./model-compliance", lenient.name):
+        assert main(["gate", str(run), "--config", path]) == 0

@@ -91,15 +91,28 @@ def test_a_run_that_is_not_there(capsys, tmp_path):
     assert refused(capsys, "show", tmp_path).endswith("no *_results.json here; give the folder that was --output_path of a run")
 
 
-def test_an_error_of_ours_is_not_hidden(monkeypatch):
-    """What is no user's mistake keeps its traceback."""
+def test_an_error_of_ours_is_one_line_that_says_where_to_report_it(monkeypatch, capsys):
+    """Its traceback is a variable away."""
 
     def show(folder):
-        raise ZeroDivisionError
+        raise ZeroDivisionError("by\nnothing")
 
     monkeypatch.setattr("lmms_patch.api.show", show)
+    assert main(["show", "x"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("lmms-patch: unexpected error (ZeroDivisionError at test_main.py:")
+    assert "by nothing); please open an issue in the repository of lmms-patch" in line
+    monkeypatch.setenv("LMMS_PATCH_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         main(["show", "x"])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_output_that_cannot_be_written_is_one_line():
+    code = "import sys; from lmms_patch.cli import main; sys.exit(main(['schema', 'patch']))"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "lmms-patch: output: No space left on device\n")
 
 
 # --- how it ends --------------------------------------------------------------------------------

@@ -45,7 +45,6 @@ def task(
     gate=None,
     looks=None,
     clusters=None,
-    excluded=0,
     docs=None,
     prompts="p",
     higher=True,
@@ -54,7 +53,7 @@ def task(
 ):
     """One task of a run: its entry of results, of configs, and its records. Without ``best`` it has no index (blind).
 
-    ``looks`` says whether its answers depend on the image, None: nobody asked. ``out`` are docs that the grid does not use, ``unscored`` docs without a score: the run's numbers are of the others.
+    ``looks`` says whether its answers depend on the image, None: nobody asked. ``out`` are docs that the grid does not use, ``unscored`` docs whose call failed: the run's numbers are of the others.
     """
     spec = parse(name)
     every, n = np.asarray(full, float), len(full)
@@ -67,10 +66,9 @@ def task(
     se = fip.se or 0.0
     valid = (fip.value is not None and fip.value >= chance + max(0.01, 2 * se)) if gate is None else gate
     number = None if valid is None else int(valid)
-    numbers = {"records": n, "chance": chance, "ceiling": 1.0, "n_docs": n, **({"gate": number} if index else {})}
+    numbers = {"records": n, "chance": chance, "ceiling": 1.0, "n_docs": len(full), "n_failed": len(unscored), **({"gate": number} if index else {})}
     grids = {}
     if index:
-        excluded = excluded or len(out)
         rows = np.column_stack([every, np.asarray(best, float), np.ones(n)])[used]
         clusters = None if clusters is None else np.asarray(clusters_of_all)[used]
         found = {
@@ -84,7 +82,7 @@ def task(
             plain |= {key: {**plain[key], **nothing, "reason": "near chance"} for key in ("index", "gap")}
         grids["2"] = {
             "n": 2,
-            "excluded": excluded,
+            "excluded": int((scored_docs & ~used).sum()),
             "fip": float(every[used].mean()),
             "adj": None,
             "adj_blind": None,
@@ -93,11 +91,11 @@ def task(
             "warnings": [],
             **plain,
         }
-        numbers |= {"n_excluded2": excluded, f"{index}2": plain["index"]["value"], "gap2": plain["gap"]["value"]}
+        numbers |= {"n_excluded2": grids["2"]["excluded"], f"{index}2": plain["index"]["value"], "gap2": plain["gap"]["value"]}
     reason = "" if valid else "near chance: FIP is below the floor and its margin"
     analysis = {
         "metric": "acc",
-        "n_docs": n,
+        "n_docs": len(full),
         "clusters": None,
         "form": "mean",
         "fip": to_json(fip),
@@ -107,6 +105,9 @@ def task(
         "grids": grids,
         "warnings": [],
     }
+    if len(unscored):
+        calls = {"calls": len(unscored), "asked": n * (5 if index else 1), "first": len(unscored), "text": "no answer"}
+        analysis["failed"] = {"docs": len(unscored), "of": n, **calls}
     about = {"settings": {"draws": 400, "level": 0.95, "seed": 0}, "higher_is_better": {"acc": higher}, "analysis": analysis}
     about["made"] = {
         "lmms_patch": "0",
@@ -125,7 +126,8 @@ def task(
     for i in out:
         records[i] |= {"best": {}, "excluded": {"2": "too small"}}
     for i in unscored:
-        records[i]["views"][0] |= {"scores": {"acc": None}, "items": {"acc": None}, "error": "no answer"}
+        records[i]["views"][0] |= {"scores": {}, "items": {}, "failed": "no answer"}
+        records[i] |= {"best": {}, "excluded": {"2": "a call failed"}}
     return results, {"dataset_path": "org/toy", "test_split": "test", "lmms_patch": described}, records
 
 
@@ -154,7 +156,7 @@ def stressed(n=400, accuracy=0.3, chance=0.25, seed=0, name="toy_tst5"):
     details = {"headline": "none", "chance": chance, "by_grouping": {"none": {"accuracy": estimate, "majority": chance, "above": estimate}}}
     results["patch,none"] |= {"tst": float(scores.mean()), "tst_details": details}
     for record, score in zip(records, scores.tolist(), strict=True):
-        record["tst"] = {"grouping": "none", "scores": {"none": [score]}, "source": None}
+        record["tst"] = {"grouping": "none", "scores": {"none": [score]}, "baseline": {"none": [chance]}, "source": None}
     return results, config, records
 
 

@@ -57,12 +57,16 @@ def test_the_verdict_shows_all_that_it_is_made_of(asked, run, tmp_path):
     assert one["basis"] == "paired"
 
 
+def unknown_gate(full, best):
+    made = lean.task(full, best, gate=False, out=range(21))
+    made[0]["patch,none"]["gate"] = made[0]["patch,none"]["analysis"]["gate"]["valid"] = None
+    return made
+
+
 def test_excluded_docs_and_a_gate_that_is_not_valid(asked, tmp_path):
     full, best = lean.scored(400, 0.8, 0.6, 0)
     for gate_of, status in ((True, 0), (False, 1), (None, 1)):
-        made = lean.task(full, best, excluded=21)
-        made[0]["patch,none"]["gate"] = gate_of if gate_of is None else int(gate_of)
-        lean.write(tmp_path / "run", [made])
+        lean.write(tmp_path / "run", [lean.task(full, best, gate=gate_of, out=range(21)) if gate_of is not None else unknown_gate(full, best)])
         assert asked(tmp_path / "run", VALID).status == status
     ended = asked(tmp_path / "run", {"max_excluded": 0.05})
     assert (ended.calls, ended.of()["value"]["value"], ended.of()["reason"]) == (["fail"], 21 / 400, "21 of 400 docs at grid 2")

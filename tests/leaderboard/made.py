@@ -37,8 +37,8 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
     analysis = {
         "metric": metric, "n_docs": docs, "clusters": None, "form": "mean", "fip": est(fip, fip - 0.05, fip + 0.05, n=docs),
         "chance": {"value": 0.25, "se": 0.01, "floor": "uniform", "floors": {"uniform": est(0.25, 0.2, 0.3)}, "published": 0.25, "constants": {}, "reason": ""},
-        "ceiling": max([1.0, *(mpp for mpp in named.values() if mpp)]), "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed,
-        "gate": {"valid": valid, "fip": fip, "chance": 0.25, "delta": 0.01, "se_fip": 0.02, "se_chance": 0.01, "threshold": 0.3,
+        "ceiling": max([1.0, fip, *(one["fip"] for one in analysed.values()), *(one["mpp"]["value"] or 0 for one in analysed.values())]), "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed,
+        "gate": {"valid": valid, "fip": fip, "chance": 0.25, "delta": 0.01, "se_fip": 0.02, "se_chance": 0.01, "threshold": 0.3 if valid is not False else fip + 0.1,
                  "reason": "" if valid else why or f"near chance: FIP {fip} is below 0.3", "marginal": marginal,
                  "looks": [] if looks is None else [{"against": "wrong images", "value": looks, "reason": why}]},
     }  # fmt: skip
@@ -53,6 +53,7 @@ def blind_task(base="toy", score=0.3):
     spec = WrapSpec(base, "blind")
     _, values, described = index_task(base)
     analysis = {**values["patch"]["analysis"], "fip": est(score, score - 0.1, score + 0.1), "grids": {}}
+    analysis["gate"] = {**analysis["gate"], "valid": None, "fip": score}
     patch = {**values["patch"], "analysis": analysis}
     return spec.name, {"acc": score, "patch": patch}, {**described, **spec.described(), "metric": "acc"}
 

@@ -7,7 +7,8 @@ from tests.leaderboard.made import blind_task, board_of, document, index_task, s
 
 
 def run(model, index=-0.1, low=-0.2, high=-0.05, date="20260101_000000", about=None, grids=None, **task):
-    grids = {3: None if index is None else (index, low, high)} if grids is None else grids
+    ends = (low, high) if index is None or low is None else (min(low, index), max(high, index))
+    grids = {3: None if index is None else (index, *ends)} if grids is None else grids
     return document(model, [index_task(grids=grids, **task)], date, **(about or {}))
 
 

@@ -1,0 +1,458 @@
+"""A true run, changed in one place at a time: a gate refuses it, or says that it could not check, or judges what it judged before.
+
+What is true is known from how the run was made: the files that ``tests.runs`` writes, before they are touched.
+"""
+
+import copy
+import json
+import re
+import shutil
+
+import pytest
+
+from lmms_patch import audit, runs
+from lmms_patch.errors import PatchError, RecordError
+from lmms_patch.gate.judge import gate
+from lmms_patch.gate.outputs import to_json
+from tests.gate.running import rules_file
+from tests.runs import as_before, guess, world_run, write_run
+
+TASK, DOCS = "toy_rci2", 60
+RULES = [
+    {"name": "score", "metric": "fip", "min": 0.5, "margin": 0.3},
+    {"name": "index", "metric": "*2", "min": -9, "max": 9},
+    {"name": "others", "metric": "[ac]*", "min": 0, "interval": False},
+    {"name": "gate", "require": ["valid gate", "looks"]},
+    {"name": "docs", "max_excluded": 0.05, "min_docs": 50},
+]
+CHECKED = {"name": "checked", "require": "checked"}
+
+
+def knows(stream, gold):
+    """Knows 80 % on the full image, 60 % on the first cell; a wrong image tells nothing."""
+    full = gold if stream.random() < 0.8 else guess(stream)
+    return [full, gold if stream.random() < 0.6 else guess(stream), *(guess(stream) for _ in range(3))], [guess(stream) for _ in range(5)]
+
+
+def of_harness(data, docs=DOCS):
+    """What the harness writes beside the numbers."""
+    data["config"] = {"model": "hf", "limit": None, "resolved_cli_args": {"log_samples": True}}
+    data["n-samples"] = {name: {"original": docs, "effective": docs} for name in data["configs"]}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The run as this version makes it, and as an earlier one did: nothing said how the numbers were made."""
+    folder = tmp_path_factory.mktemp("made")
+    for name in ("now", "before"):
+        path = write_run(folder / name, {TASK: world_run(knows, DOCS, per_cluster=2)})
+        edited(folder / name, of_harness)
+        if name == "before":
+            as_before(path)
+    return folder
+
+
+def edited(folder, change=None, log=None):
+    """Change the results file's content, or the list of the log's lines, in place."""
+    (path,) = folder.glob("*_results.json")
+    if change is not None:
+        data = json.loads(path.read_text())
+        change(data)
+        path.write_text(json.dumps(data))
+    if log is not None:
+        (file,) = folder.glob(f"*_samples_{TASK}.jsonl")
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        file.write_text("".join(json.dumps(line) + "\n" for line in log(lines) or lines))
+    return folder
+
+
+def patch(data):
+    return data["results"][TASK]["patch,none"]
+
+
+def both(data, name, value):
+    """Set a flat number in both places."""
+    data["results"][TASK][f"{name},none"] = patch(data)[name] = value
+
+
+# --- by name --------------------------------------------------------------------------------------
+
+
+def fip_of_seven(data):
+    data["results"][TASK]["acc,none"] = patch(data)["analysis"]["fip"]["value"] = 7.0
+
+
+def fip_of_seven_everywhere(data):
+    fip_of_seven(data)
+    analysis = patch(data)["analysis"]
+    analysis["fip"] |= {"low": 6.9, "high": 7.1}
+    analysis["gate"]["fip"] = analysis["grids"]["2"]["fip"] = 7.0
+    index = 1 - analysis["grids"]["2"]["mpp"]["value"] / 7
+    analysis["grids"]["2"]["index"] |= {"value": index, "low": index - 0.1, "high": index + 0.1}
+    analysis["grids"]["2"]["gap"] |= {"value": 7 * index, "low": 7 * index - 0.1, "high": 7 * index + 0.1}
+    for stem, value in (("rci2", index), ("gap2", 7 * index)):
+        for end, by in (("", 0), ("_low", -0.1), ("_high", 0.1)):
+            both(data, stem + end, value + by)
+
+
+def one_more_right(data):
+    value = data["results"][TASK]["acc,none"] + 1 / DOCS
+    data["results"][TASK]["acc,none"] = patch(data)["analysis"]["fip"]["value"] = patch(data)["analysis"]["gate"]["fip"] = value
+
+
+def interval_around_another(data):
+    patch(data)["analysis"]["fip"] |= {"low": 0.95, "high": 0.99}
+
+
+def index_interval_around_another(data):
+    patch(data)["analysis"]["grids"]["2"]["index"] |= {"low": 5.0, "high": 6.0}
+    both(data, "rci2_low", 5.0)
+    both(data, "rci2_high", 6.0)
+
+
+def more_docs(data):
+    both(data, "n_docs", 100_000)
+    patch(data)["analysis"]["n_docs"] = 100_000
+
+
+def more_records(data):
+    both(data, "records", 100_000)
+
+
+def better_cells(data):
+    found = patch(data)["analysis"]["grids"]["2"]
+    found["mpp"] |= {"value": 0.99, "low": 0.9, "high": 1.0}
+    data["results"][TASK]["acc_mpp2,none"] = 0.99
+    index = 1 - 0.99 / found["fip"]
+    found["index"] |= {"value": index, "low": index - 0.1, "high": index + 0.1}
+    found["gap"] |= {"value": found["fip"] - 0.99, "low": -0.5, "high": 0.5}
+    for stem in ("rci2", "gap2"):
+        one = found["index" if stem == "rci2" else "gap"]
+        for end, key in (("", "value"), ("_low", "low"), ("_high", "high")):
+            both(data, stem + end, one[key])
+
+
+def other_index(data):
+    both(data, "rci2", 0.0)
+    patch(data)["analysis"]["grids"]["2"]["index"] |= {"value": 0.0, "low": -0.1, "high": 0.1}
+    both(data, "rci2_low", -0.1)
+    both(data, "rci2_high", 0.1)
+
+
+def nothing_left_out(data):
+    both(data, "n_excluded2", 1)
+    patch(data)["analysis"]["grids"]["2"]["excluded"] = 1
+
+
+def flat_index(data):
+    data["results"][TASK]["rci2,none"] = -0.5
+
+
+def flat_in_both_places(data):
+    both(data, "rci2_low", 0.3)
+
+
+def flat_score(data):
+    data["results"][TASK]["acc,none"] = 0.99
+
+
+def flat_gate(data):
+    both(data, "gate", 0)
+
+
+def gate_without_its_margin(data):
+    gate_of = patch(data)["analysis"]["gate"]
+    gate_of |= {"threshold": 0.95, "delta": 0.95 - gate_of["chance"]}
+
+
+def gate_that_fails(data):
+    patch(data)["analysis"]["gate"] |= {"valid": False}
+    both(data, "gate", 0)
+
+
+def other_grids(data):
+    data["configs"][TASK]["lmms_patch"]["grids"] = [2, 3]
+
+
+def a_grid_gone(data):
+    data["configs"][TASK]["lmms_patch"]["grids"] = []
+    patch(data)["analysis"]["grids"] = {}
+
+
+def a_grid_gone_from_the_numbers(data):
+    patch(data)["analysis"]["grids"] = {}
+
+
+def other_metric(data):
+    patch(data)["analysis"]["metric"] = "f1"
+
+
+def fewer_asked(data):
+    data["n-samples"][TASK]["effective"] = 30
+
+
+def more_asked(data):
+    data["n-samples"][TASK] = {"original": 400, "effective": 400}
+
+
+def limit_hidden(data):
+    data["n-samples"][TASK]["original"] = 400
+
+
+OF_FILE = [fip_of_seven, fip_of_seven_everywhere, one_more_right, interval_around_another, index_interval_around_another, more_docs, more_records,
+           better_cells, other_index, nothing_left_out, flat_index, flat_in_both_places, flat_score, flat_gate, gate_that_fails, other_grids, a_grid_gone,
+           a_grid_gone_from_the_numbers, other_metric, fewer_asked, more_asked, limit_hidden]  # fmt: skip
+
+
+def of_doc(change, doc=0):
+    """A change of one doc's record."""
+
+    def apply(lines):
+        change(lines[doc]["patch"])
+
+    apply.__name__ = change.__name__
+    return apply
+
+
+def full_right(record):
+    value = 1 - record["views"][0]["scores"]["acc"]
+    record["views"][0] |= {"scores": {"acc": value}, "items": {"acc": value}}
+
+
+def score_without_its_item(record):
+    record["views"][0]["scores"]["acc"] = 1 - record["views"][0]["scores"]["acc"]
+
+
+def full_swapped_with_a_cell(lines):
+    """Where they differ, of docs that are right on the full image only, so that MPP moves too."""
+    for line in lines:
+        views = line["patch"]["views"]
+        for key in ("scores", "items"):
+            views[0][key], views[1][key] = views[1][key], views[0][key]
+
+
+def other_best(record):
+    record["best"]["2"] = next(i for i in range(1, 5) if i != record["best"]["2"])
+
+
+def best_is_the_full_image(record):
+    record["best"]["2"] = 0
+
+
+def a_cell_gone(record):
+    del record["views"][4]
+
+
+def left_out(record):
+    record |= {"best": {}, "excluded": {"2": "too small"}}
+
+
+def no_answer(record):
+    record["views"][0] = {"kind": "full", "scores": {}, "items": {}, "failed": "timed out"}
+    record |= {"best": {}, "excluded": {"2": "a call failed"}}
+
+
+def an_error(record):
+    record["views"][1]["error"] = "boom"
+
+
+def other_grid(record):
+    record["grids"] = [3]
+
+
+def other_kind(record):
+    record["kind"] = "pcri"
+
+
+def other_base(record):
+    record["base"] = "pear"
+
+
+def other_number(record):
+    record["doc_id"] = 7
+
+
+def a_line_gone(lines):
+    return lines[:-1]
+
+
+def a_line_twice(lines):
+    return [*lines, lines[0]]
+
+
+def a_line_in_place_of_another(lines):
+    return [*lines[:-1], lines[0]]
+
+
+def every_line_twice(lines):
+    return lines * 2
+
+
+def every_second_line(lines):
+    return lines[::2]
+
+
+OF_LOG = [of_doc(full_right), of_doc(score_without_its_item), full_swapped_with_a_cell, of_doc(other_best), of_doc(best_is_the_full_image), of_doc(a_cell_gone),
+          of_doc(left_out), of_doc(no_answer), of_doc(an_error), of_doc(other_grid), of_doc(other_kind), of_doc(other_base), of_doc(other_number),
+          a_line_gone, a_line_twice, a_line_in_place_of_another, every_line_twice, every_second_line]  # fmt: skip
+
+
+def of_rules(*rules):
+    return {"schema": 1, "rules": list(rules)}
+
+
+@pytest.mark.parametrize("when", ["now", "before"])
+def test_untouched_runs_are_judged(made, when):
+    found = gate(made / when, of_rules(*RULES, CHECKED))
+    checked = next(one for one in found.verdicts if one.metric == "checked")
+    assert {one.call for one in found.verdicts if one.rule == "score"} == {"pass"}
+    assert (checked.call, bool(checked.reason)) == (("pass", False) if when == "now" else ("fail", True))
+    assert bool([note for note in found.notes if "not checked" in note]) == (when == "before")
+
+
+@pytest.mark.parametrize("when", ["now", "before"])
+@pytest.mark.parametrize("change", OF_FILE, ids=lambda change: change.__name__)
+def test_a_results_file_that_was_edited_is_refused(made, tmp_path, when, change):
+    shutil.copytree(made / when, tmp_path / "run")
+    without_index = change in (a_grid_gone, a_grid_gone_from_the_numbers)  # else a rule says first that it finds nothing
+    with pytest.raises(RecordError):
+        gate(edited(tmp_path / "run", change), of_rules(*(RULES[:1] if without_index else RULES)))
+
+
+@pytest.mark.parametrize("when", ["now", "before"])
+@pytest.mark.parametrize("change", OF_LOG, ids=lambda change: change.__name__)
+def test_a_log_that_was_edited_is_refused(made, tmp_path, when, change):
+    shutil.copytree(made / when, tmp_path / "run")
+    with pytest.raises(RecordError):
+        gate(edited(tmp_path / "run", log=change), of_rules(*RULES))
+
+
+def test_the_line_names_what_differs_with_both_values(made, tmp_path, capsys):
+    from lmms_patch import cli
+
+    shutil.copytree(made / "now", tmp_path / "run")
+    true = json.loads(next((made / "now").glob("*_results.json")).read_text())["results"][TASK]["acc,none"]
+    edited(tmp_path / "run", one_more_right)
+    assert cli.main(["gate", str(tmp_path / "run"), "--config", str(rules_file(tmp_path, RULES[0]))]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{true:.4g}" in line
+    assert f"{true + 1 / DOCS:.4g}" in line
+    assert "acc" in line
+
+
+def test_answers_that_change_places_leave_every_sum_alone_but_not_the_digest(made, tmp_path):
+    """One doc more is right and one less: FIP, MPP and the index stay; a paired comparison would not."""
+
+    def exchanged(lines):
+        alike = {}
+        for line in lines:
+            record = line["patch"]
+            alike.setdefault((tuple(view["scores"]["acc"] for view in record["views"][1:]), record["answer"]["gold"]), []).append(record)
+        pair = next((a, b) for some in alike.values() for a in some for b in some if a["views"][0]["scores"] != b["views"][0]["scores"])
+        pair[0]["views"], pair[1]["views"] = pair[1]["views"], pair[0]["views"]
+
+    shutil.copytree(made / "now", tmp_path / "run")
+    with pytest.raises(RecordError, match="not the log that the run wrote"):
+        gate(edited(tmp_path / "run", log=exchanged), of_rules(*RULES))
+    shutil.copytree(made / "before", tmp_path / "old")
+    found = gate(edited(tmp_path / "old", log=exchanged), of_rules(*RULES, CHECKED))
+    assert {one.call for one in found.verdicts if one.metric == "checked"} == {"fail"}
+
+
+# --- every number in turn ---------------------------------------------------------------------------
+
+
+def leaves(found, path=()):
+    """The path of every number, flag, text and null."""
+    if isinstance(found, dict):
+        return [leaf for key, value in found.items() for leaf in leaves(value, (*path, key))]
+    if isinstance(found, list):
+        return [leaf for place, value in enumerate(found) for leaf in leaves(value, (*path, place))]
+    return [path]
+
+
+def changed(value):
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1 if isinstance(value, int) else value * 0.9 + 0.0213
+    return 0.5 if value is None else value + "x"
+
+
+def said(found):
+    """What was judged and how, without the words for people."""
+    return [{**one, "reason": ""} for one in to_json(found)["verdicts"] if one["metric"] != "checked"]
+
+
+def test_every_value_of_the_results_file_matters_or_is_not_judged(made, tmp_path):
+    """Refused, or named as unchecked, or all verdicts as before."""
+    rules = of_rules(*RULES, {"name": "luck", "metric": "*_adj", "max": 9}, CHECKED)
+    folder = tmp_path / "run"
+    shutil.copytree(made / "now", folder)
+    (path,) = folder.glob("*_results.json")
+    true, before = json.loads(path.read_text()), said(gate(folder, rules))
+    places = leaves(true["results"], ("results",)) + leaves(true["configs"], ("configs",))
+    assert len(places) > 250
+    refused_places, named, same = 0, [], []
+    for place in places:
+        data = copy.deepcopy(true)
+        at = data
+        for key in place[:-1]:
+            at = at[key]
+        at[place[-1]] = changed(at[place[-1]])
+        path.write_text(json.dumps(data))
+        try:
+            (run,) = runs.find([folder])
+            unchecked = audit.check(run, run.tasks[0])
+            if unchecked:
+                named.append(".".join(map(str, place)))
+                continue
+            assert said(gate(folder, rules)) == before, place
+            same.append(".".join(map(str, place)))
+        except PatchError:
+            refused_places += 1
+    assert named == [f"results.{TASK}.patch,none.analysis.form"]
+    assert refused_places > 180
+    assert not [one for one in same if re.search(r"\.(value|low|high|se|n|valid|threshold|fip|mpp|excluded|n_docs|records|floor)$", one)]
+
+
+def test_narrower_intervals_are_refused(made, tmp_path):
+    for share in (0.5, 0.99):
+        shutil.copytree(made / "now", tmp_path / str(share))
+
+        def narrower(data, share=share):
+            found = patch(data)["analysis"]["grids"]["2"]["index"]
+            for end in ("low", "high"):
+                found[end] = found["value"] + share * (found[end] - found["value"])
+                both(data, f"rci2_{end}", found[end])
+
+        with pytest.raises(RecordError, match=r"analysis\.grids\.2\.index\.(low|high|se)"):
+            gate(edited(tmp_path / str(share), narrower), of_rules(*RULES))
+
+
+# --- without a log ----------------------------------------------------------------------------------
+
+
+def test_a_log_that_the_run_wrote_and_that_is_gone_is_refused(made, tmp_path):
+    shutil.copytree(made / "now", tmp_path / "run")
+    next((tmp_path / "run").glob("*.jsonl")).unlink()
+    with pytest.raises(RecordError, match="the run wrote a sample log, which is not there"):
+        gate(tmp_path / "run", of_rules(*RULES))
+
+
+def test_without_a_log_what_the_file_says_of_itself_is_checked_and_the_rest_is_told(made, tmp_path):
+    def never_logged(data):
+        data["config"]["resolved_cli_args"]["log_samples"] = False
+
+    shutil.copytree(made / "now", tmp_path / "run")
+    next((tmp_path / "run").glob("*.jsonl")).unlink()
+    found = gate(edited(tmp_path / "run", never_logged), of_rules(*RULES, CHECKED))
+    assert {one.rule: one.call for one in found.verdicts}["checked"] == "fail"
+    assert any("no sample log" in note for note in found.notes)
+    for number, change in enumerate(
+        (fip_of_seven_everywhere, interval_around_another, flat_index, gate_that_fails, a_grid_gone, more_docs, other_index)
+    ):
+        shutil.copytree(tmp_path / "run", tmp_path / str(number))
+        with pytest.raises(RecordError):
+            gate(edited(tmp_path / str(number), change), of_rules(RULES[0]))
