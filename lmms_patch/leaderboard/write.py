@@ -19,6 +19,13 @@ PATIENCE = 600.0
 """Seconds to wait for another update of the same board."""
 
 
+class _Lock(FileLock):
+    """A lock that two callers of one process take turns by, too.
+
+    Why a class of its own: after an evaluation in the same process, lmms-eval has ``FileLock(path)`` return one object for all callers.
+    """
+
+
 @contextlib.contextmanager
 def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
     """Hold a board's folder to the end of the block, so that no other update reads it before this one has written.
@@ -31,7 +38,7 @@ def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
         PatchError: another update takes too long, or the folder cannot be made.
     """
     made = not folder.exists()
-    lock = FileLock(folder / LOCK)
+    lock = _Lock(folder / LOCK)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         try:
