@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lmms_patch.pooling import Averaged, Pooled
     from lmms_patch.pruning import Pruning
     from lmms_patch.recompute import Analyzed, Changes, TaskRun
-    from lmms_patch.records import TaskResult
+    from lmms_patch.records import Taken, TaskResult
     from lmms_patch.report.data import Report
     from lmms_patch.show import Shown
     from lmms_patch.tst.gap import Gap
@@ -70,18 +70,21 @@ class Run:
     """The wrapped tasks of a finished run, with the numbers of the run.
 
     Attributes:
-        path: its results file.
-        runs: how many runs the folder holds; this is the newest.
+        taken: its results file, and how many others the folder holds.
         shown: tasks that show the image in some way, as the table has them.
         tested: text-only cross-validations; ``details["tst_details"]`` has their numbers.
         magic: MAGIC tasks; ``magic.show`` has more of them.
     """
 
-    path: Path
-    runs: int
+    taken: Taken
     shown: list[Shown]
     tested: list[TaskResult]
     magic: list[TaskResult] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        """The results file."""
+        return self.taken.path
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,13 @@ class Recomputed:
         runs: by run, its tasks.
         pooled: by run, the pooled indices of its groups.
         averaged: the tasks of all runs, averaged; empty with one run.
+        taken: by run, its results file, and how many others its folder holds.
     """
 
     runs: list[list[Analyzed]]
     pooled: list[list[Pooled]]
     averaged: list[Averaged] = field(default_factory=list)
+    taken: list[Taken] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """What ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
@@ -140,7 +145,7 @@ def show(folder: str | Path) -> Run:
     """The wrapped tasks of a finished run.
 
     Args:
-        folder: the ``--output_path`` of the run (of several the newest), or one ``*_results.json``.
+        folder: the ``--output_path`` of the run (of several the newest with a task of ours), or one ``*_results.json``.
 
     Raises:
         RecordError: there is no such run, its files cannot be read, or it has no wrapped task.
@@ -148,9 +153,8 @@ def show(folder: str | Path) -> Run:
     from lmms_patch import records
     from lmms_patch import show as tables
 
-    folder = Path(folder)
-    files = [folder] if folder.is_file() else records.results_files(folder)
-    path = files[-1]
+    taken = records.newest(Path(folder), lambda file: bool(records.read_results(file)), "with a task of lmms-patch")
+    path = taken.path
     shown, results = tables.load(path), records.read_results(path)
     tested = [result for result in results if result.details.get("tst_details")]
     magic = [result for result in results if result.details.get("magic")]
@@ -158,7 +162,7 @@ def show(folder: str | Path) -> Run:
         asked = ", ".join(result.task for result in results)
         none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
         raise RecordError(f"{path}: {none}")
-    return Run(path, len(files), shown, tested, magic)
+    return Run(taken, shown, tested, magic)
 
 
 def tst(task: str, *, quiet: bool = False, **options: Any) -> Run:
@@ -230,7 +234,7 @@ def analyze(folders: Sequence[str | Path], changes: Changes | None = None, *, by
     """Recompute the numbers of finished runs, with other settings where given; average several runs.
 
     Args:
-        folders: of each run its ``--output_path``, or its ``*_results.json``.
+        folders: of each run its ``--output_path`` (of several runs the newest with an index), or its ``*_results.json``.
         changes: what to compute otherwise than the runs did (``recompute.Changes``).
         by_category: also each category by itself.
         watch: hands the tasks of a run on one by one, for a bar of progress.
@@ -243,19 +247,20 @@ def analyze(folders: Sequence[str | Path], changes: Changes | None = None, *, by
 
     changes = changes or recompute.Changes()
     _check_changes(changes)
-    paths = [Path(folder) for folder in folders]
+    taken = [recompute.one_run(Path(folder)) for folder in folders]
+    paths = [one.path for one in taken]
     _check_one_model(paths)
     loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
-    runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(path))] for path, run in zip(paths, loaded, strict=True)]
+    runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(folder))] for folder, run in zip(folders, loaded, strict=True)]
     pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
-    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [])
+    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], taken)
 
 
 def _check_one_model(paths: Sequence[Path]) -> None:
     """Runs that are averaged are runs of one model; its arguments may differ (a seed)."""
-    from lmms_patch import recompute, runs
+    from lmms_patch import runs
 
-    found = [runs.read(recompute.one_run(path)) for path in (paths if len(paths) > 1 else ())]
+    found = [runs.read(path) for path in (paths if len(paths) > 1 else ())]
     models = {(run.model, run.adapter) for run in found if run.adapter}
     if len(models) > 1:
         names = ", ".join(sorted(model for model, _ in models))
