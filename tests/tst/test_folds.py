@@ -146,6 +146,10 @@ def test_one_group_over_everything_is_one_clear_line():
         (["a"] * 4, "the same for all docs"),
         (["a", "b", "c", "d"], "different for every doc"),
         (["a", "a", "b", "c"], ""),
+        ([None, "a", "a", "b"], ""),  # known of some: those that share one stay together
+        (["a", "a", "b", None], ""),
+        ([None, "a", "b", "c"], "different for every doc"),
+        ([None, None, None, "a"], "different for every doc"),
     ],
 )
 def test_why_a_source_groups_nothing(sources, reason):
