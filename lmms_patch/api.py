@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from lmms_patch import api_magic
 from lmms_patch.errors import OptionError, RecordError
@@ -390,6 +390,41 @@ def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: s
     from lmms_patch.gate import judge
 
     return judge.gate(out, config, baseline=baseline)
+
+
+@overload
+def config(name: str) -> str: ...
+
+
+@overload
+def config(name: None = None) -> dict[str, str]: ...
+
+
+def config(name: str | None = None) -> str | dict[str, str]:
+    """The text of a shipped file: a run config for lmms-eval, the rules of a gate, or the profile of a benchmark.
+
+    Args:
+        name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; None: all of them by name.
+
+    Raises:
+        UnknownNameError: there is none of this name, or several.
+    """
+    from lmms_patch import resources
+    from lmms_patch.errors import UnknownNameError, nearest
+
+    root = resources.folder("configs")
+    files = {path.relative_to(root).with_suffix("").as_posix(): path for path in sorted(root.glob("*/*.yaml"))}
+    if name is None:
+        return {one: path.read_text(encoding="utf-8") for one, path in files.items()}
+    asked = name.removesuffix(".yaml").removeprefix("configs/")
+    found = [one for one in files if asked in (one, one.partition("/")[2])]
+    if len(found) > 1:
+        raise UnknownNameError(f"{name!r} is the name of {len(found)} shipped files; write one of {', '.join(found)}")
+    if not found:
+        close = nearest(asked, [*files, *(one.partition("/")[2] for one in files)])
+        hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch config' for what there is"
+        raise UnknownNameError(f"no shipped file {name!r}; {hint}")
+    return files[found[0]].read_text(encoding="utf-8")
 
 
 def schema(name: str | None = None) -> dict[str, Any]:
