@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 from lmms_patch.gate import limits
@@ -11,6 +12,7 @@ from lmms_patch.gate.intervals import _over_pairs
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement, Verdict, verdict
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
+from tests.gate import lean
 
 
 def estimate(value, low=None, high=None, se=0.01, n=100, clusters=100):
@@ -150,3 +152,22 @@ def test_a_side_whose_run_has_no_interval_gets_none(stored):
 def test_a_side_that_is_not_defined_on_the_pairs():
     for found in _over_pairs(estimate(0.5, 0.4, 0.6), None, 0.0, PAIRED):
         assert (found.value, found.se, found.low, found.high) == (None, None, None, None)
+
+
+# --- what a verdict is shown with -----------------------------------------------------------------------
+
+
+def test_what_can_be_detected_is_told_where_an_interval_decides(asked, run):
+    """80 % of 400 docs: an SE of about 0.02, times 1.96 + 0.84."""
+    found = asked(run, {"metric": "fip", "min": 0.7}, {"metric": "fip", "min": 0.7, "interval": False})
+    assert found.of(rule="rule 0")["detectable"] == pytest.approx(math.sqrt(0.8 * 0.2 / 400) * 2.8016, rel=0.1)
+    assert found.of(rule="rule 1")["detectable"] is None
+
+
+def test_a_share_near_its_end_at_the_level_of_several_rules_is_exact(asked, tmp_path):
+    """All of 80 docs right, two rules' worth of numbers: each interval at 97.5 %, whose lower end is 0.0125^(1/80) and not below."""
+    lean.write(tmp_path / "run", [lean.task(np.ones(80), np.ones(80))])
+    found = asked(tmp_path / "run", {"metric": "[fm]*", "min": 0.5})
+    assert {one["level"] for one in found.json["verdicts"]} == {0.975}
+    for one in found.json["verdicts"]:
+        assert (one["value"]["low"], one["value"]["high"]) == (pytest.approx(0.0125 ** (1 / 80), rel=1e-3), 1.0)

@@ -200,3 +200,5 @@ def test_repeats_by_hand():
     no_gold = repeats([replace(items[0], golds=()), items[1]])
     assert (no_gold.texts, no_gold.repeated, no_gold.conflicting) == (1, 2, 0)
     assert repeats([]).texts == 0
+    several = [replace(items[0], golds=golds) for golds in (("a", "b"), ("a", "c"))]
+    assert repeats(several).conflicting == 0, "the first gold is the label; others are ways to say it"
