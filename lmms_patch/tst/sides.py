@@ -146,8 +146,8 @@ def _preferred(found: Sequence[_Found]) -> list[_Found]:
     return list(out.values())
 
 
-def _candidates(path: Path, which: Which, wanted: Callable[[_Found], bool]) -> list[_Found]:
-    """Return the tasks of a run that can be one side: of several runs those of the newest with a wanted one.
+def _candidates(path: Path, which: Which, sought: Callable[[_Found], bool]) -> list[_Found]:
+    """Return the tasks of a run that can be one side: of several runs those of the newest with one that is sought.
 
     Raises:
         RecordError: there is none.
@@ -156,7 +156,7 @@ def _candidates(path: Path, which: Which, wanted: Callable[[_Found], bool]) -> l
     def fitting(file: Path) -> list[_Found]:
         return [one for one in _tasks(file) if (one.kind in BLIND_KINDS if which == "blind" else one.kind == PLAIN or KINDS[one.kind].full)]
 
-    taken = newest(path, lambda file: any(map(wanted, fitting(file))), f"with a task for the {which} side")
+    taken = newest(path, lambda file: any(map(sought, fitting(file))), f"with a task for the {which} side")
     file = taken.path
     fits = [dataclasses.replace(one, taken=taken.said) for one in fitting(file)]
     if not fits:
