@@ -1,5 +1,6 @@
 # make demo   sets everything up, runs the embedded benchmark with the embedded model, prints the table, writes a page
 # make test   sets everything up, runs the tests
+# make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
 # make check  format, lint, types, architecture
 # VENV=dir    reuses an environment that exists, or says where to put the new one
 VENV ?= .venv
@@ -8,7 +9,7 @@ BIN := $(VENV)/bin
 OUT ?= out/demo
 INSTALLED := $(VENV)/.lmms-patch-installed
 
-.PHONY: setup demo test check format demo-model coverage clean
+.PHONY: setup demo test test-floors check format demo-model coverage clean
 
 setup: $(INSTALLED)
 
@@ -26,6 +27,18 @@ demo: setup
 
 test: setup
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# Those that use most of numpy, scipy, scikit-learn, lightgbm, Pillow, OpenCV, matplotlib, Jinja, pyarrow, rich, typer and the hub's library.
+FLOORS := tests/stats/test_chance.py tests/stats/test_correlation.py tests/stats/test_resample.py tests/stats/test_gate.py tests/stats/test_index.py tests/gate/test_limits.py \
+  tests/gate/test_missing.py tests/gate/test_rules.py tests/test_views.py tests/test_records.py tests/test_sheets.py tests/tst/test_features.py tests/tst/test_models.py \
+  tests/magic/test_build.py tests/magic/test_draw.py tests/magic/test_dataset_names.py tests/magic/test_magiscore.py tests/report/test_build.py \
+  tests/report/test_figures.py tests/leaderboard/test_build.py tests/commands/test_config.py tests/commands/test_show.py tests/commands/test_analyze.py
+
+test-floors:
+	rm -rf build/floors
+	$(PYTHON) -m venv build/floors
+	build/floors/bin/python -m pip install --quiet --disable-pip-version-check --requirement constraints-lowest.txt pytest pytest-timeout hypothesis jsonschema
+	PYTHONPATH=. build/floors/bin/python -m pytest -q -p no:cacheprovider $(FLOORS)
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from lmms_patch import api_magic
 from lmms_patch.errors import OptionError, RecordError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lmms_patch.pooling import Averaged, Pooled
     from lmms_patch.pruning import Pruning
     from lmms_patch.recompute import Analyzed, Changes, TaskRun
-    from lmms_patch.records import TaskResult
+    from lmms_patch.records import Taken, TaskResult
     from lmms_patch.report.data import Report
     from lmms_patch.show import Shown
     from lmms_patch.tst.gap import Gap
@@ -82,18 +82,21 @@ class Run:
     """The wrapped tasks of a finished run, with the numbers of the run.
 
     Attributes:
-        path: its results file.
-        runs: how many runs the folder holds; this is the newest.
+        taken: its results file, and how many others the folder holds.
         shown: tasks that show the image in some way, as the table has them.
         tested: text-only cross-validations; ``details["tst_details"]`` has their numbers.
         magic: MAGIC tasks; ``magic.show`` has more of them.
     """
 
-    path: Path
-    runs: int
+    taken: Taken
     shown: list[Shown]
     tested: list[TaskResult]
     magic: list[TaskResult] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        """The results file."""
+        return self.taken.path
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,14 @@ class Recomputed:
         pooled: by run, the pooled indices of its groups.
         averaged: the tasks of all runs, averaged; empty with one run.
         warnings: what to mind of the average, one line each.
+        taken: by run, its results file, and how many others its folder holds.
     """
 
     runs: list[list[Analyzed]]
     pooled: list[list[Pooled]]
     averaged: list[Averaged] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    taken: list[Taken] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """What ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
@@ -162,7 +167,7 @@ def show(folder: str | Path) -> Run:
     """The wrapped tasks of a finished run.
 
     Args:
-        folder: the ``--output_path`` of the run (of several the newest), or one ``*_results.json``.
+        folder: the ``--output_path`` of the run (of several the newest with a task of ours), or one ``*_results.json``.
 
     Raises:
         RecordError: there is no such run, its files cannot be read, or it has no wrapped task.
@@ -170,9 +175,8 @@ def show(folder: str | Path) -> Run:
     from lmms_patch import audit, records, runs
     from lmms_patch import show as tables
 
-    folder = Path(folder)
-    files = [folder] if folder.is_file() else records.results_files(folder)
-    path = files[-1]
+    taken = records.newest(Path(folder), lambda file: bool(records.read_results(file)), "with a task of lmms-patch")
+    path = taken.path
     run = runs.read(path)
     for result in run.tasks:
         audit.check(run, result, intervals=False)
@@ -183,7 +187,7 @@ def show(folder: str | Path) -> Run:
         asked = ", ".join(result.task for result in results)
         none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
         raise RecordError(f"{path}: {none}")
-    return Run(path, len(files), shown, tested, magic)
+    return Run(taken, shown, tested, magic)
 
 
 def tst(task: str, *, quiet: bool = True, **options: Any) -> Run:
@@ -275,7 +279,7 @@ def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool
     """Recompute the numbers of finished runs, with other settings where given; average several runs.
 
     Args:
-        folders: of each run its ``--output_path``, or its ``*_results.json``.
+        folders: of each run its ``--output_path`` (of several runs the newest with an index), or its ``*_results.json``.
         changes: what to compute otherwise than the runs did (``recompute.Changes``).
         by_category: also each category by itself.
         watch: hands the tasks of a run on one by one, for a bar of progress.
@@ -288,12 +292,14 @@ def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool
 
     changes = changes or recompute.Changes()
     _check_changes(changes)
-    paths = [Path(folder) for folder in _listed(folders)]
+    folders = _listed(folders)
+    taken = [recompute.one_run(Path(folder)) for folder in folders]
+    paths = [one.path for one in taken]
     warnings = _check_runs(paths) if len(paths) > 1 else []
     loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
-    runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(path))] for path, run in zip(paths, loaded, strict=True)]
+    runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(folder))] for folder, run in zip(folders, loaded, strict=True)]
     pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
-    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], warnings)
+    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], warnings, taken)
 
 
 def _check_runs(paths: Sequence[Path]) -> list[str]:
@@ -305,10 +311,10 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
     Raises:
         RecordError: one run twice, several models, or tasks that were asked otherwise.
     """
-    from lmms_patch import recompute, runs
+    from lmms_patch import runs
     from lmms_patch.joining import in_words
 
-    found = [runs.read(recompute.one_run(path)) for path in paths]
+    found = [runs.read(path) for path in paths]
     models = {(run.model, run.adapter) for run in found if run.adapter}
     if len(models) > 1:
         names = ", ".join(sorted(model for model, _ in models))
@@ -460,6 +466,41 @@ def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: s
     from lmms_patch.gate import judge
 
     return judge.gate(out, config, baseline=baseline)
+
+
+@overload
+def config(name: str) -> str: ...
+
+
+@overload
+def config(name: None = None) -> dict[str, str]: ...
+
+
+def config(name: str | None = None) -> str | dict[str, str]:
+    """The text of a shipped file: a run config for lmms-eval, the rules of a gate, or the profile of a benchmark.
+
+    Args:
+        name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; None: all of them by name.
+
+    Raises:
+        UnknownNameError: there is none of this name, or several.
+    """
+    from lmms_patch import resources
+    from lmms_patch.errors import UnknownNameError, nearest
+
+    root = resources.folder("configs")
+    files = {path.relative_to(root).with_suffix("").as_posix(): path for path in sorted(root.glob("*/*.yaml"))}
+    if name is None:
+        return {one: path.read_text(encoding="utf-8") for one, path in files.items()}
+    asked = name.removesuffix(".yaml").removeprefix("configs/")
+    found = [one for one in files if asked in (one, one.partition("/")[2])]
+    if len(found) > 1:
+        raise UnknownNameError(f"{name!r} is the name of {len(found)} shipped files; write one of {', '.join(found)}")
+    if not found:
+        close = nearest(asked, [*files, *(one.partition("/")[2] for one in files)])
+        hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch config' for what there is"
+        raise UnknownNameError(f"no shipped file {name!r}; {hint}")
+    return files[found[0]].read_text(encoding="utf-8")
 
 
 def schema(name: str | None = None) -> dict[str, Any]:

@@ -69,6 +69,7 @@ COMMANDS = {
             "stepsense": Listed("The share of steps labelled correct, and how far annotators agree."),
         },
     ),
+    "config": Listed("The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks."),
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
 }
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""

@@ -101,7 +101,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
 def groups(path: Path, analyzed: Sequence[Analyzed], changes: Changes | None = None) -> list[Pooled]:
     """The pooled indices of the groups of a run."""
     out = []
-    for group, members in groups_of(one_run(path)).items():
+    for group, members in groups_of(one_run(path).path).items():
         found = [a for a in analyzed if a.run.result.task in members]
         if len(found) > 1:
             out += pool(group, found, changes)

@@ -301,11 +301,18 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     """
     run = arguments.scores_of
     assert run is not None
-    path = run if run.is_file() else records.results_files(run)[-1]
-    wanted = [r for r in records.read_results(path) if r.described["base"] == arguments.task and _has_scores(r, arguments.by)]
+    kind = "rci" if arguments.by == "locality" else "tst5"
+
+    def fitting(file: Path) -> list[records.TaskResult]:
+        return [r for r in records.read_results(file) if r.described["base"] == arguments.task and _has_scores(r, arguments.by)]
+
+    taken = records.newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
+    path = taken.path
+    wanted = fitting(path)
     if not wanted:
-        kind = "rci" if arguments.by == "locality" else "tst5"
         raise RecordError(f"{path}: no {arguments.task}_{kind} in this run")
+    if taken.said:
+        tell(taken.said)
     log = records.samples_file(path, wanted[0].task)
     if log is None:
         raise RecordError(f"{path}: no sample log of {wanted[0].task} beside it; run it with --log_samples")

@@ -21,7 +21,7 @@ from lmms_patch.analysis import analyse
 from lmms_patch.draws import Settings
 from lmms_patch.errors import RecordError
 from lmms_patch.outcome import Analysis
-from lmms_patch.records import TaskResult, read_results, read_samples, results_files, samples_file
+from lmms_patch.records import Taken, TaskResult, newest, read_results, read_samples, samples_file
 from lmms_patch.spec import KINDS, Key, Options, end
 from lmms_patch.stats import forms
 from lmms_patch.tables import Chosen, Table, only
@@ -106,19 +106,9 @@ class Analyzed:
 # --- reading ------------------------------------------------------------------------------------
 
 
-def one_run(path: Path) -> Path:
-    """The results file of a run: the file itself, or the only one under a folder.
-
-    Raises:
-        RecordError: there is none, or there are several.
-    """
-    if path.is_file():
-        return path
-    found = results_files(path)
-    if len(found) > 1:
-        names = ", ".join(file.name for file in found[:4])
-        raise RecordError(f"{path}: {len(found)} runs in this folder; give one of its files: {names}")
-    return found[0]
+def one_run(path: Path) -> Taken:
+    """Return the newest run with an index under a path (``records.newest``)."""
+    return newest(path, lambda file: any(KINDS[one.described["kind"]].has_index for one in read_results(file)), "with an index")
 
 
 def load(path: Path) -> list[TaskRun]:
@@ -127,7 +117,7 @@ def load(path: Path) -> list[TaskRun]:
     Raises:
         RecordError: a file is missing, cut, of another schema, or holds fewer docs than were scored.
     """
-    file = one_run(path)
+    file = one_run(path).path
     results = read_results(file)
     wanted = [r for r in results if KINDS[r.described["kind"]].has_index]
     if not wanted:

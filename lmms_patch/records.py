@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -269,6 +269,47 @@ def results_files(folder: Path) -> list[Path]:
     if not files:
         raise RecordError(f"{folder}: no *_results.json here; give the folder that was --output_path of a run")
     return files
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The run that a path stands for.
+
+    Attributes:
+        path: its results file.
+        aside: how many other runs lie in the folder; 0 where a file was given.
+        what: what it is the newest of, in a word or two; empty: of all.
+    """
+
+    path: Path
+    aside: int = 0
+    what: str = ""
+
+    @property
+    def said(self) -> str:
+        """One line that says which run was taken and how another is named; empty where there is only one."""
+        if not self.aside:
+            return ""
+        newest = f"the newest {self.what}" if self.what else "the newest"
+        return f"{self.path}: taken as {newest} of {self.aside + 1} runs here ({self.aside} left aside); to take another, give its *_results.json"
+
+
+def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: str = "") -> Taken:
+    """Return the newest run under a path that is of the right kind; where none is, the newest of all, so that its reader can say what it lacks.
+
+    Args:
+        path: the ``--output_path`` of runs, or one results file.
+        fits: whether a results file is of the right kind; it raises what ``read_results`` does.
+        what: the kind in a word or two, such as "with an index".
+
+    Raises:
+        RecordError: there is no run, or one that was looked at cannot be read.
+    """
+    if Path(path).is_file():
+        return Taken(Path(path))
+    files = results_files(path)
+    found = next((file for file in reversed(files) if fits(file)), files[-1]) if len(files) > 1 else files[0]
+    return Taken(found, len(files) - 1, what)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def run(tmp_path_factory):
 
 def test_show_gives_the_tasks_of_a_run(run, tmp_path, capsys):
     found = api.show(str(run.parent))
-    assert (found.path, found.runs, found.tested) == (run, 1, [])
+    assert (found.path, found.taken.aside, found.tested) == (run, 0, [])
     (task,) = found.shown
     assert task.name == "toy_rci2"
     assert task.metrics["acc"] == sum(r["views"][0]["scores"]["acc"] for r in mc_run(n=60)[1]) / 60

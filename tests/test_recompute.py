@@ -219,8 +219,6 @@ def broken(folder, how):
         log.write_text(log.read_text().replace('"scores": {"acc": 1.0}', '"scores": {"acc": NaN}'))
     if how == "no log":
         log.unlink()
-    if how == "two runs":
-        write_run(folder, {"toy_rci2": mc_run(n=40)}, date="2026-02-01T00-00-00.000000")
     if how == "no index":
         path.write_text(path.read_text().replace('"kind": "rci"', '"kind": "blank"'))
     if how == "results":
@@ -238,7 +236,6 @@ def broken(folder, how):
         ("no patch", "no 'patch' object"),
         ("nan", "not a finite number"),
         ("no log", "run with --log_samples"),
-        ("two runs", "2 runs in this folder; give one of its files"),
         ("no index", "no task with an index in this run"),
         ("results", "not a whole results file"),
         ("empty", "no *_results.json here"),

@@ -4,7 +4,7 @@ import pytest
 
 from lmms_patch.errors import RecordError
 from lmms_patch.records import SampleRecord, ScoredView, best_cell, cells_of, groups_of, read_results, read_samples, results_files
-from lmms_patch.spec import parse
+from lmms_patch.spec import Options, WrapSpec, parse
 from lmms_patch.views import View, views_of
 
 
@@ -33,6 +33,16 @@ def test_the_object_of_the_schema():
         "scores": {"acc": 1.0},
         "items": {"acc": 1.0},
     }
+
+
+def test_boxes_are_of_the_images_that_were_cut():
+    """The centre of 3x3 in images of 9x9 and 18x9; with ``images: first`` only the first was cut."""
+    for images, boxes in (("all", [[3, 3, 6, 6], [6, 3, 12, 6]]), ("first", [[3, 3, 6, 6]])):
+        spec = WrapSpec("gqa", "rci", (3,), Options.from_mapping({"images": images}, "test"))
+        views = tuple(ScoredView(view, {"acc": 1.0}, {"acc": 1.0}) for view in views_of(spec))
+        patch = SampleRecord("gqa_rci3", spec, 0, ((9, 9), (18, 9)), views, {}, {}, {}).to_json()
+        assert patch["views"][5]["boxes"] == boxes
+        assert patch["image_sizes"] == [[9, 9], [18, 9]]
 
 
 def test_a_top_level_score_would_make_the_host_print_a_wrong_standard_error():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import Cells, Quiet, examples, progress, say
+from lmms_patch.commands.common import Cells, Quiet, examples, progress, say, told
 
 if TYPE_CHECKING:
     from lmms_patch.pooling import Pooled
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     "lmms-patch analyze out1 out2 out3",
 )
 def command(
-    folders: Annotated[list[Path], typer.Argument(metavar="OUT...", help="The --output_path of a run, or one *_results.json; several: averaged.")],
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="OUT...", help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged."
+        ),
+    ],
     draws: Annotated[int | None, typer.Option("--draws", metavar="B", help="Bootstrap draws, at least 200; as the run if left out.")] = None,
     level: Annotated[float | None, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1; as the run if left out.")] = None,
     delta: Annotated[float | None, typer.Option("--delta", help="The gate's margin on the metric's own scale; 1 % of the scale if left out.")] = None,
@@ -51,22 +56,22 @@ def command(
 
     changes = Changes(draws, level, delta, seed, _floor(chance), metric, cluster, category)
     found = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
+    told(found.taken)
     if json_file:
         write_all({json_file: json.dumps(harmless(found.to_json()), indent=2, allow_nan=False, ensure_ascii=False) + "\n"})
     say(text(found, cells))
-    for folder in folders:
-        if left := _magic(folder):
-            say(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {folder}'")
+    for one in found.taken:
+        if left := _magic(one.path):
+            say(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {one.path}'")
     if json_file:
         say(f"written: {json_file}")
 
 
-def _magic(folder: Path) -> list[str]:
+def _magic(file: Path) -> list[str]:
     """The MAGIC tasks of a run."""
-    from lmms_patch.recompute import one_run
     from lmms_patch.records import read_results
 
-    return [result.task for result in read_results(one_run(folder)) if result.described["kind"] == "magic"]
+    return [result.task for result in read_results(file) if result.described["kind"] == "magic"]
 
 
 def _floor(text: str | None) -> float | str | None:

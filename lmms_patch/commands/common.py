@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Collection, Iterator
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
 from lmms_patch.text import printed
+
+if TYPE_CHECKING:
+    from lmms_patch.records import Taken
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,6 +51,13 @@ def tell(line: str, quiet: bool = False) -> None:
     """A line of progress, on stderr."""
     if not quiet:
         print(printed(line, sys.stderr.encoding or "utf-8"), file=sys.stderr, flush=True)
+
+
+def told(taken: Iterable[Taken], quiet: bool = False) -> None:
+    """Say of every folder with several runs which one was taken, on stderr."""
+    for one in taken:
+        if one.said:
+            tell(one.said, quiet)
 
 
 def teller(quiet: bool) -> Callable[[str], None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import Cells, examples, say, tell
+from lmms_patch.commands.common import Cells, examples, say, told
 
 if TYPE_CHECKING:
     from lmms_patch.records import TaskResult
@@ -31,8 +31,7 @@ def command(
 ) -> None:
     """The table of a finished run."""
     run = api.show(folder)
-    if run.runs > 1:
-        tell(f"{run.path}: the newest of {run.runs} runs here")
+    told([run.taken])
     say(text(run, cells=cells, causes=causes, chance=chance))
     if run.magic:
         say(f"\nwhat other boxes cost or give, with intervals: lmms-patch magic show {folder}")

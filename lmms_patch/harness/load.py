@@ -1,12 +1,17 @@
-"""Loads one task for text-only work outside a run of the harness: its docs as items, and its native scorer."""
+"""Loads one task for text-only work outside a run of the harness: its docs as items, and its native scorer. Says what cannot be loaded."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from tenacity import RetryError
 
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness import catalog, configs, names
+from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.tasks import WrappedTask
 from lmms_patch.harness.text_only import MODELS, TextOnly
 from lmms_patch.spec import Options, WrapSpec
@@ -32,7 +37,48 @@ def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str]
         raise CannotWrapError(f"{base} is a group of tasks; name one of its members")
     manager._lmms_patch_text_only = True  # its videos are not needed
     configs.check(manager, spec)
-    task = WrappedTask(manager.load_task_or_group([base])[base], spec)
+    with named(manager, base):
+        loaded = manager.load_task_or_group([base])
+    task = WrappedTask(loaded[base], spec)
     assert task.text_only is not None
     task.text_only.check()
     return task.text_only
+
+
+@contextlib.contextmanager
+def named(manager: Any, name_or_config: Any) -> Iterator[None]:
+    """Turn the failure to load a task's dataset into one line that names the task, the dataset and the cause.
+
+    Why these two exceptions: the host tries a download five times and then raises ``RetryError``, whose text is the address of a future. A
+    task that is a Python class loads its data itself, and lets errors of the network and the disk through.
+
+    Args:
+        manager: the harness's index.
+        name_or_config: the task that is loaded, as ``TaskManager`` is asked for it.
+
+    Raises:
+        CannotWrapError: the dataset could not be loaded.
+    """
+    try:
+        yield
+    except (RetryError, OSError) as error:
+        config = name_or_config if isinstance(name_or_config, Mapping) else {}
+        name = str(config.get("task") if config else name_or_config)
+        row = manager.task_index.get(name, {})
+        if isinstance(error, OSError) and row.get("type") != "python_task":  # of the code of a YAML task: its traceback says where
+            raise
+        given = config.get("dataset_path") or (configs.read(manager, name).get("dataset_path") if row else None)
+        dataset = f"its dataset {given}" if given else "its data"
+        cause = error.last_attempt.exception() if isinstance(error, RetryError) else error
+        raise CannotWrapError(f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; {_what_to_do(name, cause)}") from None
+
+
+def _what_to_do(name: str, cause: BaseException | None) -> str:
+    """Say what helps where a dataset could not be loaded."""
+    kinds = [kind.__name__ for kind in type(cause).__mro__]
+    if any(word in kind for kind in kinds for word in ("Connect", "Timeout", "Offline")):
+        offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+        return f"{'unset HF_HUB_OFFLINE' if offline else 'see that the hub can be reached'}, or set HF_HOME to a cache that has it"
+    if isinstance(cause, OSError):
+        return "see that it is there, and that you may read it"
+    return f"type 'lmms-eval --tasks {name} ...' to see where"

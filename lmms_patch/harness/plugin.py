@@ -188,7 +188,16 @@ def _load(
     from lmms_patch.harness import configs, magic_files, magic_tasks
     from lmms_patch.spec import KINDS
 
-    native = functools.partial(magic_files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
+    unnamed = functools.partial(magic_files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
+
+    def native(name_or_config: Any, **kwargs: Any) -> Any:
+        if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
+            return unnamed(name_or_config, **kwargs)  # what no task of ours asks for fails as it always did
+        from lmms_patch.harness import load
+
+        with load.named(manager, name_or_config):
+            return unnamed(name_or_config, **kwargs)
+
     try:
         spec, overrides = _spec_of(manager, name_or_config)
         if spec is None:

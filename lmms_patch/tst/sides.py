@@ -9,15 +9,14 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from lmms_patch import plain_json
 from lmms_patch.errors import RecordError
-from lmms_patch.recompute import one_run
-from lmms_patch.records import by_filter, read_json, read_results, read_samples, samples_file
+from lmms_patch.records import by_filter, newest, read_json, read_results, read_samples, samples_file
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS
 from lmms_patch.text import arguments
@@ -73,6 +72,7 @@ class _Found:
         filters: number of filter pipelines.
         higher: by metric, whether higher is better.
         docs: how many docs the run scored; None where it does not say.
+        taken: what to say of the choice among several runs (``records.Taken``).
     """
 
     file: Path
@@ -85,6 +85,7 @@ class _Found:
     filters: int
     higher: Mapping[str, bool]
     docs: int | None
+    taken: str = ""
 
 
 def read_side(path: Path, which: Which, *, task: str | None = None, metric: str | None = None) -> Side:
@@ -99,7 +100,7 @@ def read_side(path: Path, which: Which, *, task: str | None = None, metric: str 
     Raises:
         RecordError: no such task or several, no sample log, a metric that is not there.
     """
-    found = _candidates(Path(path), which)
+    found = _candidates(Path(path), which, lambda one: task in (None, one.task, one.base))
     named = [one for one in found if task in (None, one.task)] or [one for one in found if one.base == task]
     best = _preferred(named)
     if not best:
@@ -120,7 +121,9 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
     Raises:
         RecordError: as ``read_side``; no pair, or several.
     """
-    ours, theirs = _candidates(Path(full), "full"), _candidates(Path(blind), "blind")
+    theirs = _candidates(Path(blind), "blind", lambda one: task is None or task in (one.task, one.base) or task.startswith(f"{one.base}_"))
+    bases = {one.base for one in theirs}
+    ours = _candidates(Path(full), "full", lambda one: one.base in bases)
     pairs = _pairs(ours, theirs, task)
     if not pairs:
         what = "no two tasks of one benchmark" if task is None else f"no pair of tasks of {task!r}"
@@ -148,18 +151,22 @@ def _preferred(found: Sequence[_Found]) -> list[_Found]:
     return list(out.values())
 
 
-def _candidates(path: Path, which: Which) -> list[_Found]:
-    """The tasks of a run that can be one side.
+def _candidates(path: Path, which: Which, sought: Callable[[_Found], bool]) -> list[_Found]:
+    """Return the tasks of a run that can be one side: of several runs those of the newest with one that is sought.
 
     Raises:
         RecordError: there is none.
     """
-    file = one_run(path)
-    tasks = _tasks(file)
-    fits = [one for one in tasks if (one.kind in BLIND_KINDS if which == "blind" else one.kind == PLAIN or KINDS[one.kind].full)]
+
+    def fitting(file: Path) -> list[_Found]:
+        return [one for one in _tasks(file) if (one.kind in BLIND_KINDS if which == "blind" else one.kind == PLAIN or KINDS[one.kind].full)]
+
+    taken = newest(path, lambda file: any(map(sought, fitting(file))), f"with a task for the {which} side")
+    file = taken.path
+    fits = [dataclasses.replace(one, taken=taken.said) for one in fitting(file)]
     if not fits:
         wanted = "a task such as gqa, or gqa_rci3," if which == "full" else "a blind task, such as gqa_blind or gqa_tst5,"
-        raise RecordError(f"{file}: no {which} side in this run ({_names(tasks)}); ask for {wanted} with --log_samples")
+        raise RecordError(f"{file}: no {which} side in this run ({_names(_tasks(file))}); ask for {wanted} with --log_samples")
     return fits
 
 
@@ -208,7 +215,8 @@ def _side(found: _Found, metric: str | None, keys: Sequence[str] = ("score",)) -
     if log is None:
         raise RecordError(f"{found.file}: no sample log of {found.task} beside it; run with --log_samples")
     side = _plain_side(found, log, metric, keys) if found.kind == PLAIN else _wrapped_side(found, log, metric)
-    return dataclasses.replace(side, model=found.model, warnings=tuple(_doubts(found, side)), file=found.file)
+    warnings = tuple(filter(None, [found.taken, *_doubts(found, side)]))
+    return dataclasses.replace(side, model=found.model, warnings=warnings, file=found.file)
 
 
 def _check_docs(log: Path, docs: int, told: int | None) -> None:

@@ -3,6 +3,7 @@ import shutil
 
 import pytest
 
+from lmms_patch import api
 from lmms_patch.cli import main
 from tests.runs import mc_run, write_run
 
@@ -27,6 +28,31 @@ def test_one_run(folders, capsys):
     assert "SD between runs" not in printed.out
     assert printed.out.rstrip().splitlines()[-1].startswith("In words: ")
     assert printed.err == "", "no bar where stderr is no terminal"
+
+
+def test_of_several_runs_the_newest_with_an_index(tmp_path, capsys):
+    """Three runs under one folder, as after the README's blocks: an index, a newer index, and the newest, which has none."""
+    write_run(tmp_path / "last", {"toy_rci2": mc_run(n=60)})
+    wanted = write_run(tmp_path / "new", {"toy_rci2": mc_run(n=70)}, date="2026-02-01T00-00-00.000000")
+    blank = write_run(tmp_path / "blank", {"toy_rci2": mc_run(n=80)}, date="2026-03-01T00-00-00.000000")
+    blank.write_text(blank.read_text().replace('"kind": "rci"', '"kind": "blank"'))
+    assert main(["analyze", str(wanted)]) == 0
+    alone = capsys.readouterr()
+    assert alone.err == ""
+    assert main(["analyze", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == alone.out
+    assert printed.err == f"{wanted}: taken as the newest with an index of 3 runs here (2 left aside); to take another, give its *_results.json\n"
+    found = api.analyze([tmp_path])
+    assert [(one.path, one.aside) for one in found.taken] == [(wanted, 2)]
+
+
+def test_where_no_run_has_an_index_the_newest_is_named(tmp_path, capsys):
+    for month in ("1", "2"):
+        path = write_run(tmp_path, {"toy_rci2": mc_run(n=40)}, date=f"2026-0{month}-01T00-00-00.000000")
+        path.write_text(path.read_text().replace('"kind": "rci"', '"kind": "blank"'))
+    assert main(["analyze", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"lmms-patch: {path}: no task with an index in this run")
 
 
 def test_quiet_is_the_same_result(folders, capsys):

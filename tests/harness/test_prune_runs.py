@@ -39,6 +39,17 @@ def test_a_finished_cross_validation_gives_the_order(runs, tasks, tmp_path, know
     assert {KINDS[i % 3] for i in gone} == {"planted"}
 
 
+def test_of_several_runs_the_newest_of_the_task_gives_the_scores(runs, tasks, tmp_path, knows, capsys):
+    shutil.copytree(runs / "tst", tmp_path / "all" / "tst")
+    newer = tmp_path / "all" / "2099_results.json"
+    shutil.copyfile(next((runs / "rci").rglob("*_results.json")), newer)
+    assert command(tasks, tmp_path / "out", "--from", tmp_path / "all", "--budget", "30") == 0
+    (own,) = (tmp_path / "all" / "tst").rglob("*_results.json")
+    assert f"{own}: taken as the newest with a tst task of toy of 2 runs here (1 left aside)" in capsys.readouterr().err
+    scores = {r["doc_id"]: r["tst"]["s_minus_chance"] for r in records(runs / "tst", "toy_tst3")}
+    assert [scores[one["doc_id"]] for one in pruned(tmp_path / "out")["removed"]] == sorted(scores.values(), reverse=True)[:30]
+
+
 def test_unscored_docs_never_go(runs, tasks, tmp_path, knows):
     """Docs 0..19 without a score: of 120 docs 100 can go, as the budget of 110 would have more."""
 

@@ -283,7 +283,7 @@ def test_what_a_run_leaves_is_valid_and_gives_its_numbers_again(folder, tmp_path
     assert narrow.categories["a"].regions.both + narrow.categories["b"].regions.both == again.metrics["n_both"]
     part = recompute.recompute(loaded, Changes(category="a"))
     assert part.metrics["rci_relevant"] == pytest.approx(narrow.categories["a"].regions.sets["relevant"].index.value)
-    shown = show.load(recompute.one_run(out))
+    shown = show.load(recompute.one_run(out).path)
     text = show.table(shown)
     assert f"{patch['rci_relevant']:+.3f}" in text
     assert f"{patch['regions_even']:+.3f}" in text
@@ -323,7 +323,7 @@ def test_in_words_where_boxes_differ(folder, tmp_path_factory):
     ):
         out = tmp_path_factory.mktemp("out")
         write_files(out, run(looks(known, SCRIPTS[name]), "toy_regions", folder))
-        assert show.meaning(show.load(recompute.one_run(out))) == f"In words: {says}."
+        assert show.meaning(show.load(recompute.one_run(out).path)) == f"In words: {says}."
 
 
 # --- docs that cannot be used, and options --------------------------------------------------------

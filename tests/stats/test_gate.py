@@ -164,6 +164,16 @@ def test_how_many_docs_would_settle_it_is_a_power_of_80_percent():
     assert apart(0.05, math.sqrt(0.38 / 300), everyone=5000).reason.endswith(f"300 docs); null: {with_step} would settle it")
 
 
+def test_how_many_docs_by_hand():
+    """A difference of 0.05 at an SE of 0.04 less one doc of 0.01: z = 1, so 300 docs must become 300 · 2.84² = 2419.7, in hundreds 2,500.
+    At half the SE z = 2: a quarter of that, 604.9, is 700. No number settles a difference of 0.
+    """
+    found = [
+        wanted(Estimate(value, se, None, None, 300, 300, 0), 300, 0.01) for value, se in ((0.05, 0.04), (0.05, 0.02), (0.01, 0.04), (-0.05, 0.04))
+    ]
+    assert found == [2500, 700, math.inf, math.inf]
+
+
 def test_where_no_number_of_docs_settles_it_that_is_said():
     assert apart(0.03, 0.03, everyone=600).reason.endswith("; null: 600 asks all docs")
     assert apart(0.03, 0.03, everyone=300).reason.endswith("; all docs were asked")

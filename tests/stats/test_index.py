@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.stats.index import band, fragmentation, index, relative_change, span
+from lmms_patch.stats.index import band, disagreement, fragmentation, index, relative_change, span
 
 TABLE2 = Path(__file__).parents[3] / "shared" / "data" / "rci_table2.csv"
 
@@ -142,6 +142,26 @@ def test_bands_rise_with_the_index_and_a_span_has_both_ends(one, other):
     low, high = min(one, other), max(one, other)
     assert ORDER.index(band(low)) <= ORDER.index(band(high))
     assert span(low, high).split(" to ") == ([band(low)] if band(low) == band(high) else [band(low), band(high)])
+
+
+@pytest.mark.parametrize(
+    ("raw", "corrected", "contradict", "luck"),
+    [  # bands: strong local, moderate local, balanced, moderate global, strong global
+        (0.2, 0.25, False, False),
+        (0.05, 0.2, False, False),  # bands that touch, one side of 0
+        (0.05, 0.5, True, True),  # one side of 0, but a band between them
+        (0.5, 0.05, True, False),
+        (-0.05, 0.05, True, True),  # one band, but the two sides of 0
+        (0.05, -0.05, True, False),
+        (-0.2, -0.05, False, False),
+        (-0.5, 0.5, True, True),
+        (0.0, 0.2, False, False),  # 0 is on both sides
+    ],
+)
+def test_two_indices_contradict_each_other_across_0_or_across_a_band(raw, corrected, contradict, luck):
+    said = disagreement(raw, corrected)
+    assert bool(said) == contradict
+    assert said.endswith("the raw index is mostly luck") == luck
 
 
 def test_models_agree_in_table_2(table2):

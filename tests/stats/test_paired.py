@@ -1,5 +1,6 @@
 """Paired differences against loops over docs, exact tables, scipy, and simulations whose truth is known."""
 
+import dataclasses
 import itertools
 import math
 
@@ -281,6 +282,27 @@ def test_unpaired_with_few_clusters_by_student():
     assert found.p == pytest.approx(2 * stats.t.sf(2 / factor, 11), rel=1e-4)
     one = unpaired(estimate(0.8, 0.03, clusters=12), estimate(0.7, 0.04))  # only one of them has few: its half of the width grows
     assert one.estimate.high - one.estimate.value == pytest.approx(math.hypot(stats.t.ppf(0.975, 11) * factor * 0.03, 1.95996 * 0.04), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [((100, 20, 15.0), (300, 60, 55.0)), ((100, 60, 55.0), (300, 20, 15.0)), ((300, 60, None), (100, 20, 15.0))]
+)
+def test_the_difference_of_two_runs_rests_on_the_smaller(one, other):
+    """Docs, clusters and effective clusters are each the fewer of the two: what is said to rest on 300 docs does not where a run had 100."""
+    first, second = (dataclasses.replace(estimate(0.5, 0.03), n=n, clusters=clusters, effective=effective) for n, clusters, effective in (one, other))
+    for found in (unpaired(first, second), unpaired(second, first)):
+        assert (found.estimate.n, found.estimate.clusters, found.estimate.effective) == (100, 20, 15.0)
+    missing = unpaired(first, Estimate(None, None, None, None, 300, 300, 0))
+    assert missing.estimate.n == min(one[0], 300)
+
+
+def test_few_clusters_of_either_run_count_for_the_p_value():
+    """The shares 0.5 and 0.6 with one run of 12 clusters: p is that of Student's t with 11 degrees of freedom on either side."""
+    few, many = estimate(0.5, 0.03, clusters=12), estimate(0.6, 0.03)
+    there, back = unpaired(few, many), unpaired(dataclasses.replace(many, value=0.6), few)
+    assert there.p == pytest.approx(back.p)
+    half = there.estimate.value - there.estimate.low
+    assert there.p == pytest.approx(2 * stats.t.sf(stats.t.ppf(0.975, 11) * 0.1 / half, 11), rel=1e-6)
 
 
 def test_an_unpaired_p_of_five_percent_is_an_interval_that_ends_at_zero():

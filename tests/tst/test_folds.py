@@ -146,6 +146,10 @@ def test_one_group_over_everything_is_one_clear_line():
         (["a"] * 4, "the same for all docs"),
         (["a", "b", "c", "d"], "different for every doc"),
         (["a", "a", "b", "c"], ""),
+        ([None, "a", "a", "b"], ""),  # known of some: those that share one stay together
+        (["a", "a", "b", None], ""),
+        ([None, "a", "b", "c"], "different for every doc"),
+        ([None, None, None, "a"], "different for every doc"),
     ],
 )
 def test_why_a_source_groups_nothing(sources, reason):
@@ -196,3 +200,5 @@ def test_repeats_by_hand():
     no_gold = repeats([replace(items[0], golds=()), items[1]])
     assert (no_gold.texts, no_gold.repeated, no_gold.conflicting) == (1, 2, 0)
     assert repeats([]).texts == 0
+    several = [replace(items[0], golds=golds) for golds in (("a", "b"), ("a", "c"))]
+    assert repeats(several).conflicting == 0, "the first gold is the label; others are ways to say it"

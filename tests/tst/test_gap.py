@@ -346,6 +346,21 @@ def test_of_several_tasks_those_of_one_benchmark_are_a_pair(tmp_path):
     assert [one.task for one in read_pair(tmp_path / "full", tmp_path / "blind")] == ["toy", "toy_blind"]
 
 
+def test_of_several_runs_each_side_is_the_newest_that_fits(tmp_path):
+    """The newest blind run, and the newest run with images of its benchmark: neither is the newest of all."""
+    runs = (plain_toy({0: 1.0}), plain_toy({0: 0.0}), blind_toy({0: 0.5}), blind_toy({0: 0.0}), plain_toy({0: 1.0}, "other"))
+    for day, tasks in enumerate(runs, start=1):
+        write(tmp_path, tasks, date=f"2026-02-0{day}")
+    one, other = read_pair(tmp_path, tmp_path)
+    assert (one.task, other.task) == ("toy", "toy_blind")
+    assert (dict(one.scores), dict(other.scores)) == ({0: 0.0}, {0: 0.0})
+    for side, what in ((one, "full"), (other, "blind")):
+        assert f"taken as the newest with a task for the {what} side of 5 runs here (4 left aside)" in side.warnings[0]
+    for name in ("toy", "toy_blind"):
+        assert [side.task for side in read_pair(tmp_path, tmp_path, task=name)] == ["toy", "toy_blind"]
+    assert dict(read_side(tmp_path, "full", task="other").scores) == {0: 1.0}
+
+
 def test_one_run_can_hold_both_sides_and_a_wrapped_full_side_is_preferred(tmp_path):
     full = {**plain_toy({0: 1.0}), **blind_toy({0: 1.0}, "toy_occlude2", "occlude")}
     write(tmp_path, {**full, **blind_toy({0: 0.0}), **blind_toy({0: 0.5}, "toy_tst5", "tst")})

@@ -1,0 +1,105 @@
+"""A dataset that cannot be loaded: one line that names it, wherever a task of ours asks for it."""
+
+import pytest
+import tenacity
+import yaml
+from lmms_eval.api.task import ConfigurableTask
+from lmms_eval.tasks import TaskManager
+
+from lmms_patch import cli
+from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.images import first_images
+from tests.harness.toys import Model, rows, run, write_task
+
+ON_THE_HUB = "nobody-at-all/not-a-dataset"
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    """The host waits 2 s before each of five attempts."""
+    monkeypatch.setattr(ConfigurableTask.download.retry, "wait", tenacity.wait_none())
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A task whose dataset is on a hub that is out of reach, one whose file is gone, a whole one, and a group of the first and the last."""
+    write_task(tmp_path, "far", rows(2), dataset_path=ON_THE_HUB, dataset_kwargs=None)
+    write_task(tmp_path, "gone", rows(2))
+    (tmp_path / "gone.parquet").unlink()
+    write_task(tmp_path, "here", rows(2))
+    (tmp_path / "both.yaml").write_text(yaml.safe_dump({"group": "both", "task": ["here", "far"]}))
+    return tmp_path
+
+
+def loading(folder, name):
+    with pytest.raises(CannotWrapError) as caught:
+        run(Model(), name, folder)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_line_names_the_dataset_the_cause_and_what_helps(folder):
+    said = loading(folder, "far_rci2")
+    assert said.startswith(f"far: its dataset {ON_THE_HUB} could not be loaded: ConnectionError: Couldn't reach")
+    assert said.endswith("; unset HF_HUB_OFFLINE, or set HF_HOME to a cache that has it")
+    assert "RetryError" not in said
+
+
+def test_a_file_that_is_gone(folder):
+    said = loading(folder, "gone_blind")
+    assert said.startswith("gone: its dataset parquet could not be loaded: FileNotFoundError")
+    assert "gone.parquet" in said
+    assert said.endswith("; see that it is there, and that you may read it")
+
+
+def test_a_member_of_a_group_is_named(folder):
+    assert loading(folder, "both_rci2").startswith(f"far: its dataset {ON_THE_HUB}")
+
+
+def test_a_run_without_a_task_of_ours_fails_as_it_always_did(folder):
+    with pytest.raises(tenacity.RetryError):
+        TaskManager("ERROR", include_path=str(folder)).load_task_or_group(["far"])
+
+
+def test_a_mistake_in_the_code_of_a_task_is_no_matter_of_the_network(tmp_path):
+    """The host reads a dataset and runs ``process_docs`` in the same five attempts."""
+    write_task(tmp_path, "odd", rows(2), process_docs="!function utils.process")
+    (tmp_path / "utils.py").write_text("def process(docs):\n    raise ZeroDivisionError('mine')\n")
+    said = loading(tmp_path, "odd_rci2")
+    assert said == "odd: its dataset parquet could not be loaded: ZeroDivisionError: mine; type 'lmms-eval --tasks odd ...' to see where"
+
+
+PYTHON_TASK = """
+from lmms_eval.api.task import ConfigurableTask
+
+class Odd(ConfigurableTask):
+    def __init__(self, *args, **kwargs):
+        raise {error}
+"""
+
+
+@pytest.mark.parametrize(("error", "kind", "said"), [
+    ("ConnectionError('no route')", CannotWrapError, "odd: its data could not be loaded: ConnectionError: no route; unset HF_HUB_OFFLINE"),
+    ("ZeroDivisionError('mine')", ZeroDivisionError, "mine"),
+])  # fmt: skip
+def test_a_task_that_is_a_class_loads_its_data_itself(tmp_path, error, kind, said):
+    (tmp_path / "utils.py").write_text(PYTHON_TASK.format(error=error))
+    (tmp_path / "odd.yaml").write_text("task: odd\nclass: !function utils.Odd\n")
+    with pytest.raises(kind) as caught:
+        run(Model(), "odd_rci2", tmp_path)
+    assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize("argv", [["prune", "far"], ["prune", "far", "--from", "OUT"]])
+def test_pruning_says_it_in_one_line(folder, capsys, argv):
+    status = cli.main([*argv, "--include-path", str(folder), "--output", str(folder / "out")])
+    printed = capsys.readouterr()
+    assert (status, printed.out) == (2, "")
+    assert printed.err.startswith(f"lmms-patch: far: its dataset {ON_THE_HUB} could not be loaded: ConnectionError")
+    assert printed.err.count("\n") == 1
+    assert not (folder / "out").exists()
+
+
+def test_a_report_with_images_names_the_cause(folder):
+    with pytest.raises(CannotWrapError, match=r"far: its dataset .*ConnectionError"):
+        first_images("far", [0], str(folder))
