@@ -1,13 +1,15 @@
 """Is a results file's description of a task as we write it? Readers refuse what is not, before a number is taken from it. Pure.
 
-Checks the types that readers count on, no more: ``lmms-patch schema details`` has the whole schema.
+Types and ranges are those of the schema (``lmms-patch schema details``); here is which keys readers cannot do without, and what must agree.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from lmms_patch.plain_json import is_number
+from lmms_patch.schemas.check import fault
 
 Check = Callable[[Any], bool]
 
@@ -22,9 +24,8 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     found = _described(described)
     if found or not details:
         return found
-    objects = ("settings", "higher_is_better", "made", "donors", "tst_details", "magic", "analysis")
-    tops = {**dict.fromkeys(objects, _dict), "records": _number}
-    found = _first(details, tops, "", optional=True)
+    found = fault("details", {key: value for key, value in details.items() if key != "magic"})
+    found = found or _first(details, {"magic": _dict}, "", optional=True)
     if not found and details.get("analysis"):
         found = _analysis(details["analysis"])
     if not found and details.get("tst_details"):
@@ -128,7 +129,9 @@ def _magic(found: Mapping[str, Any]) -> str:
 
 def estimate(found: Any) -> bool:
     """Whether something is an estimate: numbers or null, the interval's ends in order."""
-    if not isinstance(found, Mapping) or not {"value", "low", "high"} <= set(found):
+    if not isinstance(found, Mapping) or not {"value", "se", "low", "high", "n", "clusters", "draws"} <= set(found):
+        return False
+    if not all(_count(found[key]) for key in ("n", "clusters", "draws")):
         return False
     numbers = [found.get(key) for key in ("value", "se", "low", "high")]
     if not all(_number(one) for one in numbers) or not isinstance(found.get("reason", ""), str):
@@ -172,4 +175,4 @@ def _flag(value: Any) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value))
+    return value is None or is_number(value)

@@ -7,7 +7,6 @@ reads it back from a finished run's files; it needs neither the model, the datas
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,8 @@ from typing import Any
 
 from lmms_patch import expect
 from lmms_patch.errors import RecordError
-from lmms_patch.record_checks import whole, wrong_views
+from lmms_patch.plain_json import is_number
+from lmms_patch.record_checks import fault, is_right, wrong_views
 from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import KINDS, REGIONS, Key, WrapSpec
 from lmms_patch.views import Region, Size, View
@@ -337,7 +337,7 @@ def groups_of(path: Path) -> dict[str, list[str]]:
 
 
 def _finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) else None
+    return float(value) if is_number(value) else None
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -370,7 +370,7 @@ def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = Fa
         lean: without the boxes, and with equal views and baselines as one object: a tenth of the memory. Only to read.
 
     Raises:
-        RecordError: a line that is cut or has no ``patch``, a score that is no number, records of an unknown schema, or a doc twice.
+        RecordError: a line that is cut or has no ``patch``, a part of another type, records of an unknown schema, or a doc twice.
     """
     shared: dict[str, Any] = {}
     for sample in read_lines(path, filter_place):
@@ -386,13 +386,9 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
         if not isinstance(record, dict):
             raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
         _check_schema(record.get("schema"), where)
-        try:
-            scores = [score for view in (*record["views"], *wrong_views(record)) for score in view["scores"].values()]
-            if any(score is not None and (not isinstance(score, (int, float)) or not math.isfinite(score)) for score in scores):
-                raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
-            doc_id = whole(record)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise RecordError(f"{where}: a record without its {error}; the file was changed or written by another program") from None
+        if not is_right(record):
+            raise RecordError(f"{where}: {fault(record)}; the file was changed or written by another program")
+        doc_id = record["doc_id"]
         seen[doc_id] += 1
         if filter_place is None or seen[doc_id] == filter_place + 1:
             yield sample
@@ -427,13 +423,17 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The lines of a sample log as objects, each with its number from 1.
 
     Raises:
-        RecordError: a line that is cut, or no JSON object.
+        RecordError: the log cannot be opened, or a line is cut, or no JSON object.
     """
-    with open(path, "rb") as lines:
+    try:
+        lines = open(path, "rb")  # noqa: SIM115 - closed below; only opening it is a matter of this message
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror})") from None
+    with lines:
         for number, line in enumerate(lines, 1):
             try:
                 sample = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 sample = None
             if not isinstance(sample, dict):
                 raise RecordError(f"{path}, line {number}: cut or not JSON; the run did not finish writing this file")

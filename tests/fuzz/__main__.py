@@ -19,7 +19,11 @@ def one(seed: int, number: int, harness: bool, keep: bool) -> int:
     if harness:
         pool.small_harness()
     done = case.run(seed, number, folder, folder / "room", harness, keep=True)
-    print(f"case {number}: {done.scenario}\ndamage: {done.damage}\ntyped: lmms-patch {shlex.join(done.words)!s}".encode("utf-8", "backslashreplace").decode())
+    print(
+        f"case {number}: {done.scenario}\ndamage: {done.damage}\ntyped: lmms-patch {shlex.join(done.words)!s}".encode(
+            "utf-8", "backslashreplace"
+        ).decode()
+    )
     print(f"status {done.status}, {done.seconds:.2f} s: {done.kind}: {done.said}".encode("utf-8", "backslashreplace").decode())
     print(done.place, done.trace.encode("utf-8", "backslashreplace").decode(), sep="\n")
     print(f"its files: {folder / 'room'}" if keep else "")

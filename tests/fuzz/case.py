@@ -128,7 +128,11 @@ def _odd_option(stream: Random, call: Call) -> str:
     call.words.append(flag)
     if not getattr(param, "is_flag", False) or stream.random() < 0.05:
         odd = stream.choice((*(str(one) for one in NUMBERS), *TEXTS, "inf", "nan", "1e400", "9" * 5000))
-        odd = odd.replace("\0", "").encode("utf-8", "surrogateescape" if "\udfff" not in odd and "\ud800" not in odd else "replace").decode("utf-8", "surrogateescape")
+        odd = (
+            odd.replace("\0", "")
+            .encode("utf-8", "surrogateescape" if "\udfff" not in odd and "\ud800" not in odd else "replace")
+            .decode("utf-8", "surrogateescape")
+        )
         if param.name in ("output", "json_file", "junit", "summary", "sheet_file", "write"):  # never outside of the case's own folder
             odd = str(call.folder / "odd" / (odd.replace("/", "_").replace("..", "_") or "x"))
             call.outputs.append(call.folder / "odd")

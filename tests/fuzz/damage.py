@@ -36,7 +36,27 @@ TEXTS = (
     "<b>x</b>", "::error::x", "*", "[", "toy_*", "(a+)+$", "2026-13-45", "none", "strict", "1e5", "²", "٣", "１",
 )  # fmt: skip
 CONTAINERS = ([], {}, [None], [[]], {"": None}, {"a": 1}, [0] * 1000, ["x"] * 3, [1, "x"], {"1": {"2": 3}}, [[0, 0, 9, 9]], [True])
-KEYS = ("failed", "error", "swapped", "wrong_image", "baselines", "lent", "tst", "excluded", "fields", "regions", "judge", "alias", "", "2", "10", "x" * 5000, "\ud800", "é", "__class__")
+KEYS = (
+    "failed",
+    "error",
+    "swapped",
+    "wrong_image",
+    "baselines",
+    "lent",
+    "tst",
+    "excluded",
+    "fields",
+    "regions",
+    "judge",
+    "alias",
+    "",
+    "2",
+    "10",
+    "x" * 5000,
+    "\ud800",
+    "é",
+    "__class__",
+)
 
 
 def value(stream: Random, old: Any = None) -> Any:
@@ -262,7 +282,16 @@ def _csv(stream: Random, path: Path) -> str:
     csv.writer(out, lineterminator="\n").writerows(rows)
     text = out.getvalue()
     if stream.random() < 0.1:
-        text = stream.choice((text.replace(",", ";"), text.replace("\n", "\r"), text + '"', text.replace(",", "\0", 1), '"' + "x" * 200_000 + text, text.replace("\n", "\n\n")))
+        text = stream.choice(
+            (
+                text.replace(",", ";"),
+                text.replace("\n", "\r"),
+                text + '"',
+                text.replace(",", "\0", 1),
+                '"' + "x" * 200_000 + text,
+                text.replace("\n", "\n\n"),
+            )
+        )
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     return f"{how} {i + 1}:{j + 1} {rows[min(i, len(rows) - 1)][j : j + 1]!r}"[:120]
 
@@ -300,7 +329,9 @@ def _sqlite(stream: Random, path: Path) -> str:
         except sqlite3.Error:
             db.execute("DROP TABLE verdicts")
         if stream.random() < 0.2:
-            db.execute(stream.choice(("DROP TABLE verdicts", "ALTER TABLE verdicts RENAME TO other", f"ALTER TABLE verdicts RENAME COLUMN {column} TO x")))
+            db.execute(
+                stream.choice(("DROP TABLE verdicts", "ALTER TABLE verdicts RENAME TO other", f"ALTER TABLE verdicts RENAME COLUMN {column} TO x"))
+            )
     db.close()
     return f"{column} = {new!r}"
 

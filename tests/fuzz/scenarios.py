@@ -97,15 +97,33 @@ def analyze(stream: Random, stock: Path, folder: Path) -> Call:
     if stream.random() < 0.2:
         second, more = _run(stream, stock, folder, INDEXED, "second")
         words, files = [*words, str(second)], files + more
-    words += [*_maybe(stream, ["--draws", "200"], 0.7), *_maybe(stream, ["--by-category"]), *_maybe(stream, ["--cells"]), *_maybe(stream, ["--metric", "acc"], 0.1)]
-    words += [*_maybe(stream, ["--cluster", stream.choice(("cluster", "none", "image", "category"))], 0.15), *_maybe(stream, ["--category", "a"], 0.1)]
+    words += [
+        *_maybe(stream, ["--draws", "200"], 0.7),
+        *_maybe(stream, ["--by-category"]),
+        *_maybe(stream, ["--cells"]),
+        *_maybe(stream, ["--metric", "acc"], 0.1),
+    ]
+    words += [
+        *_maybe(stream, ["--cluster", stream.choice(("cluster", "none", "image", "category"))], 0.15),
+        *_maybe(stream, ["--category", "a"], 0.1),
+    ]
     words += [*_maybe(stream, ["--chance", stream.choice(("0.25", "majority"))], 0.1), *_maybe(stream, ["--level", "0.9"], 0.1)]
     more_words, outputs = _files(stream, folder, json=".json")
     return Call(folder, [*words, *more_words, "--quiet"], files, outputs)
 
 
 def compare(stream: Random, stock: Path, folder: Path) -> Call:
-    one, other = stream.choice((("old", "new"), ("mc", "again"), ("new", "other"), ("magic_old", "magic_new"), ("regions", "regions"), ("filters", "filters"), ("many", "many")))
+    one, other = stream.choice(
+        (
+            ("old", "new"),
+            ("mc", "again"),
+            ("new", "other"),
+            ("magic_old", "magic_new"),
+            ("regions", "regions"),
+            ("filters", "filters"),
+            ("many", "many"),
+        )
+    )
     (first, a), (second, b) = _run(stream, stock, folder, (one,), "first"), _run(stream, stock, folder, (other,), "second")
     more, outputs = _files(stream, folder, json=".json", sheet=stream.choice((".csv", ".md", ".tex", "2.json")))
     return Call(folder, ["compare", str(first), str(second), *_maybe(stream, ["--draws", "200"], 0.8), *more, "--quiet"], a + b, outputs)
@@ -113,7 +131,14 @@ def compare(stream: Random, stock: Path, folder: Path) -> Call:
 
 def gap(stream: Random, stock: Path, folder: Path) -> Call:
     place, files = _run(stream, stock, folder, ("old", "new", "plain"), "run")
-    words = ["gap", str(place), str(place), *_maybe(stream, ["--task", stream.choice(("toy_blind", "toy_blind", "toy_tst5"))], 0.95), *_maybe(stream, ["--metric", "acc"]), *_maybe(stream, ["--match", stream.choice(("none", "format"))])]
+    words = [
+        "gap",
+        str(place),
+        str(place),
+        *_maybe(stream, ["--task", stream.choice(("toy_blind", "toy_blind", "toy_tst5"))], 0.95),
+        *_maybe(stream, ["--metric", "acc"]),
+        *_maybe(stream, ["--match", stream.choice(("none", "format"))]),
+    ]
     if stream.random() < 0.6:
         kept = stream.choice(("pruned", "pruned", "ids.txt"))
         subset = _copied(stock, folder, kept)
@@ -144,7 +169,11 @@ def leaderboard(stream: Random, stock: Path, folder: Path) -> Call:
     board, runs = _copied(stock, folder, "board"), _copied(stock, folder, "board_runs")
     files = sorted(runs.rglob("*.json"))
     words = ["leaderboard", *_maybe(stream, [str(runs)], 0.8), "--output", str(board), "--quiet"]
-    words += [*_maybe(stream, ["--by", stream.choice(("rci", "gap", "fip", "mpp", "adj"))]), *_maybe(stream, ["--fresh"], 0.1), *_maybe(stream, ["--ignore", "docs"], 0.1)]
+    words += [
+        *_maybe(stream, ["--by", stream.choice(("rci", "gap", "fip", "mpp", "adj"))]),
+        *_maybe(stream, ["--fresh"], 0.1),
+        *_maybe(stream, ["--ignore", "docs"], 0.1),
+    ]
     if stream.random() < 0.3:
         place, more = _run(stream, stock, folder, RUNS, "run")
         words, files = [*words[:1], str(place), *words[1:]], [one for one in more if one.name.endswith("_results.json")] + files
@@ -201,7 +230,18 @@ def steps(stream: Random, stock: Path, folder: Path) -> Call:
     place, files = _run(stream, stock, folder, ("magic_old", "magic_new", "magic_judged"), "run")
     output = folder / f"steps{stream.choice(('.csv', '.jsonl'))}"
     task = "magic" if stream.random() < 0.9 else "magic_selfheal"
-    words = ["magic", "steps", str(place), "--output", str(output), "--task", task, "--quiet", *_maybe(stream, ["--items", "3"]), *_maybe(stream, ["--overwrite"], 0.5)]
+    words = [
+        "magic",
+        "steps",
+        str(place),
+        "--output",
+        str(output),
+        "--task",
+        task,
+        "--quiet",
+        *_maybe(stream, ["--items", "3"]),
+        *_maybe(stream, ["--overwrite"], 0.5),
+    ]
     return Call(folder, words, files, [output])
 
 
@@ -218,14 +258,29 @@ def schema(stream: Random, stock: Path, folder: Path) -> Call:
 
 def tst(stream: Random, stock: Path, folder: Path) -> Call:
     """Refused before lmms-eval is started: a run of it takes longer than a case may."""
-    odd = stream.choice((["--folds", "1"], ["--folds", "99999"], ["--grouping", "x"], ["--fold-seeds", "0"], ["--fold-seed", "-1"], ["--diagnostic", "lora", "--check"], ["--folds", "x"]))
+    odd = stream.choice(
+        (
+            ["--folds", "1"],
+            ["--folds", "99999"],
+            ["--grouping", "x"],
+            ["--fold-seeds", "0"],
+            ["--fold-seed", "-1"],
+            ["--diagnostic", "lora", "--check"],
+            ["--folds", "x"],
+        )
+    )
     return Call(folder, ["tst", stream.choice(("mosaic", "x", "")), *odd, "--output", str(folder / "out"), "--quiet"], [])
 
 
 def tasks(stream: Random, stock: Path, folder: Path) -> Call:
     given, profiles = _copied(stock, folder, "tasks"), _copied(stock, folder, "profiles")
     inputs = sorted(profiles.iterdir()) if stream.random() < 0.4 else sorted(given.glob("*.yaml"))
-    words = ["tasks", *_maybe(stream, [stream.choice(("toy", "toy_rci3", "gqa*", "*", "toys", "mine_rci2", "toy_blind"))], 0.8), "--include-path", str(given)]
+    words = [
+        "tasks",
+        *_maybe(stream, [stream.choice(("toy", "toy_rci3", "gqa*", "*", "toys", "mine_rci2", "toy_blind"))], 0.8),
+        "--include-path",
+        str(given),
+    ]
     words += _maybe(stream, ["--as", stream.choice(("rci", "blind", "tst5", "rci12", ""))])
     return Call(folder, words, inputs, env={"LMMS_PATCH_PROFILES": str(profiles)})
 
@@ -237,7 +292,23 @@ def prune(stream: Random, stock: Path, folder: Path) -> Call:
         _copied(stock, folder, "begun", "pruned")
         files = sorted(path for path in out.rglob("*") if path.is_file())
     data = [given / "toy.yaml", given / "toy.parquet"] if stream.random() < 0.3 else files
-    words = ["prune", "toy", "--include-path", str(given), "--output", str(out), "--from", str(place), "--controls", "1", "--shuffles", "0", "--budget", "4", "--quiet"]
+    words = [
+        "prune",
+        "toy",
+        "--include-path",
+        str(given),
+        "--output",
+        str(out),
+        "--from",
+        str(place),
+        "--controls",
+        "1",
+        "--shuffles",
+        "0",
+        "--budget",
+        "4",
+        "--quiet",
+    ]
     return Call(folder, words, data, [out], [out])
 
 

@@ -42,6 +42,7 @@ TOLD = {
     "importance": [{"kind": "words", "feature": "which", "gain": 0.5, "permutation": 0.1}],
     "causes": [{"words": "which", "category": "a", "rank": 1, "docs": 20, "s_minus_chance": 0.1, "gold": "A", "gold_share": 0.5, "mean": None, "sd": None, "cv": None}],
 }  # fmt: skip
+PART = {"docs": 10, "accuracy": 0.3, "low": 0.1, "high": 0.5, "majority": 0.3, "chance": 0.25, "s": 0.2}
 SAID = "I look at R1. There is a cat in R2. It is big.\n**Answer**: dog"
 
 
@@ -68,13 +69,15 @@ def _lean(folder: Path) -> None:
             lean.task(blind, name="toy_blind", docs="d"),
             lean.stressed(20),
         ]
-        tasks[2][0]["patch,none"]["tst_details"] |= {**TOLD, "categories": {name: {**estimate(tasks[2]), "docs": 10, "chance": 0.25, "majority": 0.3, "s": 0.2} for name in "ab"}}
+        tasks[2][0]["patch,none"]["tst_details"] |= {**TOLD, "categories": {name: dict(PART) for name in "ab"}}
         tasks[2][0]["patch,none"]["tst_details"]["by_grouping"]["none"] |= {"sd": 0.01, "seeds": [0.3], "p": 0.1}
         for record in tasks[0][2]:
             record["image_sizes"] = [[8, 8]]
             for view in record["views"][1:]:
                 view["boxes"] = [[4 * view["col"], 4 * view["row"], 4 * view["col"] + 4, 4 * view["row"] + 4]]
-        lean.write(folder / "runs" / name, tasks, model=model, date=f"2026-0{seed}-01T00-00-00.000000", gen_kwargs="", model_args="pretrained=x,api_key=s")
+        lean.write(
+            folder / "runs" / name, tasks, model=model, date=f"2026-0{seed}-01T00-00-00.000000", gen_kwargs="", model_args="pretrained=x,api_key=s"
+        )
 
 
 def _plain(folder: Path) -> None:
@@ -132,7 +135,12 @@ def _magic_runs(folder: Path) -> None:
 
 
 def _boards(folder: Path) -> None:
-    tasks = [boards.index_task(looks=True, adj=(-0.1, -0.2, 0.0)), boards.index_task("gqa", "rci", {2: (0.2, 0.1, 0.3)}), boards.blind_task(), boards.tst_task()]
+    tasks = [
+        boards.index_task(looks=True, adj=(-0.1, -0.2, 0.0)),
+        boards.index_task("gqa", "rci", {2: (0.2, 0.1, 0.3)}),
+        boards.blind_task(),
+        boards.tst_task(),
+    ]
     documents = [boards.document(f"org/model{i}", tasks, date=f"2026010{i + 1}_000000", args=f"pretrained=a{i},token=hf_x") for i in range(3)]
     written = boards.write(folder / "board_runs", *documents)
     assert main(["leaderboard", *map(str, written[:2]), "--output", str(folder / "board"), "--quiet"]) == 0
@@ -206,7 +214,15 @@ def _pruned(folder: Path) -> None:
     place = folder / "pruned"
     place.mkdir()
     kept, removed = ([{"key": f"k{i}", "doc_id": i} for i in range(*ends)] for ends in ((0, 14), (14, 20)))
-    about = {"schema": 1, "base": "toy", "settings": {"seed": 0}, "stopped": "the budget is used up", "over_pruned": False, "judged": None, "overlap": None}
+    about = {
+        "schema": 1,
+        "base": "toy",
+        "settings": {"seed": 0},
+        "stopped": "the budget is used up",
+        "over_pruned": False,
+        "judged": None,
+        "overlap": None,
+    }
     (place / "pruned.json").write_text(json.dumps({**about, "kept": kept, "removed": removed}))
     (place / "kept_ids.txt").write_text("".join(f"k{i}\n" for i in range(14)))
     (folder / "ids.txt").write_text("".join(f"{i}\n" for i in range(12)))
