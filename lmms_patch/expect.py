@@ -136,6 +136,8 @@ def estimate(found: Any) -> bool:
     numbers = [found.get(key) for key in ("value", "se", "low", "high")]
     if not all(_number(one) for one in numbers) or not isinstance(found.get("reason", ""), str):
         return False
+    if not _number(found.get("effective")) or not _level(found.get("level")):
+        return False
     low, high = found["low"], found["high"]
     return low is None or high is None or low <= high + 1e-9
 
@@ -152,6 +154,10 @@ def _first(found: Mapping[str, Any], checks: Mapping[str, Check], where: str, op
 
 def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _level(value: Any) -> bool:
+    return value is None or (is_number(value) and 0.5 <= value < 1)
 
 
 def _dict(value: Any) -> bool:

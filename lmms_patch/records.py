@@ -25,6 +25,9 @@ SCHEMA = 2
 MAGIC_SCHEMA = 1
 """Of the ``magic`` objects that MAGIC tasks leave in place of ``patch`` (``magic.results``)."""
 OBJECTS = ("patch", "magic")
+_OBJECTS_OF_TASKS = ("n-samples", "higher_is_better")
+_OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASKS)
+"""What the harness writes of a run beside results and configs: objects, or null; by task, but for ``config``."""
 
 
 @dataclass(frozen=True)
@@ -273,6 +276,12 @@ def read_json(path: Path) -> dict[str, Any]:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(data["configs"], dict) or not all(isinstance(values, dict) for values in data["results"].values()):
             raise TypeError("its tasks are no objects")
+        if odd := [key for key in _OF_TASKS if not isinstance(data.get(key) or {}, dict)]:
+            raise TypeError(f"{odd[0]} is no object")
+        if odd := [key for key in _OBJECTS_OF_TASKS if not all(isinstance(one or {}, dict) for one in (data.get(key) or {}).values())]:
+            raise TypeError(f"{odd[0]} is no object of objects")
+        if not all(isinstance(members or [], list) for members in (data.get("group_subtasks") or {}).values()):
+            raise TypeError("group_subtasks is no object of lists")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"{path}: not a whole results file of lmms-eval ({type(error).__name__}: {error})") from None
     return dict(data)
@@ -332,8 +341,8 @@ def _description(config: Any) -> dict[str, Any] | None:
 
 def groups_of(path: Path) -> dict[str, list[str]]:
     """The groups of a results file with their members; empty where there is none."""
-    data = json.loads(Path(path).read_text(encoding="utf-8"))
-    return {group: list(members) for group, members in (data.get("group_subtasks") or {}).items() if members}
+    found = read_json(path).get("group_subtasks") or {}
+    return {group: [str(member) for member in members] for group, members in found.items() if members}
 
 
 def _finite(value: Any) -> float | None:

@@ -20,6 +20,7 @@ from lmms_patch import measures, reading, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.leaderboard.text import redacted
 from lmms_patch.records import TaskResult, results_files
+from lmms_patch.schemas.check import fault
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
@@ -216,7 +217,7 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
 
 def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
     """In plain JSON types; a version that the run does not say is None, as the other settings."""
-    found: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result)))
+    found: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result), allow_nan=False))
     return {**found, "benchmark version": None if found["benchmark version"] == "None" else found["benchmark version"]}
 
 
@@ -394,6 +395,8 @@ def load(folder: Path) -> Store:
         raise RecordError(f"{path}: not a whole board of lmms-patch ({type(error).__name__}: {error}); {hint}") from None
     if schema != SCHEMA:
         raise RecordError(f"{path}: a board of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}; {hint}")
+    if said := fault("leaderboard", data):
+        raise RecordError(f"{path}: {said}; the board was changed or is damaged; {hint}")
     try:
         return Store(tuple(_stored(run) for run in data["runs"]), {str(name): str(made) for name, made in data["written"].items()})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -410,6 +413,9 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
     given = {f.name: result[f.name] for f in dataclasses.fields(Result) if f.name not in _SINCE or f.name in result}
     if given["kind"] not in KINDS:
         raise ValueError(f"unknown kind {given['kind']!r}")
+    for name, value in given["fingerprint"].items():
+        if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
+            raise ValueError(f"fingerprint: {name} is no plain value")
     given["grids"] = tuple(int(n) for n in given["grids"])
     given["numbers"] = {name: _checked(name, of_file(one)) for name, one in given["numbers"].items()}
     given["notes"] = {int(n): GridNotes(**{**notes, "fip": _finite("FIP", notes.get("fip"))}) for n, notes in given["notes"].items()}

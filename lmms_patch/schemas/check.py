@@ -22,8 +22,14 @@ Check = Callable[[Any], Fault | None]
 WHOLE = 2**63 - 1
 """The largest whole number that an array holds."""
 _WORDS = {
-    "null": "null", "boolean": "true or false", "integer": "a whole number", "number": "a finite number", "string": "a text", "object": "an object", "array": "a list",
-}  # fmt: skip
+    "null": "null",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a finite number",
+    "string": "a text",
+    "object": "an object",
+    "array": "a list",
+}
 
 
 def fault(name: str, value: Any, where: str = "") -> str:

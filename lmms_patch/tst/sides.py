@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from lmms_patch.errors import RecordError
 from lmms_patch.recompute import one_run
-from lmms_patch.records import by_filter, read_results, read_samples, samples_file
+from lmms_patch.records import by_filter, read_json, read_results, read_samples, samples_file
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS
 from lmms_patch.tst.prune import SCHEMA
@@ -169,7 +169,7 @@ def _tasks(file: Path) -> list[_Found]:
         RecordError: the file is truncated or not a results file of lmms-eval.
     """
     wrapped = {result.task: result for result in read_results(file) if not result.place}
-    data = json.loads(file.read_text(encoding="utf-8"))
+    data = read_json(file)
     model = _model(data.get("config"))
     out = []
     for task, config in data["configs"].items():

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.fuzz import case, pool, stock
+from tests.fuzz import case, pool
 
 
 def one(seed: int, number: int, harness: bool, keep: bool) -> int:
@@ -44,6 +44,12 @@ def main() -> int:
     found = []
     for done in pool.results(range(given.first, given.first + given.cases), given.seed, jobs=given.jobs, harness=given.harness):
         found.append(done)
+        if done.kind != "ok":
+            print(
+                f"case {done.number} ({done.scenario}): {done.kind}: {done.place} {done.said}"[:300].encode("utf-8", "backslashreplace").decode(),
+                file=sys.stderr,
+                flush=True,
+            )
         if len(found) % 500 == 0:
             print(f"{len(found)} cases, {sum(one.kind != 'ok' for one in found)} wrong", file=sys.stderr, flush=True)
     print(pool.summary(found).encode("utf-8", "backslashreplace").decode())

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.fuzz import case, stock
+from tests.fuzz import case
 from tests.fuzz.case import Done, drawn
 
 SILENT = 150

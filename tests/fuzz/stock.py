@@ -70,7 +70,7 @@ def _lean(folder: Path) -> None:
             lean.stressed(20),
         ]
         tasks[2][0]["patch,none"]["tst_details"] |= {**TOLD, "categories": {name: dict(PART) for name in "ab"}}
-        tasks[2][0]["patch,none"]["tst_details"]["by_grouping"]["none"] |= {"sd": 0.01, "seeds": [0.3], "p": 0.1}
+        tasks[2][0]["patch,none"]["tst_details"]["by_grouping"]["none"] |= {"sd": 0.01, "seeds": 3, "p": 0.1}
         for record in tasks[0][2]:
             record["image_sizes"] = [[8, 8]]
             for view in record["views"][1:]:
@@ -226,3 +226,31 @@ def _pruned(folder: Path) -> None:
     (place / "pruned.json").write_text(json.dumps({**about, "kept": kept, "removed": removed}))
     (place / "kept_ids.txt").write_text("".join(f"k{i}\n" for i in range(14)))
     (folder / "ids.txt").write_text("".join(f"{i}\n" for i in range(12)))
+
+
+def make_for_harness(folder: Path) -> None:
+    """Write task files and their data, and runs and prunings of such a task; needs lmms-eval."""
+    from tests.harness import toys
+
+    docs = toys.rows(
+        20, question=lambda i: f"Is the {'lamp' if i % 2 else 'sofa'} {i} on?", answer=lambda i: "yes" if i % 2 else "no", kind=lambda i: "ab"[i % 2]
+    )
+    inline = {"version": 0.0, "lmms_patch": {"category": "kind", "null": 0, "cluster": "question"}}
+    place = toys.write_task(folder / "tasks", "toy", docs, metadata=inline)
+    (place / "mine.yaml").write_text("class: !function lmms_patch.Wrap\ntask: mine_rci2\nbase: toy\nkind: rci\ngrids: [2]\nmin_side: 4\n")
+    (place / "group.yaml").write_text(
+        yaml.safe_dump({"group": "toys", "task": ["toy", "mine_rci2"], "aggregate_metric_list": [{"metric": "exact_match"}]})
+    )
+    (place / "gqa.yaml").write_text((place / "toy.yaml").read_text().replace("task: toy", "task: gqa"))
+    stressed = lean.stressed(20)
+    stressed[0]["patch,none"]["tst_details"] |= {**TOLD, "categories": {name: dict(PART) for name in "ab"}}
+    stressed[0]["patch,none"]["tst_details"]["by_grouping"]["none"] |= {"sd": 0.01, "seeds": 3, "p": 0.1}
+    of_doc = {"diagnostic": "rf", "fold": 0, "answers": ["yes"], "s": 0.5, "s_minus_chance": 0.2, "chance": 0.5, "delta": None, "zero_shot": None}
+    for i, record in enumerate(stressed[2]):
+        record["tst"] |= {**of_doc, "s": i / 20, "s_minus_chance": i / 20 - 0.5, "baseline": {"none": [0.5]}}
+    lean.write(folder / "runs" / "stressed", [stressed])
+    words = ["prune", "toy", "--include-path", str(place), "--output", str(folder / "begun"), "--from", str(folder / "runs" / "stressed"), *PRUNING]
+    assert main(words) == 0
+
+
+PRUNING = ("--controls", "1", "--shuffles", "0", "--budget", "4", "--folds", "2", "--quiet")
