@@ -120,7 +120,10 @@ def _magic(found: Mapping[str, Any]) -> str:
     said = _first(found, {"variant": _text, "metric": _text, "numbers": _dict, "counts": _dict, "warnings": _texts, "judge": _text_or_none}, "magic.")
     if said:
         return said
-    parts = [("numbers", found["numbers"]), *((f"by_type.{name}", part) for name, part in (found.get("by_type") or {}).items())]
+    by_type = found.get("by_type") or {}
+    if not isinstance(by_type, Mapping):
+        return "magic.by_type is of another type"
+    parts = [("numbers", found["numbers"]), *((f"by_type.{name}", part) for name, part in by_type.items())]
     for where, numbers in parts:
         if not isinstance(numbers, Mapping) or not all(estimate(one) for one in numbers.values()):
             return f"magic.{where} holds something that is no estimate"

@@ -19,6 +19,7 @@ from typing import Any
 from lmms_patch import measures, reading, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.leaderboard.text import redacted
+from lmms_patch.plain_json import is_number
 from lmms_patch.records import TaskResult, results_files
 from lmms_patch.schemas.check import fault
 from lmms_patch.spec import KINDS
@@ -247,7 +248,7 @@ def _checked(name: str, estimate: Estimate) -> Estimate:
 
 
 def _finite(name: str, value: Any) -> Any:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value)):
+    if value is not None and not is_number(value):
         raise ValueError(f"{name}: {value!r} is not a finite number")
     return value
 

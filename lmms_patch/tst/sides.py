@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from lmms_patch import plain_json
 from lmms_patch.errors import RecordError
 from lmms_patch.recompute import one_run
 from lmms_patch.records import by_filter, read_json, read_results, read_samples, samples_file
@@ -272,7 +273,7 @@ def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
 def _line(text: bytes, where: str) -> dict[str, Any]:
     try:
         line = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         line = None
     if not isinstance(line, dict):
         raise RecordError(f"{where}: cut or not JSON; the run did not finish writing this file")
@@ -321,12 +322,12 @@ def read_subset(path: Path, base: str | None = None) -> set[int]:
 
 def _of_pruning(path: Path, base: str | None) -> set[int]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = plain_json.loads(path.read_text(encoding="utf-8"))
         schema, kept, of = data["schema"], data["kept"], data.get("base")
         out = {int(one["doc_id"]) for one in kept} if schema == SCHEMA else set()
     except FileNotFoundError:
         raise RecordError(f"{path}: not there; give the folder of a finished pruning, or a text file with one doc id a line") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise RecordError(f"{path}: not a whole pruned.json ({type(error).__name__}: {error})") from None
     if schema != SCHEMA:
         raise RecordError(f"{path}: of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")

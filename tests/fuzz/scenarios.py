@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+PRUNING = ("--controls", "1", "--shuffles", "0", "--budget", "4", "--folds", "2", "--quiet")
 GATES = ("model-regression", "benchmark-release", "model-compliance", "magic", "every")
 INDEXED = ("mc", "many", "again", "old", "new", "other", "regions", "filters")
 RUNS = (*INDEXED, "plain", "magic_old", "magic_new", "magic_judged")
@@ -301,13 +302,7 @@ def prune(stream: Random, stock: Path, folder: Path) -> Call:
         str(out),
         "--from",
         str(place),
-        "--controls",
-        "1",
-        "--shuffles",
-        "0",
-        "--budget",
-        "4",
-        "--quiet",
+        *PRUNING,
     ]
     return Call(folder, words, data, [out], [out])
 

@@ -13,6 +13,7 @@ import yaml
 from lmms_patch import outcome, resources
 from lmms_patch.cli import main
 from lmms_patch.spec import parse
+from tests.fuzz.scenarios import PRUNING
 from tests.gate import lean
 from tests.leaderboard import made as boards
 from tests.magic.worlds import World
@@ -230,8 +231,10 @@ def _pruned(folder: Path) -> None:
 
 def make_for_harness(folder: Path) -> None:
     """Write task files and their data, and runs and prunings of such a task; needs lmms-eval."""
+    from tests.fuzz.pool import small_harness
     from tests.harness import toys
 
+    small_harness()
     docs = toys.rows(
         20, question=lambda i: f"Is the {'lamp' if i % 2 else 'sofa'} {i} on?", answer=lambda i: "yes" if i % 2 else "no", kind=lambda i: "ab"[i % 2]
     )
@@ -247,10 +250,8 @@ def make_for_harness(folder: Path) -> None:
     stressed[0]["patch,none"]["tst_details"]["by_grouping"]["none"] |= {"sd": 0.01, "seeds": 3, "p": 0.1}
     of_doc = {"diagnostic": "rf", "fold": 0, "answers": ["yes"], "s": 0.5, "s_minus_chance": 0.2, "chance": 0.5, "delta": None, "zero_shot": None}
     for i, record in enumerate(stressed[2]):
+        record["answer"]["gold"] = docs[i]["answer"]
         record["tst"] |= {**of_doc, "s": i / 20, "s_minus_chance": i / 20 - 0.5, "baseline": {"none": [0.5]}}
     lean.write(folder / "runs" / "stressed", [stressed])
     words = ["prune", "toy", "--include-path", str(place), "--output", str(folder / "begun"), "--from", str(folder / "runs" / "stressed"), *PRUNING]
     assert main(words) == 0
-
-
-PRUNING = ("--controls", "1", "--shuffles", "0", "--budget", "4", "--folds", "2", "--quiet")
