@@ -213,9 +213,14 @@ def without_options(question: str) -> str:
 def _listed(prompt: str) -> list[re.Match[str]]:
     """The marks A, B, C, ... of the options that a prompt lists."""
     marks = list(_MARK.finditer(prompt))
-    at_lines = [mark for mark in marks if not prompt[: mark.start()].rpartition("\n")[2].strip()]
-    run = _longest_run(at_lines)
+    run = _longest_run([mark for mark, last in zip(marks, [None, *marks], strict=False) if _begins_line(prompt, mark, last)])
     return run if len(run) > 1 else _longest_run(marks)
+
+
+def _begins_line(prompt: str, mark: re.Match[str], last: re.Match[str] | None) -> bool:
+    """Tell whether a mark is the first on its line; ``last``: the mark before it, so that no text is looked at twice."""
+    start = prompt.rfind("\n", 0 if last is None else last.start(), mark.start()) + 1
+    return (start > 0 or last is None) and not prompt[start : mark.start()].strip()
 
 
 def _longest_run(marks: Sequence[re.Match[str]]) -> list[re.Match[str]]:

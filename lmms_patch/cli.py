@@ -19,6 +19,7 @@ from typer.main import get_command
 
 from lmms_patch import __version__
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
+from lmms_patch.text import said
 
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
 VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-learn")
@@ -117,7 +118,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _refused(message: str) -> int:
-    print("lmms-patch:", " ".join(message.split("\n")), file=sys.stderr)
+    print("lmms-patch:", said(message, sys.stderr.encoding), file=sys.stderr)
     return MISTAKE
 
 

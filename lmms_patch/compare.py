@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -23,13 +22,13 @@ from lmms_patch.compared import Compared, primary_of
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.joining import check_result
 from lmms_patch.outcome import to_json
-from lmms_patch.planning import digest
 from lmms_patch.records import TaskResult
 from lmms_patch.runs import Run, find, labels, newest, task_label
 from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
 from lmms_patch.stats.spatial import holm
+from lmms_patch.text import line
 
 SCHEMA = 1
 POWER = 0.8
@@ -165,7 +164,7 @@ def compare(
         names = [", ".join(sorted({result.task for _, result in results})) for results, _ in sides]
         raise RecordError(f"no task in both: {first} has {names[0]}; {second} has {names[1]}")
     found = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
-    named = _told_apart(labels(run for results, _ in sides for run, _ in results))
+    named = labels(run for results, _ in sides for run, _ in results)
     one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
     same = all(ours[0].path.resolve() == theirs[0].path.resolve() for ours, theirs in pairs)
     return Comparison(one, other, _corrected(pairs, found, level), level, seed, same)
@@ -199,7 +198,7 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
         if not runs:
             close = nearest(pattern, known) or known[:5]
             raise RecordError(f"{path}: no task {pattern!r}; allowed: {', '.join(close)}{', ...' if len(known) > len(close) else ''}")
-    named = _told_apart(labels(runs))
+    named = labels(runs)
     if len(named) > 1:
         files = {run.identity: run.path for run in runs}
         listed = "; ".join(f"{named[identity]}: {file}" for identity, file in list(files.items())[:4])
@@ -235,21 +234,8 @@ def _side(path: Path, k: int, results: Sequence[Result], older: int, pairs: Sequ
     used = [pair[k] for pair in pairs]
     keys = {(run.path, result.task, result.filter) for run, result in used}
     only = tuple(task_label(run, result) for run, result in results if (run.path, result.task, result.filter) not in keys)
-    files = tuple(dict.fromkeys(_text(run.path) for run, _ in used))
-    return Side(_text(path), named[used[0][0].identity], files, older, only)
-
-
-def _told_apart(named: Mapping[Any, str]) -> dict[Any, str]:
-    """Names that any terminal takes; where two models then read alike, each gets the first digits of a digest of what it is."""
-    shown = {identity: _text(label) for identity, label in named.items()}
-    often = Counter(shown.values())
-    return {identity: label if often[label] == 1 else f"{label} #{digest(identity)[:8]}" for identity, label in shown.items()}
-
-
-def _text(name: object) -> str:
-    """A path or name as text that any file and terminal takes."""
-    whole = str(name).encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(c if c.isprintable() else "?" for c in whole)
+    files = tuple(dict.fromkeys(line(run.path) for run, _ in used))
+    return Side(line(path), named[used[0][0].identity], files, older, only)
 
 
 # --- numbers --------------------------------------------------------------------------------------

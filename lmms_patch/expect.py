@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lmms_patch.plain_json import is_number
+from lmms_patch.plain_json import is_number, is_whole
 from lmms_patch.schemas.check import fault
 
 Check = Callable[[Any], bool]
@@ -25,7 +25,7 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     if found or not details:
         return found
     found = fault("details", {key: value for key, value in details.items() if key != "magic"})
-    found = found or _first(details, {"magic": _dict}, "", optional=True)
+    found = found or _first(details, {"magic": _dict}, "", optional=True) or _settings(details.get("settings") or {})
     if not found and details.get("analysis"):
         found = _analysis(details["analysis"])
     if not found and details.get("tst_details"):
@@ -33,6 +33,25 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     if not found and details.get("magic"):
         found = _magic(details["magic"])
     return found
+
+
+MOST_DRAWS = 100_000
+"""Draws that a file may ask for: they are made again where a run is analysed."""
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    """What is wrong with the statistics' settings: they say how much is computed, so each has its bounds."""
+    checks: dict[str, Check] = {
+        "draws": lambda value: is_whole(value, 1, MOST_DRAWS),
+        "seed": lambda value: is_whole(value, 0, 2**64),
+        "level": _level,
+        "seconds": lambda value: is_number(value) and value > 0,
+        **dict.fromkeys(("delta", "scale"), _number),
+        "chance": lambda value: _number(value) or isinstance(value, str),
+        "form": _text_or_none,
+        "signed": lambda value: isinstance(value, bool),
+    }
+    return _first(settings, checks, "settings.", optional=True)
 
 
 def _described(described: Mapping[str, Any]) -> str:
@@ -47,9 +66,12 @@ def _analysis(analysis: Mapping[str, Any]) -> str:
     found = _first(analysis, needed, "analysis.")
     chance = analysis.get("chance") or {}
     found = found or _first(chance, {"floors": _dict, "value": _number, "floor": _text_or_none, "reason": _text}, "analysis.chance.")
+    found = found or _first(chance, {"constants": _dict, "published": _number}, "analysis.chance.", optional=True)
     if not found and not all(estimate(one) for one in chance["floors"].values()):
         found = "analysis.chance.floors holds something that is no estimate"
     found = found or _first(analysis.get("gate") or {}, {"valid": _flag, "threshold": _number, "reason": _text}, "analysis.gate.")
+    if not found and not _looks((analysis.get("gate") or {}).get("looks", [])):
+        found = "analysis.gate.looks holds something that is no comparison"
     found = found or next((said for n, grid in analysis["grids"].items() if (said := _grid(n, grid))), "")
     if not found and analysis.get("failed") is not None:
         counts = dict.fromkeys(("docs", "of", "calls", "asked", "first"), _count)
@@ -89,7 +111,31 @@ def _set(where: str, grid: Mapping[str, Any]) -> str:
         adj = grid.get(key)
         if not found and adj is not None and not (isinstance(adj, Mapping) and estimate(adj.get("estimate"))):
             found = f"{where}{key} has no estimate"
+        numbers = dict.fromkeys(("asked", "saturated_docs", "without_donor", "fip0", "mpp0", "kappa_full", "kappa_best"), _number)
+        found = found or (_first(adj, numbers, f"{where}{key}.", optional=True) if adj is not None else "")
+        if not found and adj is not None and not _classes(adj.get("classes", [])):
+            found = f"{where}{key}.classes holds something that is no answer class"
     return found
+
+
+def _looks(looks: Any) -> bool:
+    checks = {
+        "against": _text,
+        "value": _flag,
+        **dict.fromkeys(("full", "other", "docs", "wanted"), _number),
+        "reason": _text,
+        "difference": _difference,
+    }
+    return isinstance(looks, list) and all(isinstance(one, Mapping) and not _first(one, checks, "", optional=True) for one in looks)
+
+
+def _difference(found: Any) -> bool:
+    return found is None or estimate(found)
+
+
+def _classes(classes: Any) -> bool:
+    numbers = dict.fromkeys(("docs", "fip", "fip0", "mpp", "mpp0", "ceiling"), _number)
+    return isinstance(classes, list) and all(isinstance(one, Mapping) and not _first(one, numbers, "", optional=True) for one in classes)
 
 
 def _shares(shares: Any, cells: int) -> bool:
@@ -134,12 +180,11 @@ def estimate(found: Any) -> bool:
     """Whether something is an estimate: numbers or null, the interval's ends in order."""
     if not isinstance(found, Mapping) or not {"value", "se", "low", "high", "n", "clusters", "draws"} <= set(found):
         return False
-    if not all(_count(found[key]) for key in ("n", "clusters", "draws")):
-        return False
     numbers = [found.get(key) for key in ("value", "se", "low", "high")]
     if not all(_number(one) for one in numbers) or not isinstance(found.get("reason", ""), str):
         return False
-    if not _number(found.get("effective")) or not _level(found.get("level")):
+    others = {**dict.fromkeys(("n", "clusters", "draws"), _count), "effective": _number, "level": _level}
+    if _first(found, others, "", optional=True):
         return False
     low, high = found["low"], found["high"]
     return low is None or high is None or low <= high + 1e-9
@@ -156,11 +201,11 @@ def _first(found: Mapping[str, Any], checks: Mapping[str, Check], where: str, op
 
 
 def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return is_whole(value)
 
 
 def _level(value: Any) -> bool:
-    return value is None or (is_number(value) and 0.5 <= value < 1)
+    return is_number(value) and 0.5 <= value < 1
 
 
 def _dict(value: Any) -> bool:

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import yaml
-
-from lmms_patch import resources
+from lmms_patch import plain_yaml, resources
 from lmms_patch.errors import OptionError
 from lmms_patch.spec import Options
 
@@ -45,8 +43,8 @@ def read(path: Path) -> Profile:
     """
     where = f"profile {path}"
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        data = plain_yaml.load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise OptionError(f"{where}: cannot be read: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict):
         raise OptionError(f"{where}: must be a mapping with 'tasks' and options, such as 'tasks: [gqa]'")

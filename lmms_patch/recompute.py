@@ -27,6 +27,7 @@ from lmms_patch.records import TaskResult, read_results, read_samples, results_f
 from lmms_patch.spec import KINDS, Key, Options, end
 from lmms_patch.stats import forms
 from lmms_patch.tables import Table, only
+from lmms_patch.text import harmless
 
 MOST_CATEGORIES = 50
 
@@ -348,7 +349,7 @@ def write(path: Path, data: Any) -> None:
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(harmless(data), indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
         os.replace(part, path)
     except OSError as error:
         with contextlib.suppress(OSError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lmms_patch.errors import RecordError
 from lmms_patch.plain_json import LARGEST, is_number, is_whole
 from lmms_patch.schemas import check
 from lmms_patch.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS
@@ -23,7 +24,7 @@ LOANS = 100
 """Donors of a doc that a log may have; ours write 10. A table has a column for each."""
 PIXELS = 10**6
 """Of a side of an image."""
-IDS = 10**15
+DOCS = 10**15
 """Beyond any doc's number."""
 _NEEDED = ("doc_id", "views", "best", "excluded")
 _NEEDED_OF_VIEW = ("kind", "scores", "items")
@@ -33,6 +34,19 @@ def wrong_views(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a doc's views on another doc's image; empty where it was not asked so, and in records of earlier versions."""
     wrong = record.get("wrong_image")
     return [] if wrong is None else wrong.get("views", [])
+
+
+def first_box(view: Mapping[str, Any]) -> list[int]:
+    """Return the box of a cell on the first image.
+
+    Raises:
+        RecordError: it has none, or one that is not of four pixels.
+    """
+    boxes = view.get("boxes")
+    if not boxes or not _boxes(boxes):
+        raise RecordError("a cell of the log without its box in pixels; the file was changed or written by another program")
+    found: list[int] = boxes[0]
+    return found
 
 
 def is_right(record: Mapping[str, Any]) -> bool:
@@ -90,7 +104,7 @@ def _of_parts(record: Mapping[str, Any], where: str) -> str:
 
 def _is_right(record: Mapping[str, Any]) -> bool:
     views, best, excluded = record["views"], record["best"], record["excluded"]
-    if not (is_whole(record["doc_id"], 0, IDS) and type(views) is list and views and type(best) is dict and type(excluded) is dict):
+    if not (is_whole(record["doc_id"], 0, DOCS) and type(views) is list and views and type(best) is dict and type(excluded) is dict):
         return False
     if not all(map(_is_view, views)):
         return False
@@ -128,7 +142,11 @@ def _is_view(view: Any) -> bool:
             return False
     if view.get("swapped", True) is not True or ("cell" not in view and not _of_no_cell(view)):
         return False
-    boxes = view.get("boxes", [])
+    return _boxes(view.get("boxes", []))
+
+
+def _boxes(boxes: Any) -> bool:
+    """Whether boxes are four pixels each; without calls, since a log has millions of them."""
     if type(boxes) is not list:
         return False
     for box in boxes:
@@ -168,7 +186,7 @@ def _is_wrong_image(record: Mapping[str, Any]) -> bool:
         return True
     wrong = record["wrong_image"]
     views = wrong.get("views", [])
-    right = is_whole(wrong["from"], 0, IDS) and _sizes(wrong.get("image_sizes", [])) and type(views) is list
+    right = is_whole(wrong["from"], 0, DOCS) and _sizes(wrong.get("image_sizes", [])) and type(views) is list
     return right and all(_is_view(view) and "said" in view for view in views)
 
 
@@ -203,7 +221,7 @@ def _is_lent(lent: Any) -> bool:
     if type(to) is not list or type(donors) is not list or type(best) is not dict:
         return False
     lists = [full, *best.values()]
-    if not all(is_whole(doc, 0, IDS) for doc in to) or not all(is_whole(p, 0, LOANS - 1) for p in donors) or not all(map(_numbers, lists)):
+    if not all(is_whole(doc, 0, DOCS) for doc in to) or not all(is_whole(p, 0, LOANS - 1) for p in donors) or not all(map(_numbers, lists)):
         return False
     return all(len(one) == len(to) for one in (donors, *lists))
 

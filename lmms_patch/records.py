@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import expect
+from lmms_patch import expect, plain_json
 from lmms_patch.errors import RecordError
-from lmms_patch.plain_json import is_number
 from lmms_patch.record_checks import fault, is_right, wrong_views
 from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import KINDS, REGIONS, Key, WrapSpec
@@ -273,7 +272,7 @@ def read_json(path: Path) -> dict[str, Any]:
         RecordError: the file is truncated or not a results file of lmms-eval.
     """
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = plain_json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(data["configs"], dict) or not all(isinstance(values, dict) for values in data["results"].values()):
             raise TypeError("its tasks are no objects")
         if odd := [key for key in _OF_TASKS if not isinstance(data.get(key) or {}, dict)]:
@@ -346,7 +345,7 @@ def groups_of(path: Path) -> dict[str, list[str]]:
 
 
 def _finite(value: Any) -> float | None:
-    return float(value) if is_number(value) else None
+    return float(value) if plain_json.is_number(value) else None
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -361,8 +360,11 @@ def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def samples_file(results: Path, task: str) -> Path | None:
     """The sample log of a task, beside a results file of the same run; None where it was not logged."""
-    path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
-    return path if path.is_file() else None
+    try:
+        path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
+        return path if path.is_file() else None
+    except (ValueError, OSError):  # a name with a slash, or one that is too long: no file has it
+        return None
 
 
 def _check_schema(schema: Any, where: object, known: int = SCHEMA) -> None:

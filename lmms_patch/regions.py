@@ -6,12 +6,12 @@ part before the colon what kind of fault it is.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_patch import plain_json
 from lmms_patch.views import Box, Region, Size
 
 _NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
@@ -83,7 +83,7 @@ def _entries(value: Any, name: str) -> list[Any]:
     """One entry per box."""
     if isinstance(value, str):
         try:
-            value = json.loads(value) if value.strip() else []
+            value = plain_json.loads(value) if value.strip() else []
         except ValueError:
             raise _BoxError(f"boxes that cannot be read: field {name!r} holds a text that is not JSON") from None
     if value is None:
@@ -115,7 +115,7 @@ def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> 
     else:
         if isinstance(parallel, str):
             try:
-                parallel = json.loads(parallel)
+                parallel = plain_json.loads(parallel)
             except ValueError:
                 parallel = None
         found = _listed(parallel)

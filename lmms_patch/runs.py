@@ -18,6 +18,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.planning import digest
 from lmms_patch.records import TaskResult, read_json, results_files, samples_file, wrapped_tasks
 from lmms_patch.spec import KINDS
+from lmms_patch.text import arguments, masked, unique
 
 _VIEW_OPTIONS = ("images", "min_side", "min_cell")
 _NUMBER_OPTIONS = ("score", "scorer", "aggregation", "chance", "scale", "delta", "format", "gold", "cluster", "group", "stratum")
@@ -33,7 +34,7 @@ class Run:
         path: its results file.
         model: what names the model: its checkpoint (of a local folder the name), or else the adapter.
         adapter: what ``--model`` was.
-        model_args: what ``--model_args`` was.
+        model_args: what ``--model_args`` was, without secrets: runs that differ in these alone are runs of one model.
         date: as the harness writes it; sorts by time.
         tasks: its wrapped tasks, in order; a task with several filter pipelines comes once for each.
         configs: of every task (also plain ones), the harness's own description.
@@ -74,9 +75,9 @@ def read(path: Path) -> Run:
     about |= {"system_instruction": data.get("system_instruction_sha"), **{key: _object(data.get(key)) for key in ("n-shot", "versions")}}
     return Run(
         Path(path),
-        _name(str(data.get("model_name") or adapter or Path(path).parent.name)),
+        _name(masked(str(data.get("model_name") or adapter or Path(path).parent.name))),
         adapter,
-        _arguments(config.get("model_args")),
+        arguments(_arguments(config.get("model_args"))),
         str(data.get("date") or Path(path).name.removesuffix("_results.json")),
         tuple(wrapped_tasks(data, path)),
         data["configs"],
@@ -126,7 +127,7 @@ def newest(runs: Sequence[Run]) -> tuple[list[tuple[Run, TaskResult]], int]:
 
 
 def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
-    """A name for each model, told apart by adapter and arguments only where the checkpoint's name is not enough."""
+    """A name for each model, told apart by adapter and arguments only where the checkpoint's name is not enough; safe to show, and unique."""
     known = sorted({run.identity for run in runs})
     names = Counter(model for model, _, _ in known)
     adapters = Counter((model, adapter) for model, adapter, _ in known)
@@ -135,7 +136,7 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
         parts = [part for part, needed in ((adapter, adapters[model, adapter] < names[model]), (args, adapters[model, adapter] > 1)) if needed]
         more = ", ".join(part or "default" for part in parts)
         out[model, adapter, args] = f"{model} ({more})" if more else model
-    return out
+    return unique(out)
 
 
 def task_label(run: Run, result: TaskResult) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch import reading
+from lmms_patch import reading, text
 from lmms_patch.stats.resample import Estimate
 
 Cell = str | int | float | bool | Estimate | None
@@ -78,28 +78,29 @@ class Sheet:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         spread = {c.key: _spread([row.get(c.key) for row in self.rows]) for c in self.columns}
-        writer.writerow([c.key + end for c in self.columns for end in spread[c.key]])
+        writer.writerow([text.csv_cell(c.key + end) for c in self.columns for end in spread[c.key]])
         for row in self.rows:
             writer.writerow([_csv_cell(row.get(c.key), end) for c in self.columns for end in spread[c.key]])
         return out.getvalue()
 
     def to_markdown(self) -> str:
         """A GitHub table."""
-        lines = [[c.title for c in self.columns], ["---" for _ in self.columns], *([self.shown(row, c) for c in self.columns] for row in self.rows)]
-        return "".join("| " + " | ".join(_markdown(text) for text in line) + " |\n" for line in lines)
+        lines = [[c.title for c in self.columns], *([self.shown(row, c) for c in self.columns] for row in self.rows)]
+        head, *rows = ("| " + " | ".join(map(text.markdown, line)) + " |\n" for line in lines)
+        return "".join([head, "| " + " | ".join("---" for _ in self.columns) + " |\n", *rows])
 
     def to_latex(self) -> str:
         r"""A ``tabular`` for ``\usepackage{booktabs}``."""
         align = "".join("l" if any(isinstance(row.get(c.key), str) for row in self.rows) else "r" for c in self.columns)
-        head = " & ".join(_latex(c.title) for c in self.columns)
-        body = "".join(" & ".join(_latex(self.shown(row, c)) for c in self.columns) + " \\\\\n" for row in self.rows)
+        head = " & ".join(text.latex(c.title) for c in self.columns)
+        body = "".join(" & ".join(text.latex(self.shown(row, c)) for c in self.columns) + " \\\\\n" for row in self.rows)
         return f"\\begin{{tabular}}{{{align}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
 
     def to_text(self) -> str:
         """Columns aligned with spaces, for a terminal."""
-        rows = [[c.title for c in self.columns], *([_one_line(self.shown(row, c)) for c in self.columns] for row in self.rows)]
+        rows = [[text.line(c.title) for c in self.columns], *([text.line(self.shown(row, c)) for c in self.columns] for row in self.rows)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
-        return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
 def shown(cell: Cell, column: Column | None = None) -> str:
@@ -123,9 +124,9 @@ def _number(value: float, column: Column) -> str:
         return f"{value:+d}" if column.signed else str(value)
     if not math.isfinite(value):
         return NOT_DEFINED
-    text = f"{value:{'+' if column.signed else ''}.{column.digits}f}"
+    said = f"{value:{'+' if column.signed else ''}.{column.digits}f}"
     zero = f"{0:.{column.digits}f}"
-    return zero if text in (f"-{zero}", f"+{zero}") else text
+    return zero if said in (f"-{zero}", f"+{zero}") else said
 
 
 def _spread(cells: Sequence[Cell]) -> list[str]:
@@ -143,8 +144,7 @@ def _csv_cell(cell: Cell, end: str) -> Any:
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else ""
     if isinstance(value, str):
-        value = value.replace("\r", " ")
-        return "'" + value if value[:1] in ("=", "+", "-", "@", "\t") and len(value) > 1 else value  # a spreadsheet would run it
+        return text.csv_cell(value)
     return "" if value is None else value
 
 
@@ -152,20 +152,6 @@ def _plain(cell: Cell) -> Any:
     if isinstance(cell, Estimate):
         said = {"note": ", ".join(reading.words(cell))} if reading.words(cell) else {}
         return {key: _plain(getattr(cell, key)) for key in ("value", "se", "low", "high", "n", "clusters", "level", "reason")} | said
+    if isinstance(cell, str):
+        return text.block(cell)
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _markdown(text: str) -> str:
-    escaped = "".join(f"\\{c}" if c in "\\|`*" else "&lt;" if c == "<" else c for c in _one_line(text))
-    return escaped.replace("[", "\\[") if "](" in escaped or "][" in escaped else escaped
-
-
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", **{c: f"\\{c}" for c in "&%$#_{}"}}
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in _one_line(text)).replace("[", "{[}")

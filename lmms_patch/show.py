@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import failures, reading
+from lmms_patch import failures, reading, text
 from lmms_patch.analysis import ASSUMED
 from lmms_patch.outcome import DIFFERENCES, Analysis, metrics, sets_in, to_json
 from lmms_patch.pooling import Averaged, Pooled
@@ -230,6 +230,7 @@ def number(value: float | None, signed: bool = False) -> str:
 
 def aligned(rows: Sequence[Row]) -> str:
     """Rows as a table, the first one its header."""
+    rows = [[text.line(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
@@ -246,7 +247,7 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         lines += _of_failures(s)
         for line in dict.fromkeys(filter(None, lines)):
             found.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
-    return [f"{', '.join(names)}: {line}" for line, names in found.items()]
+    return [text.line(f"{', '.join(names)}: {line}") for line, names in found.items()]
 
 
 def _left_out(shown: Shown) -> list[str]:

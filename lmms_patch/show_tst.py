@@ -7,6 +7,7 @@ from typing import Any
 
 from lmms_patch.records import TaskResult
 from lmms_patch.show import aligned, number
+from lmms_patch.text import line
 
 _FOLDS = {"source": "by source", "none": "random", "text": "by text"}
 
@@ -55,7 +56,7 @@ def _row(result: TaskResult) -> list[str]:
 
 def _short(text: str) -> str:
     """A text as a cell of a table: one line, not too long."""
-    return " ".join(text.split())[:40]
+    return line(text[:400])[:40]
 
 
 def _value(grouped: Mapping[str, Any] | None) -> str:
@@ -134,7 +135,7 @@ def notes(result: TaskResult) -> list[str]:
             f"{result.task}: {texts['repeated']} docs have a text that another doc has too ({texts['different']} different texts), "
             f"and {texts['conflicting']} of them a text with different golds: random folds can leak answers, also reversed ones"
         )
-    return out
+    return [line(one) for one in out]
 
 
 def _verdict(task: str, head: Mapping[str, Any]) -> str:

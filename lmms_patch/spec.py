@@ -6,7 +6,6 @@ The grammar of wrapped names is one table, ``KINDS``; a new kind of view is a ne
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any, Literal
 
 from lmms_patch.answers import FORMATS
 from lmms_patch.errors import OptionError, UnknownNameError
+from lmms_patch.plain_json import LARGEST, is_number
 from lmms_patch.stats.forms import FORMS
 
 MIN_GRID, MAX_GRID = 2, 9
@@ -232,21 +232,24 @@ _ONE_OF = {
     "box_image": ("first", "last"),
 }
 _LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "null": 0, "fold_seed": 0, "fold_seeds": 1}
+_MOST = {"min_side": 10**6, "min_cell": 10**6, "fold_seeds": 1000}
 _NEVER_NONE = (*_LEAST, "images", "allow_judge", "signed", "seconds", "grouping", "boxes", "relevant", "box_form", "box_image")
 
 
 def _check_option(key: str, value: Any, where: str) -> None:
     if value is None and key not in _NEVER_NONE:
         return
+    if isinstance(value, int) and abs(value) > _MOST.get(key, LARGEST):
+        raise OptionError(f"{where}: {key} must be at most {_MOST.get(key, LARGEST):g}")
     if key in _TEXT and not _is_name(value):
         raise OptionError(f"{where}: {key} must be a name, not {value!r}")
     if key in _FIELDS and not (_is_name(value) or (isinstance(value, list) and value and all(map(_is_name, value)))):
         raise OptionError(f"{where}: {key} must be the name of a field, or a list of names, not {value!r}")
     if key in _ONE_OF and value not in _ONE_OF[key]:
         raise OptionError(f"{where}: {key} must be {' or '.join(map(repr, _ONE_OF[key]))}, not {value!r}")
-    if key == "chance" and value != "majority" and not _is_number(value):
+    if key == "chance" and value != "majority" and not is_number(value):
         raise OptionError(f"{where}: chance must be a number on the metric's own scale, or 'majority', not {value!r}")
-    if key in ("scale", "delta", "seconds") and not (_is_number(value) and value > 0):
+    if key in ("scale", "delta", "seconds") and not (is_number(value) and value > 0):
         raise OptionError(f"{where}: {key} must be a number above 0, not {value!r}")
     if key == "aggregation" and not (isinstance(value, Mapping) and value and set(value.values()) <= set(FORMS)):
         raise OptionError(f"{where}: aggregation must say which form a metric has ({', '.join(FORMS)}), such as {{acc: mean}}, not {value!r}")
@@ -258,10 +261,6 @@ def _check_option(key: str, value: Any, where: str) -> None:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True)

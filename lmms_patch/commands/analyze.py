@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import Cells, Quiet, examples, progress
+from lmms_patch.commands.common import Cells, Quiet, examples, progress, say
 
 if TYPE_CHECKING:
     from lmms_patch.pooling import Pooled
@@ -50,12 +50,12 @@ def command(
     found = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
     if json_file:
         write(json_file, found.to_json())
-    print(text(found, cells))
+    say(text(found, cells))
     for folder in folders:
         if left := _magic(folder):
-            print(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {folder}'")
+            say(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {folder}'")
     if json_file:
-        print(f"written: {json_file}")
+        say(f"written: {json_file}")
 
 
 def _magic(folder: Path) -> list[str]:

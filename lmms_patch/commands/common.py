@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
+from lmms_patch.text import printed
+
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,10 +39,15 @@ def examples(*lines: str) -> Callable[[F], F]:
     return marked
 
 
+def say(text: str) -> None:
+    """Print a result on stdout. Whatever stands in it, no terminal or build server acts on it, and any stream takes it."""
+    print(printed(text, sys.stdout.encoding or "utf-8"))
+
+
 def tell(line: str, quiet: bool = False) -> None:
     """A line of progress, on stderr."""
     if not quiet:
-        print(line, file=sys.stderr, flush=True)
+        print(printed(line, sys.stderr.encoding or "utf-8"), file=sys.stderr, flush=True)
 
 
 def teller(quiet: bool) -> Callable[[str], None]:

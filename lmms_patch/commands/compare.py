@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_patch.commands.common import Quiet, examples, progress
+from lmms_patch.commands.common import Quiet, examples, progress, say
 
 
 @examples(
@@ -42,6 +42,7 @@ def command(
     from lmms_patch.compare import write_all
     from lmms_patch.errors import OptionError
     from lmms_patch.sheets import FORMS
+    from lmms_patch.text import harmless
 
     form = None if sheet_file is None else FORMS.get(sheet_file.suffix.removeprefix(".").lower())
     if sheet_file is not None and form is None:
@@ -51,14 +52,14 @@ def command(
     found = api.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: progress(pairs, label, quiet))
     files: dict[Path, str] = {}
     if json_file is not None:
-        files[json_file] = json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n"
+        files[json_file] = json.dumps(harmless(found.to_json()), indent=2, allow_nan=False) + "\n"
     if sheet_file is not None and form is not None:
         made = getattr(show_compare.sheet(found), form)()
         files[sheet_file] = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False) + "\n"
     write_all(files)
-    print(show_compare.text(found))
+    say(show_compare.text(found))
     for path in files:
-        print(f"written: {path}")
+        say(f"written: {path}")
 
 
 def _allowed(forms: dict[str, str]) -> str:

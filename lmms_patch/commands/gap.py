@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import MATCH_HELP, Match, examples
+from lmms_patch.commands.common import MATCH_HELP, Match, examples, say
 
 if TYPE_CHECKING:
     from lmms_patch.tst.gap import Gap
@@ -31,7 +31,7 @@ def command(
     match: Annotated[Match, typer.Option("--match", help=MATCH_HELP)] = "category",
 ) -> None:
     """The vision-blind gap of two finished runs, on all docs, a pruned set and random ones."""
-    print(text(api.gap(full, blind, subset=subset, task=task, metric=metric, match=match)))
+    say(text(api.gap(full, blind, subset=subset, task=task, metric=metric, match=match)))
 
 
 def text(found: Gap) -> str:

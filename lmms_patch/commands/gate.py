@@ -12,6 +12,7 @@ import typer
 
 from lmms_patch.commands.common import examples
 from lmms_patch.errors import PatchError
+from lmms_patch.text import printed
 
 if TYPE_CHECKING:
     from lmms_patch.gate.judge import Judgement
@@ -78,8 +79,8 @@ def _print(found: Judgement, told: bool) -> None:
     """Annotations, the table, and the verdict in the last line; a reader that is gone does not change the verdict."""
     from lmms_patch.gate import outputs
 
-    lines = [*(outputs.workflow_commands(found) if told else []), *([outputs.text(found)] if not found.error else [])]
     encoding = sys.stdout.encoding or "utf-8"
+    lines = [*(outputs.workflow_commands(found) if told else []), *([printed(outputs.text(found))] if not found.error else [])]
     try:
         for line in lines:
             print(line.encode(encoding, "backslashreplace").decode(encoding))

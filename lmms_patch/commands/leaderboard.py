@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.commands.common import Quiet, examples, tell, teller
+from lmms_patch.commands.common import Quiet, examples, say, tell, teller
 
 if TYPE_CHECKING:
     from lmms_patch.leaderboard.board import Group
@@ -60,7 +60,7 @@ def command(
     built = api.leaderboard(folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet))
     for line in notes(built):
         tell(line, quiet)
-    print(text(built))
+    say(text(built))
 
 
 LINES = 20
@@ -97,7 +97,7 @@ def notes(built: Built) -> list[str]:
 
 
 def _apart(group: Group) -> str:
-    from lmms_patch.leaderboard.text import clean
+    from lmms_patch.text import clean
 
     grid = f" {group.grid}×{group.grid}" if group.grid else ""
     differs = clean("; ".join(group.differs)) or "its settings"

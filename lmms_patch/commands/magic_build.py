@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lmms_patch.commands.common import Quiet, counting, examples, tell
+from lmms_patch.commands.common import Quiet, counting, examples, say, tell
 
 if TYPE_CHECKING:
     from lmms_patch.magic.build import Built
@@ -93,12 +93,12 @@ def command(
         raise
     with counting("check", quiet) as bar:
         checked = api.magic.check(output, tell=lambda lines: bar(lines, len(built.items)))
-    print(text(built, previews))
+    say(text(built, previews))
     errors = checked.level("error")
     if errors:
-        print(f"\nthe dataset has {len(errors)} errors: type 'lmms-patch magic check {output}'")
+        say(f"\nthe dataset has {len(errors)} errors: type 'lmms-patch magic check {output}'")
         return 1
-    print(f"check: {checked.total} items, no error")
+    say(f"check: {checked.total} items, no error")
     return 0
 
 

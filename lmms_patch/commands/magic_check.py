@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.commands.common import Quiet, counting, examples
+from lmms_patch.commands.common import Quiet, counting, examples, say
 
 if TYPE_CHECKING:
     from lmms_patch.magic.dataset import Checked
@@ -45,7 +45,7 @@ def command(
     with counting("check", quiet) as tell:
         found = api.magic.check(data, split=split, tell=lambda lines: tell(lines, None))
     written = write(found.to_json, json_file)
-    print("\n".join([text(found, every), *written]))
+    say("\n".join([text(found, every), *written]))
     return FAULTY if found.level("error") else CLEAN
 
 

@@ -50,10 +50,11 @@ def write(
     """
     from lmms_patch.compare import write_all
     from lmms_patch.sheets import FORMS
+    from lmms_patch.text import harmless
 
     files: dict[Path, str] = {}
     if json_file is not None:
-        files[json_file] = json.dumps(everything(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        files[json_file] = json.dumps(harmless(everything()), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     if sheet_file is not None and sheet is not None:
         made = getattr(sheet(), FORMS[sheet_file.suffix.removeprefix(".").lower()])()
         files[sheet_file] = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_patch.commands.common import examples
+from lmms_patch.commands.common import examples, say
 from lmms_patch.commands.magic_files import JsonFile, SheetFile
 
 
@@ -34,4 +34,4 @@ def command(
     check_names(json_file, sheet_file)
     found = api.magic.show(folders, draws=draws, level=level, seed=seed)
     written = write(lambda: show_magic.to_json(found), json_file, lambda: show_magic.sheet(found), sheet_file)
-    print("\n".join([show_magic.text(found), *written]))
+    say("\n".join([show_magic.text(found), *written]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.commands.common import Quiet, counting, examples
+from lmms_patch.commands.common import Quiet, counting, examples, say
 
 if TYPE_CHECKING:
     from lmms_patch.api_magic import Steps
@@ -54,7 +54,7 @@ def command(
             out, task=task, items=items, seed=seed, annotator=annotator, judge=judge, concurrency=concurrency, tell=lambda n, of: bar(n, of)
         )
     write_all({output: found.to_text(form)})
-    print(text(found, output))
+    say(text(found, output))
     return int(bool(found.judge) and found.unjudged == len(found.rows))
 
 

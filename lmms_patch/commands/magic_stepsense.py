@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_patch.commands.common import examples
+from lmms_patch.commands.common import examples, say
 from lmms_patch.commands.magic_files import JsonFile, SheetFile
 
 
@@ -32,4 +32,4 @@ def command(
     check_names(json_file, sheet_file)
     found = api.magic.stepsense(files, draws=draws, level=level, seed=seed)
     written = write(found.to_json, json_file, lambda: show_stepsense.sheet(found), sheet_file)
-    print("\n".join([show_stepsense.text(found), *written]))
+    say("\n".join([show_stepsense.text(found), *written]))

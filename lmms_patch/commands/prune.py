@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import MATCH_HELP, Grouping, IncludePath, Match, Quiet, examples, teller
+from lmms_patch.commands.common import MATCH_HELP, Grouping, IncludePath, Match, Quiet, examples, say, teller
 
 if TYPE_CHECKING:
     from lmms_patch.pruning import Pruning
@@ -95,7 +95,7 @@ def command(
         seed=seed,
         fresh=fresh,
     )
-    print(text(done))
+    say(text(done))
 
 
 def text(done: Pruning) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_patch.commands.common import IncludePath, Quiet, examples, teller
+from lmms_patch.commands.common import IncludePath, Quiet, examples, say, tell, teller
 
 
 @examples(
@@ -51,9 +51,9 @@ def command(
         tell=teller(quiet),
     )
     for line in made.warnings:
-        typer.echo(line, err=True)
+        tell(line)
     models = {one.model for one in made.entries}
     counted = f"{len(made.entries)} results of {len(models)} model{'s' * (len(models) != 1)}, " if made.entries else ""
     tables, shown = sum(len(sheets) for sheets in made.sheets.values()), len(made.examples) + len(made.regions)
-    print(f"{counted}{len(made.figures)} figures, {tables} tables, {shown} examples")
-    print(f"written: {output / 'index.html'}")
+    say(f"{counted}{len(made.figures)} figures, {tables} tables, {shown} examples")
+    say(f"written: {output / 'index.html'}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import examples
+from lmms_patch.commands.common import examples, say
 
 
 @examples(
@@ -21,7 +21,7 @@ def command(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Of one schema; their list if left out.")] = None,
 ) -> None:
     """The JSON schemas (draft 2020-12) of the files that lmms-patch reads and writes."""
-    print(listing() if name is None else json.dumps(api.schema(name), indent=2, ensure_ascii=False))
+    say(listing() if name is None else json.dumps(api.schema(name), indent=2, ensure_ascii=False))
 
 
 def listing() -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import Cells, examples, tell
+from lmms_patch.commands.common import Cells, examples, say, tell
 
 if TYPE_CHECKING:
     from lmms_patch.records import TaskResult
@@ -33,9 +33,9 @@ def command(
     run = api.show(folder)
     if run.runs > 1:
         tell(f"{run.path}: the newest of {run.runs} runs here")
-    print(text(run, cells=cells, causes=causes, chance=chance))
+    say(text(run, cells=cells, causes=causes, chance=chance))
     if run.magic:
-        print(f"\nwhat other boxes cost or give, with intervals: lmms-patch magic show {folder}")
+        say(f"\nwhat other boxes cost or give, with intervals: lmms-patch magic show {folder}")
 
 
 def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: bool = False) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import IncludePath, examples
+from lmms_patch.commands.common import IncludePath, examples, say
 from lmms_patch.errors import OptionError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """What can be wrapped, what cannot and why, and what it costs."""
     found = api.tasks(pattern, kind, include_path=include_path)
-    print("\n".join(lines(found)))
+    say("\n".join(lines(found)))
 
 
 def lines(found: api.Catalogue) -> list[str]:
@@ -75,10 +75,10 @@ def coverage_command(
 ) -> None:
     """Which tasks of the installed lmms-eval wrap, counted."""
     found = api.coverage()
-    print(f"{len(found)} tasks: {tally(found)}.")
+    say(f"{len(found)} tasks: {tally(found)}.")
     if write:
         write_page(write, found)
-        print(f"written: {write}")
+        say(f"written: {write}")
 
 
 def write_page(path: Path, found: list[Entry]) -> None:

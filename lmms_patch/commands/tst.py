@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from lmms_patch import api
-from lmms_patch.commands.common import Grouping, IncludePath, Quiet, examples
+from lmms_patch.commands.common import Grouping, IncludePath, Quiet, examples, say
 from lmms_patch.commands.show import text
 
 Diagnostic = Literal["rf", "lora"]
@@ -55,4 +55,4 @@ def command(
         include_path=include_path,
         output=output,
     )
-    print(text(run, causes=True))
+    say(text(run, causes=True))

@@ -1,6 +1,6 @@
 """What a gate leaves: a table for people, JSON and JUnit XML for machines, a job summary and annotations for GitHub. Pure, but ``write``.
 
-Names come from files that anybody may have written: control characters are taken out, and each form escapes what it must.
+Names come from files that anybody may have written: ``lmms_patch.text`` makes them harmless for each form.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ from lmms_patch.errors import RecordError
 from lmms_patch.gate.judge import BAD_INPUT, WORDS, Judgement, Verdict
 from lmms_patch.sheets import Cell, Column, Sheet, shown
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import line as clean
+from lmms_patch.text import markdown, printed
 
 SCHEMA = 1
-_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-"""What XML 1.0 does not allow, what moves a terminal's cursor, and what turns the direction of writing."""
 _CLAIMS = {True: "primary", False: "other", None: None}
 
 COLUMNS = (
@@ -42,11 +41,6 @@ COLUMNS = (
     Column("level", "level", digits=4, help="of this one interval, after the correction for how many are judged together"),
     Column("basis", "basis", help="paired: doc by doc; unpaired: as if on other docs; interval: the number's own; number: no interval decides"),
 )
-
-
-def clean(text: str) -> str:
-    """A text in one line, that any file and terminal takes."""
-    return " ".join(_NO_TEXT.sub("\ufffd", text).split())
 
 
 def word(one: Verdict) -> str:
@@ -146,16 +140,12 @@ def junit(found: Judgement) -> str:
 def summary(found: Judgement) -> str:
     """Markdown for a GitHub job summary."""
     mark = {0: ":white_check_mark:", 1: ":x:", 2: ":x:", 3: ":grey_question:"}[found.status]
-    lines = [f"### {mark} {_markdown(found.sentence)}", ""]
+    lines = [f"### {mark} {markdown(found.sentence)}", ""]
     if found.verdicts:
         lines += [sheet(found).to_markdown()]
-    lines += [f"- **{word(one)}**, {_markdown(one.rule)}: {_markdown(what(one))}" for one in found.verdicts if one.call != "pass"]
-    lines += [f"- {_markdown(note)}" for note in found.notes]
+    lines += [f"- **{word(one)}**, {markdown(one.rule)}: {markdown(what(one))}" for one in found.verdicts if one.call != "pass"]
+    lines += [f"- {markdown(note)}" for note in found.notes]
     return "\n".join(lines) + "\n\n"
-
-
-def _markdown(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>|#@])", lambda m: "&lt;" if m[1] == "<" else "\\" + m[1], clean(text))
 
 
 def workflow_commands(found: Judgement) -> list[str]:
@@ -173,7 +163,7 @@ def _annotation(command: str, title: str, message: str) -> str:
     """``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
 
     def data(said: str) -> str:
-        return said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        return printed(said).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
     return f"::{command} title={data(title).replace(':', '%3A').replace(',', '%2C')}::{data(message)}"
 

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from lmms_patch.errors import OptionError, nearest
+from lmms_patch.plain_yaml import Loader
 from lmms_patch.resources import folder
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import LEVEL
@@ -329,7 +330,7 @@ def _short(value: Any) -> str:
 # --- YAML -----------------------------------------------------------------------------------------
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(Loader):
     """Refuses a key that is there twice: YAML would keep the last and say nothing."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:

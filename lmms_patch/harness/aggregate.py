@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from loguru import logger
-
 from lmms_patch import failures
 from lmms_patch.harness import compat
 from lmms_patch.harness.calls import Aggregation, aside, call_native, copied, one_line, with_signature_of
 from lmms_patch.harness.judge import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.statistics import Details, Native, details
+from lmms_patch.log import logger
 from lmms_patch.outcome import DIFFERENCES, none_used
 from lmms_patch.planning import Plan
 from lmms_patch.records import in_set

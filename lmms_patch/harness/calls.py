@@ -15,6 +15,7 @@ from typing import Any
 from loguru import logger
 
 from lmms_patch.harness.judge import effects
+from lmms_patch.text import line
 
 Aggregation = Callable[[list[Any]], Any]
 
@@ -23,7 +24,7 @@ def one_line(error: BaseException) -> str:
     """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
     attempt = getattr(error, "last_attempt", None)
     error = (attempt.exception() if attempt is not None else None) or error
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return line(f"{type(error).__name__}: {error}")
 
 
 def with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from lmms_patch.text import line
+
 _MAY_PASS = {408, 409, 425, 429}
 _LONG = 240
 _SECRETS = ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "AZURE_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY")
@@ -166,5 +168,5 @@ def _short(text: str, env: Mapping[str, str] | None = None) -> str:
         secret = (env or {}).get(name, "").strip()
         if len(secret) > 5:
             text = text.replace(secret, "***")
-    line = " ".join(text.split())
-    return line if len(line) <= _LONG else f"{line[:_LONG]}..."
+    found = line(text)
+    return found if len(found) <= _LONG else f"{found[:_LONG]}..."

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from loguru import logger
 from PIL import Image
 
 from lmms_patch.errors import OptionError, PatchError
 from lmms_patch.harness.refuse import Refusal
+from lmms_patch.log import logger
 from lmms_patch.magic import prompts
 from lmms_patch.magic.dataset import Dataset, read
 from lmms_patch.magic.draw import draw

@@ -17,9 +17,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from loguru import logger
-
 from lmms_patch.harness.judge_failures import Failure, NoTextError, address_of, failure_of, no_provider
+from lmms_patch.log import logger
 from lmms_patch.magic.judge_settings import JudgeSettings
 from lmms_patch.magic.verdict_cache import Kept, VerdictCache, key_of
 from lmms_patch.magic.verdicts import VERSION, Inquiry, Verdict, full_inquiry, heal_inquiry, read, short_inquiry, steps_inquiry

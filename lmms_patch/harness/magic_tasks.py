@@ -14,12 +14,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from loguru import logger
-
 from lmms_patch.harness import compat, magic_docs
 from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.statistics import Details
+from lmms_patch.log import logger
 from lmms_patch.magic import answers, draw, prompts, results, selfheal
 from lmms_patch.magic.extract import regions_of_steps
 from lmms_patch.magic.judge_settings import JudgeSettings

@@ -16,12 +16,11 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from loguru import logger
-
 from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
+from lmms_patch.log import logger
 from lmms_patch.scoring import scalar
 from lmms_patch.spec import KINDS, WrapSpec, parse
 

@@ -15,7 +15,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from loguru import logger
 from tqdm import tqdm
 
 from lmms_patch.answers import Asked
@@ -23,6 +22,7 @@ from lmms_patch.captions import CiderD, tokenize
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.scorer import Unanswered
+from lmms_patch.log import logger
 from lmms_patch.planning import Doc, Loan, Plan, plan, questions
 from lmms_patch.records import Baseline, Lent, ScoredView, cells_of
 from lmms_patch.regions import within as within

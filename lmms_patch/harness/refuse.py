@@ -8,6 +8,7 @@ import sys
 from typing import NoReturn
 
 from lmms_patch.errors import PatchError
+from lmms_patch.text import said
 
 EXIT_STATUS = 2
 
@@ -50,7 +51,7 @@ def refuse(error: PatchError) -> NoReturn:
     if not on_command_line():
         raise error
     sys.stdout.flush()
-    print(f"lmms-patch: {error}", file=sys.stderr, flush=True)
+    print(f"lmms-patch: {said(error, sys.stderr.encoding)}", file=sys.stderr, flush=True)
     raise SystemExit(EXIT_STATUS)
 
 
@@ -60,7 +61,7 @@ def fail_at_exit(message: str) -> None:
     The harness must go on to write the answers it has, so nothing is raised here.
     """
     global _failed
-    print(f"lmms-patch: {message}", file=sys.stderr, flush=True)
+    print(f"lmms-patch: {said(message, sys.stderr.encoding)}", file=sys.stderr, flush=True)
     if on_command_line():
         _failed = True
 

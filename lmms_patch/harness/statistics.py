@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from loguru import logger
-
 from lmms_patch.analysis import analyse
 from lmms_patch.draws import Settings
 from lmms_patch.harness import compat
+from lmms_patch.log import logger
 from lmms_patch.outcome import metrics, sentences, to_json
 from lmms_patch.planning import Plan
 from lmms_patch.spec import KINDS, Key, Options, WrapSpec

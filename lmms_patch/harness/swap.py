@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from loguru import logger
 from PIL import Image
 
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.calls import one_line
+from lmms_patch.log import logger
 from lmms_patch.planning import Doc, alike, digest, unit_of
 from lmms_patch.spec import WrapSpec
 from lmms_patch.tst.keys import keys_of

@@ -10,7 +10,6 @@ from typing import Any
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
-from loguru import logger
 
 from lmms_patch import failures
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
@@ -28,6 +27,7 @@ from lmms_patch.harness.regions import BoxTable
 from lmms_patch.harness.scorer import Scorer
 from lmms_patch.harness.swap import WrongImages, said
 from lmms_patch.harness.text_only import TextOnly, vision_refusal
+from lmms_patch.log import logger
 from lmms_patch.records import SCHEMA, SampleRecord, ScoredView, WrongImage
 from lmms_patch.spec import KINDS, WrapSpec
 from lmms_patch.views import PIXELS, views_of

@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from loguru import logger
 
 from lmms_patch.answers import Answer, without_options
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.references import References, within
 from lmms_patch.harness.references import field as field_of
 from lmms_patch.harness.scorer import own_stream
+from lmms_patch.log import logger
 from lmms_patch.planning import Doc
 from lmms_patch.scoring import Scalar
 from lmms_patch.spec import WrapSpec

@@ -13,12 +13,12 @@ from lmms_patch import reading, runs
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.leaderboard.ranks import BY, PRIMARY, By, Place, badness, places
 from lmms_patch.leaderboard.store import GridNotes, Result, Store, Stored, date_order
-from lmms_patch.leaderboard.text import clean, unique
 from lmms_patch.planning import digest
 from lmms_patch.report.points import listed
 from lmms_patch.spec import KINDS
 from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import clean
 
 NEEDED = ("benchmark", "kind", "metric", "filter")
 """Without these a number is another number: they cannot be ignored."""
@@ -205,9 +205,7 @@ def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
 
 
 def _names(stored: Iterable[Stored]) -> dict[tuple[str, str, str], str]:
-    known = [runs.Run(Path(), *run.identity, run.date, ()) for run in stored if run.results]
-    shown = unique(runs.labels(known))
-    return {run.identity: shown[run.identity] for run in known}
+    return runs.labels(runs.Run(Path(), *run.identity, run.date, ()) for run in stored if run.results)
 
 
 def kind_of(result: Result) -> str:

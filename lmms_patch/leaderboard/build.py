@@ -102,7 +102,7 @@ def _files(title: str, found: Board, overalls: Sequence[Overall], steps: Sequenc
 
     sheets = tables.group_sheets(found)
     return {
-        "leaderboard.csv": tables.csv_text(tables.flat_sheet(found)),
+        "leaderboard.csv": tables.flat_sheet(found).to_csv(),
         "leaderboard.md": tables.markdown_text(title, found, overalls, steps, sheets),
         "board.json": tables.json_text(title, found, overalls, steps, sheets),
         "index.html": page.page(title, found, overalls, steps),

@@ -9,9 +9,9 @@ from typing import Any
 
 from lmms_patch import __version__, reading
 from lmms_patch.leaderboard.board import Board, Entry
-from lmms_patch.leaderboard.text import clean, file_names, heading
 from lmms_patch.planning import digest
 from lmms_patch.report import magic_words
+from lmms_patch.text import clean, file_names, markdown
 
 FOLDER = "model-index"
 SOURCE = "lmms-patch"
@@ -46,7 +46,7 @@ def card(model: str, entries: Sequence[Entry]) -> str:
     found = model_index(model, entries)
     front = "\n".join(yaml_lines({"model-index": found} if found else {}))
     body = _HOW if found else "None of its numbers is defined: there is nothing to put into a card."
-    return f"---\n{front}\n---\n\n# {heading(model)}\n\n{body}\n"
+    return f"---\n{front}\n---\n\n# {markdown(model)}\n\n{body}\n"
 
 
 def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:

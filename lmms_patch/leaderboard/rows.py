@@ -15,9 +15,9 @@ from lmms_patch.leaderboard.overall import Overall
 from lmms_patch.leaderboard.ranks import Place
 from lmms_patch.leaderboard.store import Result
 from lmms_patch.leaderboard.tables import NEAR_ZERO, bands, index_name, mean_of, overall_head
-from lmms_patch.leaderboard.text import clean
 from lmms_patch.report import wording
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import clean
 
 _GATES = {1: ("right", "✓"), 0: ("wrong", "✕"), None: ("unknown", "?")}
 _NONE = '<span class="none">—</span>'

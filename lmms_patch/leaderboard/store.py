@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,15 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import measures, reading, runs
+from lmms_patch import measures, plain_json, reading, runs
 from lmms_patch.errors import RecordError
-from lmms_patch.leaderboard.text import redacted
-from lmms_patch.plain_json import is_number
 from lmms_patch.records import TaskResult, results_files
 from lmms_patch.schemas.check import fault
-from lmms_patch.spec import KINDS
+from lmms_patch.spec import KINDS, MAX_GRID, MIN_GRID
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import arguments
 
 SCHEMA = 1
 NAME = "leaderboard.json"
@@ -248,7 +246,7 @@ def _checked(name: str, estimate: Estimate) -> Estimate:
 
 
 def _finite(name: str, value: Any) -> Any:
-    if value is not None and not is_number(value):
+    if value is not None and not plain_json.is_number(value):
         raise ValueError(f"{name}: {value!r} is not a finite number")
     return value
 
@@ -304,7 +302,7 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
             if read % 50 == 0:
                 tell(f"{read} results files read")
             run = runs.read(path)
-            by_hash[sha] = Stored(sha, (), run.model, run.adapter, redacted(run.model_args), run.date, remember(run))
+            by_hash[sha] = Stored(sha, (), run.model, run.adapter, run.model_args, run.date, remember(run))
         known[place] = now, sha
     kept = _with_files(by_hash, known, {_place(path, base) for path in files}, base)
     gone = sum(not os.path.exists(_absolute(file.path, base)) for run in kept for file in run.files[:1])
@@ -390,7 +388,7 @@ def load(folder: Path) -> Store:
         return Store()
     hint = "give another --output, or --fresh to make the board anew from the runs that are given"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = plain_json.loads(path.read_text(encoding="utf-8"))
         schema = data["schema"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{path}: not a whole board of lmms-patch ({type(error).__name__}: {error}); {hint}") from None
@@ -400,13 +398,14 @@ def load(folder: Path) -> Store:
         raise RecordError(f"{path}: {said}; the board was changed or is damaged; {hint}")
     try:
         return Store(tuple(_stored(run) for run in data["runs"]), {str(name): str(made) for name, made in data["written"].items()})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RecordError(f"{path}: a board that was changed or is damaged ({type(error).__name__}: {error}); {hint}") from None
 
 
 def _stored(run: Mapping[str, Any]) -> Stored:
     files = tuple(File(str(f["path"]), int(f["size"]), int(f["mtime_ns"])) for f in run["files"])
     texts = {name: str(run[name]) for name in ("sha256", "model", "adapter", "model_args", "date")}
+    texts["model_args"] = arguments(texts["model_args"])  # boards of earlier versions knew fewer secrets
     return Stored(files=files, results=tuple(_stored_result(result) for result in run["results"]), **texts)
 
 
@@ -415,9 +414,11 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
     if given["kind"] not in KINDS:
         raise ValueError(f"unknown kind {given['kind']!r}")
     for name, value in given["fingerprint"].items():
-        if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
+        if isinstance(value, (dict, list)) or (isinstance(value, float) and not plain_json.is_number(value)):
             raise ValueError(f"fingerprint: {name} is no plain value")
-    given["grids"] = tuple(int(n) for n in given["grids"])
+    if not plain_json.is_whole(given["docs"]) or not all(plain_json.is_whole(n, MIN_GRID, MAX_GRID) for n in given["grids"]):
+        raise ValueError("docs or grids that cannot be")
+    given["grids"] = tuple(given["grids"])
     given["numbers"] = {name: _checked(name, of_file(one)) for name, one in given["numbers"].items()}
     given["notes"] = {int(n): GridNotes(**{**notes, "fip": _finite("FIP", notes.get("fip"))}) for n, notes in given["notes"].items()}
     return Result(**given)

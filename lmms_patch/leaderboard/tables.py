@@ -11,11 +11,11 @@ from lmms_patch import reading
 from lmms_patch.leaderboard.board import Board, Entry, Group
 from lmms_patch.leaderboard.overall import Basis, Changes, Line, Overall
 from lmms_patch.leaderboard.ranks import By, Place
-from lmms_patch.leaderboard.text import clean, heading, markdown
 from lmms_patch.report import magic_words
 from lmms_patch.report.points import listed
 from lmms_patch.sheets import Cell, Column, Sheet
 from lmms_patch.stats.index import band, span
+from lmms_patch.text import clean, harmless, markdown
 
 SCHEMA = 1
 ON = "on:"
@@ -247,12 +247,6 @@ def flat_sheet(board: Board) -> Sheet:
     return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in words.split()), named)
 
 
-def csv_text(sheet: Sheet) -> str:
-    """CSV in which no name is taken for a formula: ``Sheet`` guards all first characters but the minus."""
-    rows = tuple({key: f"'{cell}" if isinstance(cell, str) and cell[:1] == "-" else cell for key, cell in row.items()} for row in sheet.rows)
-    return dataclasses.replace(sheet, rows=rows).to_csv()
-
-
 # --- means ----------------------------------------------------------------------------------------
 
 
@@ -382,7 +376,7 @@ def group_sheets(board: Board) -> list[Sheet]:
 
 def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
     """The board as one Markdown page; ``sheets`` as ``group_sheets`` makes them."""
-    blocks = [f"# {heading(name)}", " ".join(heading(line) for line in head(board)), OVERLAP]
+    blocks = [f"# {markdown(name)}", " ".join(markdown(line) for line in head(board)), OVERLAP]
     for table in overalls:
         blocks += _blocks(overall_sheet(table), 2)
     for change in changes:
@@ -395,13 +389,11 @@ def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes:
 
 
 def _blocks(sheet: Sheet, level: int) -> list[str]:
-    rows = tuple({key: markdown(cell) if isinstance(cell, str) else cell for key, cell in row.items()} for row in sheet.rows)
-    used = tuple(c for c in sheet.columns if any(row.get(c.key) not in (None, "") for row in rows))
-    columns = tuple(dataclasses.replace(c, title=markdown(c.title)) for c in used)
+    used = tuple(c for c in sheet.columns if any(row.get(c.key) not in (None, "") for row in sheet.rows))
     return [
-        f"{'#' * level} {heading(sheet.title)}",
-        heading(sheet.note),
-        dataclasses.replace(sheet, columns=columns, rows=rows).to_markdown().rstrip(),
+        f"{'#' * level} {markdown(sheet.title)}",
+        markdown(sheet.note),
+        dataclasses.replace(sheet, columns=used).to_markdown().rstrip(),
     ]
 
 
@@ -439,7 +431,7 @@ def _bases_json(bases: Mapping[str, Basis]) -> dict[str, Any]:
 def json_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
     """``to_json`` as text, with one table on a line."""
     lists = ("overall", "changes", "groups")
-    found = to_json(name, board, overalls, changes, sheets)
+    found = harmless(to_json(name, board, overalls, changes, sheets))
     parts = [f"{json.dumps(key)}:{json.dumps(value)}" for key, value in found.items() if key not in lists]
     parts += [f"{json.dumps(key)}:[\n" + ",\n".join(json.dumps(one) for one in found[key]) + "\n]" for key in lists]
     return "{" + ",\n".join(parts) + "}\n"

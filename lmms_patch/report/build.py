@@ -16,12 +16,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__, runs
+from lmms_patch import __version__, plain_json, runs
 from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.report import across, examples, figures, gather, magic, magic_examples, page, published
 from lmms_patch.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.report.gather import Source, Tell
 from lmms_patch.sheets import FORMS, Column, Sheet
+from lmms_patch.text import harmless
 
 PICTURE, QUALITY = 480, 80
 """Longest side in pixels, and JPEG quality, of an example's image."""
@@ -183,7 +184,9 @@ def _tables(folder: Path, report: Report) -> None:
                 made = getattr(sheet, method)()
                 text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
                 (folder / "tables" / f"{sheet.name}.{ending}").write_text(text, encoding="utf-8", errors="replace")
-    (folder / MARK).write_text(json.dumps(to_json(report), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace")
+    (folder / MARK).write_text(
+        json.dumps(harmless(to_json(report)), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace"
+    )
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -279,7 +282,7 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
 
 def _pruning(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = plain_json.loads(file.read_text(encoding="utf-8"))
         kept, removed = len(found["kept"]), len(found["removed"])
         judged = found.get("judged") or {}
         return {

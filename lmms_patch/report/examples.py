@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_patch.record_checks import wrong_views
+from lmms_patch.record_checks import first_box, wrong_views
 from lmms_patch.records import TaskResult
 from lmms_patch.report.data import CellAnswer, Example
 from lmms_patch.spec import KINDS
+from lmms_patch.text import cut
 
 RULES = {
     "any cell": "The full image and every cell are answered rightly: the question can be answered without looking, or the answer is everywhere.",
@@ -26,7 +27,7 @@ RULES = {
 
 QUESTION, ANSWER = 1_500, 400
 """Characters that are shown of a question, and of an answer."""
-_LOSSES = re.compile(r"^[(\[]\s*(-?[\d.]+(?:e[+-]?\d+)?)\s*,", re.IGNORECASE)
+_LOSSES = re.compile(r"^[(\[]\s*(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*,", re.IGNORECASE)
 
 
 class Picker:
@@ -54,7 +55,11 @@ class Picker:
         if rule is None:
             return
         doc_id = int(line["patch"]["doc_id"])
-        found = (-int(hashlib.sha256(f"{self._base}/{doc_id}".encode()).hexdigest()[:12], 16), doc_id, {**line, "patch": dict(line["patch"])})
+        found = (
+            -int(hashlib.sha256(f"{self._base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], 16),
+            doc_id,
+            {**line, "patch": dict(line["patch"])},
+        )
         heap = self._kept.setdefault(rule, [])
         if len(heap) < self._count:
             heapq.heappush(heap, found)
@@ -146,7 +151,7 @@ def example(entry: str, rule: str, line: Mapping[str, Any], metric: str, image: 
     for view, answer in zip(views, answers, strict=True):
         if "cell" not in view:
             continue
-        left, top, right, bottom = view["boxes"][0]
+        left, top, right, bottom = first_box(view)
         box = (100 * left / width, 100 * top / height, 100 * (right - left) / width, 100 * (bottom - top) / height)
         score = view["scores"].get(metric)
         grids.setdefault(view["n"], []).append(
@@ -168,8 +173,3 @@ def example(entry: str, rule: str, line: Mapping[str, Any], metric: str, image: 
         image,
         f"doc {record['doc_id']}, {width} by {height} pixels",
     )
-
-
-def cut(text: str, most: int) -> str:
-    """A text of at most so many characters, and how many it had."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"

@@ -11,7 +11,8 @@ from typing import Any
 from lmms_patch.magic.logs import response_of
 from lmms_patch.magic.results import Record
 from lmms_patch.report.data import BoxUse, RegionExample
-from lmms_patch.report.examples import ANSWER, QUESTION, cut
+from lmms_patch.report.examples import ANSWER, QUESTION
+from lmms_patch.text import cut
 
 RULES = {
     "invented": "A box is named that does not exist.",

@@ -1,7 +1,7 @@
 """The page of a report: one HTML file with everything in it, for any browser, from disk, without a network. Needs no matplotlib.
 
 Its policy (Content-Security-Policy) allows nothing but the one style sheet and the one script that are in it, by their hashes, and
-pictures that are in it. Every string is escaped by jinja2, after ``safe.clean`` took out what acts on its neighbours.
+pictures that are in it. Every string is escaped by jinja2, after ``text.block`` took out what acts on its neighbours.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from lmms_patch.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.report.examples import RULES
 from lmms_patch.report.magic_examples import RULES as REGION_RULES
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import block, cut
 
-ANSWER, NAME = 600, 160
-"""Characters that the page shows of an answer, and of a name."""
+ANSWER, NAME, LONGEST = 600, 160, 2_000
+"""Characters that the page shows of an answer, of a name, and of any text."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def _hash(text: str) -> str:
 
 def _finalize(value: Any) -> Any:
     """Each string on its way into a page: of a bearable length, readable. What is markup already was made here."""
-    return safe.clean(safe.cut(value)) if type(value) is str else value
+    return block(cut(value, LONGEST)) if type(value) is str else value
 
 
 @functools.cache
@@ -80,8 +81,8 @@ def environment() -> jinja2.Environment:
         finalize=_finalize,
     )
     made.filters |= {
-        "name": lambda text: safe.cut(str(text), NAME),
-        "answer": lambda text: safe.cut(str(text), ANSWER),
+        "name": lambda text: cut(str(text), NAME),
+        "answer": lambda text: cut(str(text), ANSWER),
         "num": wording.number,
         "value": wording.value,
         "words": wording.words,

@@ -20,6 +20,7 @@ from lmms_patch import reading
 from lmms_patch.errors import RecordError
 from lmms_patch.report.points import TYPES, Point
 from lmms_patch.spec import MAX_GRID, MIN_GRID
+from lmms_patch.text import from_csv_cell
 
 BENCHMARK, INDEX = ("dataset", "benchmark"), ("rci", "pcri", "index")
 EMPTY = ("", "n/a", "na", "nan", "null", "none", "-")
@@ -62,7 +63,7 @@ def read(path: Path) -> list[Point]:
     for number, row in lines:
         if len(row) != len(names):
             raise RecordError(f"{path}, line {number}: {len(row)} cells, but the head has {len(names)}")
-        for point in reader.points(number, [_plain(cell) for cell in row]):
+        for point in reader.points(number, [from_csv_cell(cell.strip()) for cell in row]):
             if point.key in out:
                 raise RecordError(f"{path}, line {number}: {point.benchmark} with {point.model} at n={point.n} comes twice")
             out[point.key] = point
@@ -90,11 +91,6 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield rows.line_num, row
     except csv.Error as error:
         raise RecordError(f"{path}, line {rows.line_num}: not CSV ({error})") from None
-
-
-def _plain(cell: str) -> str:
-    text = cell.strip()
-    return text[1:] if text[:1] == "'" and text[1:2] in ("=", "+", "@") else text  # as a Sheet writes what a spreadsheet would run
 
 
 def task_type(benchmark: str, given: str = "") -> str:

@@ -1,56 +1,15 @@
-"""What makes strings of a run harmless in a page: texts, drawings, pictures. Pure.
+"""What makes drawings and pictures harmless in a page: refuses drawings with more in them than shapes, and pictures that are none. Pure.
 
-Escaping is jinja2's (autoescape is on everywhere). What escaping does not cover is here: characters that turn a text around or
-vanish, texts that are too long to read, drawings with more in them than shapes, pictures that are no pictures.
+Texts are escaped by jinja2 (autoescape is on everywhere), after ``lmms_patch.text`` took out what acts on its neighbours.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-_BIDI = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
-_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff\ud800-\udfff]")
-LONGEST = 2_000
-"""Characters of any one text in the page."""
-
-
-def clean(text: str) -> str:
-    """A text without characters that a reader cannot see or that act on their neighbours.
-
-    Control characters become their pictures (NUL is ␀), bidirectional controls and lone surrogates their code
-    points in brackets; tabs and line breaks stay.
-
-    >>> clean("a\\x00b\\u202ec")
-    'a␀b[U+202E]c'
-    """
-    return _ODD.sub(_shown, text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def _shown(found: re.Match[str]) -> str:
-    code = ord(found.group())
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code in (0x2028, 0x2029):
-        return "\n"
-    return "␡" if code == 0x7F else f"[U+{code:04X}]"
-
-
-def cut(text: str, most: int = LONGEST) -> str:
-    """A text of at most so many characters, and how many it had.
-
-    >>> cut("abcdef", 3)
-    'abc… (6 characters)'
-    """
-    if len(text) <= most:
-        return text
-    end = most
-    while end > 1 and unicodedata.combining(text[end]):  # not in the middle of a character with its accents
-        end -= 1
-    return f"{text[:end]}… ({len(text):,} characters)"
-
+from lmms_patch.text import block
 
 # --- pictures -------------------------------------------------------------------------------------
 
@@ -148,7 +107,7 @@ def _check(element: ElementTree.Element, name: str) -> None:
         raise ValueError(f"figure {name}: element {tag!r} is not allowed")
     element.tag = tag
     given, element.attrib = dict(element.attrib), {}
-    element.text, element.tail = clean(element.text or ""), clean(element.tail or "")
+    element.text, element.tail = block(element.text or ""), block(element.tail or "")
     for key, value in given.items():
         key = key.replace(_XLINK, "")
         if key == "style":

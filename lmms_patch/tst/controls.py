@@ -9,7 +9,6 @@ same pruning where golds are shuffled (DESIGN §7).
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch import plain_json
 from lmms_patch.stats.resample import Seed, generator
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
@@ -189,7 +189,7 @@ class _Known:
         self.found: dict[str, Any] = {}
         if path is not None and path.exists():
             try:
-                data = json.loads(path.read_text(encoding="utf-8"))
+                data = plain_json.loads(path.read_text(encoding="utf-8"))
                 same, self.found = data["schema"] == SCHEMA and data["fingerprint"] == fingerprint, dict(data["found"])
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None

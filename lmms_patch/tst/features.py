@@ -31,7 +31,7 @@ MOST_WORDS = 32
 MOST_RIVALS = 32
 """Options of an item that every option is compared with: bounds the memory for long lists."""
 
-_SEGMENT = re.compile(r"\s*(?:[,;/]|→|->|\band\b|\bthen\b)\s*")
+_SEGMENT = re.compile(r"[,;/]|→|->|\band\b|\bthen\b")
 _NOT_NUMBER = re.compile(r"[^\d.eE+-]")
 
 
@@ -58,7 +58,7 @@ def numbered(values: Iterable[Any]) -> Places:
 
 def _segments(text: str) -> list[str]:
     """The parts of an option that lists several things: "cup, door" -> cup, door."""
-    return [part for part in _SEGMENT.split(text) if part][:MOST_SEGMENTS] or [text]
+    return [part.strip() for part in _SEGMENT.split(text) if part.strip()][:MOST_SEGMENTS] or [text]
 
 
 def _less_mean(values: Array, owner: Places, items: int) -> Array:

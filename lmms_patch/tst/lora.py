@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from loguru import logger
 
 from lmms_patch.errors import OptionError
+from lmms_patch.log import logger
 from lmms_patch.tst import lora_cache, lora_load, lora_model
 from lmms_patch.tst.diagnosis import Job
 from lmms_patch.tst.items import Item, Places, Prediction

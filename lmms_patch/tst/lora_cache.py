@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from loguru import logger
 
 from lmms_patch.errors import OptionError
+from lmms_patch.log import logger
 from lmms_patch.tst.items import Item, Prediction
 from lmms_patch.tst.lora_settings import LoraSettings
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch import plain_json
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.results import sign_flip_p
@@ -281,7 +282,7 @@ def load_state(path: Path, print_: str) -> list[Round]:
     if not path.exists():
         return []
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = plain_json.loads(path.read_text(encoding="utf-8"))
         schema, found, rounds = data["schema"], data["fingerprint"], [Round(**row) for row in data["rounds"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None

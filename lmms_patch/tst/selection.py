@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.errors import OptionError, PatchError
+from lmms_patch.plain_json import is_number
 from lmms_patch.tst.folds import classes_of
 from lmms_patch.tst.items import Item
 
@@ -77,8 +78,7 @@ class PruneSettings:
 
 
 def _is_amount(value: Any) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return number and (0 < value < 1 or (value >= 1 and float(value).is_integer()))
+    return is_number(value) and (0 < value < 1 or (value >= 1 and float(value).is_integer()))
 
 
 def amount(value: float, total: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from lmms_patch.recompute import one_run
 from lmms_patch.records import by_filter, read_json, read_results, read_samples, samples_file
 from lmms_patch.scoring import Scalar, scalar
 from lmms_patch.spec import KINDS
+from lmms_patch.text import arguments
 from lmms_patch.tst.prune import SCHEMA
 
 Which = Literal["full", "blind"]
@@ -196,7 +198,7 @@ def _of_task(data: Mapping[str, Any], key: str, task: str) -> Mapping[str, Any]:
 
 def _model(config: Mapping[str, Any] | None) -> str:
     told = config or {}
-    return " ".join(str(told[key]) for key in ("model", "model_args") if told.get(key))
+    return " ".join(arguments(str(told[key])) for key in ("model", "model_args") if told.get(key))
 
 
 def _side(found: _Found, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
@@ -348,7 +350,7 @@ def _of_text(path: Path) -> set[int]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        if not line.strip().isdecimal():
+        if not re.fullmatch(r"\d{1,15}", line.strip(), re.ASCII):
             said = line.strip()[:40]
             raise RecordError(f"{path}, line {number}: {said!r} is no doc id; write one whole number a line, or give the folder of the pruning")
         out.add(int(line))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lmms_patch.leaderboard.build import leaderboard
 from lmms_patch.leaderboard.model_index import yaml_lines
-from lmms_patch.leaderboard.text import clean, file_names, heading, redacted, unique
+from lmms_patch.text import clean, file_names, unique
 from tests.leaderboard.made import blind_task, document, index_task, tst_task, write
 
 HOSTILE = [
@@ -111,7 +111,7 @@ def test_markdown_tables_keep_their_columns_and_hold_no_markup(folder):
             assert len(set(table)) <= 1
             table = []
     assert "<script" not in text
-    assert "](" not in text
+    assert not re.search(r"(?<!\\)\]\(", text)
     assert "**" not in text
     assert "://" not in text
     assert text.startswith("# &lt;b&gt;Board&lt;/b&gt;\n")
@@ -176,21 +176,6 @@ def test_our_yaml_is_read_back_as_it_was(value):
 
 def test_small_numbers_are_numbers_in_yaml():
     assert yaml.safe_load("\n".join(yaml_lines({"a": 1e-05, "b": -2e22, "c": 1.5e300}))) == {"a": 1e-05, "b": -2e22, "c": 1.5e300}
-
-
-@pytest.mark.parametrize("key", ["api_key", "OPENAI_API_KEY", "hf_token", "password", "client_secret", "auth_header"])
-def test_secrets_of_model_arguments(key):
-    assert redacted(f"model=x,{key}=S3cr3t,n=2") == f"model=x,{key}=...,n=2"
-
-
-@pytest.mark.parametrize("key", ["max_new_tokens", "tokenizer", "num_image_tokens", "author"])
-def test_arguments_that_tell_models_apart_are_no_secrets(key):
-    """Taken out, two models that differ in it would be one."""
-    assert redacted(f"model=x,{key}=512") == f"model=x,{key}=512"
-
-
-def test_a_heading_is_text():
-    assert heading("a|b <i> `c` # d_e _f_") == "a&#124;b &lt;i&gt; &#96;c&#96; &#35; d&#95;e &#95;f&#95;"
 
 
 # --- metadata for cards ---

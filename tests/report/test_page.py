@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_patch.report import gallery, page, safe, shapes, wording
+from lmms_patch.report import gallery, page, shapes, wording
 from lmms_patch.report.data import Part, Report
 from lmms_patch.sheets import Column
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import block
 from tests.report import pages
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
@@ -127,8 +128,8 @@ def test_what_a_run_says_stays_text(read, text):
 
 def test_control_and_direction_characters_are_shown_not_obeyed(html, read):
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200e\u200f\ud800-\udfff]", html)
-    assert "nul␀ bell␇ escape␛[31m lone [U+D800] end" in read.text
-    assert "abc[U+202E]gnp.exe[U+2066][U+200F]" in read.text
+    assert "nul� bell� escape�[31m lone � end" in read.text
+    assert "abc�gnp.exe��" in read.text
     html.encode("utf-8")
 
 
@@ -157,7 +158,7 @@ def test_any_model_name_stays_in_its_place(name):
     )
     found = Read(page.page(pages.report(entries=(one,), examples=(), figures=(), sheets={})))
     assert [tag for tag, _ in found.elements] == [tag for tag, _ in plain.elements]
-    assert safe.clean(name) in found.text
+    assert block(name) in found.text
 
 
 # --- what it shows --------------------------------------------------------------------------------

@@ -15,13 +15,13 @@ from typing import Any
 from accelerate import Accelerator
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
-from loguru import logger
 
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness.calls import one_line
 from lmms_patch.harness.docs import ViewId
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.text_only import Found, TextOnly
+from lmms_patch.log import logger
 from lmms_patch.spec import parse
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic

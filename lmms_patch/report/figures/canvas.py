@@ -11,7 +11,6 @@ import io
 import os
 import re
 import tempfile
-import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch.report.data import Figure
+from lmms_patch.text import line
 
 INK = "#010203"
 """All but black, so that it serves as black in the files."""
@@ -77,14 +77,13 @@ def text(given: str, most: int = 36) -> str:
     """A name as it is drawn: on one line, without control characters, cut in the middle where it is long.
 
     >>> text("a\\x00b\\nc"), text("abcdefghij", 7)
-    ('a b c', 'abc…hij')
+    ('a�b c', 'abc…hij')
     """
-    plain = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp") else c for c in given)
-    line = " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
-    if len(line) <= most:
-        return line
+    shown = line(given)
+    if len(shown) <= most:
+        return shown
     head = (most - 1) // 2
-    return f"{line[:head]}…{line[len(line) - (most - 1 - head) :]}"
+    return f"{shown[:head]}…{shown[len(shown) - (most - 1 - head) :]}"
 
 
 def key(drawing: Any, marks: Sequence[Any]) -> None:
