@@ -198,6 +198,8 @@ def write(found: Judgement, *, json_file: Path | None = None, junit_file: Path |
             part.write_text(content, encoding="utf-8")
         if summary_file is not None:
             at = summary_file
+            if at.is_symlink():
+                raise OSError(None, "is a link, and what it leads to may be anybody's")
             at.parent.mkdir(parents=True, exist_ok=True)
             with open(at, "a", encoding="utf-8") as end:
                 end.write(summary(found))

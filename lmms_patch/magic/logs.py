@@ -71,6 +71,8 @@ def _wrong(record: Mapping[str, Any]) -> str:
             return f"a record without its {key!r}"
         if not fits(record[key]):
             return f"a record whose {key!r} is of another type"
+    if not isinstance(record.get("asked", {}), Mapping):
+        return "a record whose 'asked' is of another type"
     for key in ("short", "full", "healed", "healed_words"):
         if not isinstance(record.get(key), (bool, type(None))):
             return f"a record whose {key!r} is of another type"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lmms_patch.plain_json import is_number, is_whole
@@ -146,12 +146,13 @@ def _inner(schema: Mapping[str, Any], top: Mapping[str, Any], known: dict[str, C
         return None
 
     def check(value: Any) -> Fault | None:
+        places: Iterable[tuple[str, Check | None, Any]]
         if isinstance(value, list):
             if not least <= len(value) <= most:
                 return "", f"a list of {least if least == most else f'at least {least}'}, not of {len(value)}"
-            places = ((f"[{i}]", items, one) for i, one in enumerate(value)) if items is not None else ()
+            places = ((f"[{i}]", items, one) for i, one in enumerate(value))
         else:
-            places = ((f".{_key(key)}", properties.get(key, rest), one) for key, one in value.items())  # type: ignore[assignment]
+            places = ((f".{_key(key)}", properties.get(key, rest), one) for key, one in value.items())
         for place, of, one in places:
             found = of(one) if of is not None else None
             if found is not None:

@@ -292,7 +292,6 @@ def prune(stream: Random, stock: Path, folder: Path) -> Call:
     if stream.random() < 0.3:
         _copied(stock, folder, "begun", "pruned")
         files = sorted(path for path in out.rglob("*") if path.is_file())
-    data = [given / "toy.yaml", given / "toy.parquet"] if stream.random() < 0.3 else files
     words = [
         "prune",
         "toy",
@@ -304,7 +303,7 @@ def prune(stream: Random, stock: Path, folder: Path) -> Call:
         str(place),
         *PRUNING,
     ]
-    return Call(folder, words, data, [out], [out])
+    return Call(folder, words, files, [out], [out])
 
 
 SCENARIOS = (
