@@ -342,10 +342,10 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
 
 
 def _check_changes(changes: Changes) -> None:
-    for name, least in (("draws", 200), ("seed", 0)):
-        value = getattr(changes, name)
-        if value is not None and value < least:
-            raise OptionError(f"{name} must be a whole number of at least {least}, not {value}")
+    if changes.draws is not None and not 200 <= changes.draws <= 100_000:
+        raise OptionError(f"draws must be a whole number from 200 to 100000, not {changes.draws}")
+    if changes.seed is not None and changes.seed < 0:
+        raise OptionError(f"seed must be a whole number of at least 0, not {changes.seed}")
     if changes.level is not None and not 0.5 <= changes.level < 1:
         raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {changes.level:g}")
     chance = changes.chance
@@ -440,7 +440,7 @@ def compare(
         first, second: ``--output_path`` of a run, a folder of runs of one model, or one ``*_results.json``.
         task: only tasks, or base tasks, that this wildcard means.
         level: coverage of the intervals, from 0.5 to below 1.
-        draws: bootstrap draws, at least 200; 0: 10,000, and 2,000 for more than 20,000 docs.
+        draws: bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.
         seed: of the bootstrap.
         watch: hands the pairs of results on one by one, for a bar of progress.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lmms_patch.magic.verdicts import Verdict
     from lmms_patch.magic_runs import MagicRuns
 
-FEWEST_DRAWS = 200
+FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
 
 
 def check(data: str | Path, *, split: str = "test", tell: Callable[[int], None] | None = None) -> Checked:
@@ -215,8 +215,8 @@ def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, le
 
 
 def _check_bootstrap(draws: int, level: float, seed: int) -> None:
-    if draws < FEWEST_DRAWS:
-        raise OptionError(f"draws must be a whole number of at least {FEWEST_DRAWS}, not {draws}")
+    if not FEWEST_DRAWS <= draws <= MOST_DRAWS:
+        raise OptionError(f"draws must be a whole number from {FEWEST_DRAWS} to {MOST_DRAWS}, not {draws}")
     if not 0.5 <= level < 1:
         raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {level:g}")
     if seed < 0:

@@ -22,7 +22,7 @@ from lmms_patch.joining import check_result
 from lmms_patch.outcome import to_json
 from lmms_patch.records import TaskResult
 from lmms_patch.runs import Run, find, is_same, labels, newest, task_label
-from lmms_patch.stats.intervals import FEWEST_DRAWS
+from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
 from lmms_patch.stats.spatial import holm
@@ -147,7 +147,7 @@ def compare(
         first, second: ``--output_path`` of a run, a folder of runs, or one ``*_results.json``.
         task: only tasks whose name, or whose base task's, this wildcard means.
         level: nominal coverage of the intervals, from 0.5 to below 1.
-        draws: bootstrap draws, at least 200; 0: 10,000, and 2,000 for more than 20,000 docs.
+        draws: bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.
         seed: of the bootstrap, 0 or more.
         watch: hands the pairs of results on one by one, for a bar of progress.
 
@@ -171,8 +171,8 @@ def compare(
 def _check(level: float, draws: int, seed: int) -> None:
     if not 0.5 <= level < 1:
         raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {level:g}")
-    if draws and draws < FEWEST_DRAWS:
-        raise OptionError(f"draws must be a whole number of at least {FEWEST_DRAWS}, not {draws}")
+    if draws and not FEWEST_DRAWS <= draws <= MOST_DRAWS:
+        raise OptionError(f"draws must be a whole number from {FEWEST_DRAWS} to {MOST_DRAWS}, not {draws}")
     if seed < 0:
         raise OptionError(f"seed must be a whole number of at least 0, not {seed}")
 

@@ -1,6 +1,6 @@
 """Is a results file's description of a task as we write it? Readers refuse what is not, before a number is taken from it. Pure.
 
-Checks the types that readers count on, no more: ``lmms-patch schema details`` has the whole schema.
+Types and ranges are those of the schema (``lmms-patch schema details``); here is which keys readers cannot do without, and what must agree.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lmms_patch.plain_json import is_number, is_whole
+from lmms_patch.schemas.check import fault
 
 Check = Callable[[Any], bool]
 
@@ -23,9 +24,8 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     found = _described(described)
     if found or not details:
         return found
-    objects = ("settings", "higher_is_better", "made", "donors", "tst_details", "magic", "analysis")
-    tops = {**dict.fromkeys(objects, _dict), "records": _count}
-    found = _first(details, tops, "", optional=True) or _settings(details.get("settings") or {})
+    found = fault("details", {key: value for key, value in details.items() if key != "magic"})
+    found = found or _first(details, {"magic": _dict}, "", optional=True) or _settings(details.get("settings") or {})
     if not found and details.get("analysis"):
         found = _analysis(details["analysis"])
     if not found and details.get("tst_details"):
@@ -166,7 +166,10 @@ def _magic(found: Mapping[str, Any]) -> str:
     said = _first(found, {"variant": _text, "metric": _text, "numbers": _dict, "counts": _dict, "warnings": _texts, "judge": _text_or_none}, "magic.")
     if said:
         return said
-    parts = [("numbers", found["numbers"]), *((f"by_type.{name}", part) for name, part in (found.get("by_type") or {}).items())]
+    by_type = found.get("by_type") or {}
+    if not isinstance(by_type, Mapping):
+        return "magic.by_type is of another type"
+    parts = [("numbers", found["numbers"]), *((f"by_type.{name}", part) for name, part in by_type.items())]
     for where, numbers in parts:
         if not isinstance(numbers, Mapping) or not all(estimate(one) for one in numbers.values()):
             return f"magic.{where} holds something that is no estimate"
@@ -175,7 +178,7 @@ def _magic(found: Mapping[str, Any]) -> str:
 
 def estimate(found: Any) -> bool:
     """Whether something is an estimate: numbers or null, the interval's ends in order."""
-    if not isinstance(found, Mapping) or not {"value", "low", "high"} <= set(found):
+    if not isinstance(found, Mapping) or not {"value", "se", "low", "high", "n", "clusters", "draws"} <= set(found):
         return False
     numbers = [found.get(key) for key in ("value", "se", "low", "high")]
     if not all(_number(one) for one in numbers) or not isinstance(found.get("reason", ""), str):

@@ -38,8 +38,6 @@ def load(run: Run, result: TaskResult, *, lent: bool = True) -> TaskRun:
     for record in read_samples(log, result.place, lean=True):
         if record.get("base") != base:
             raise RecordError(f"{log}: records of {record.get('base')}, but {result.task} asks {base}; the file is of another run")
-        if not _is_whole(record):
-            raise RecordError(f"{log}: doc {record.get('doc_id')!r} has no whole record; the file was changed or written by another program")
         if not lent:  # of the answers lent to other docs only whether they are the same
             record["lent_hash"] = hash(repr(record.pop("lent", None)))
         records.append(record)
@@ -61,14 +59,6 @@ def check_result(run: Run, result: TaskResult) -> None:
     grids = described["grids"]
     if not isinstance(grids, list) or not all(isinstance(n, int) for n in grids) or not all(isinstance(one, dict) for one in objects):
         raise RecordError(f"{run.path}: {result.task} is not described as a run writes it; the file was changed or written by another program")
-
-
-def _is_whole(record: Mapping[str, Any]) -> bool:
-    """Whether a record has what is read of it here, in the types that docs/records.md gives."""
-    objects = [record.get("best"), record.get("excluded"), record.get("fields", {}), record.get("answer", {}), record.get("tst", {})]
-    views = record["views"]
-    whole_views = bool(views) and all(isinstance(view.get("items"), dict) for view in views)
-    return isinstance(record.get("doc_id"), int) and whole_views and all(isinstance(one, dict) for one in objects)
 
 
 # --- docs -----------------------------------------------------------------------------------------

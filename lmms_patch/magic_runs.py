@@ -110,6 +110,8 @@ def gather(paths: Sequence[str | Path], *, draws: int = paired.DRAWS, level: flo
         raise RecordError(f"{', '.join(map(str, paths))}: no MAGIC task in this run{said}")
     names = runs.labels(run for run, _ in scored)
     made = [MagicTask(names[run.identity], run, result, numbers_of(result)) for run, result in scored]
+    if odd := [one for one in made if one.variant not in results.VARIANTS]:
+        raise RecordError(f"{odd[0].run.path}: {odd[0].task}: no variant {odd[0].variant!r}; there is {', '.join(results.VARIANTS)}")
     tasks = tuple(sorted(made, key=lambda one: (one.model, _STEM.sub("", one.task), results.VARIANTS.index(one.variant))))
     if older:
         notes.append(f"{older} older result{'s' * (older > 1)} of the same tasks left aside")

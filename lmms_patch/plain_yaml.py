@@ -44,7 +44,14 @@ def _whole(loader: Loader, node: Any) -> Any:
     return loader.construct_yaml_int(node)
 
 
+def _date(loader: Loader, node: Any) -> Any:
+    if not isinstance(node, yaml.ScalarNode) or not loader.timestamp_regexp.match(node.value):  # PyYAML itself stumbles over it
+        raise yaml.constructor.ConstructorError(None, None, "a date that is none", node.start_mark)
+    return loader.construct_yaml_timestamp(node)
+
+
 Loader.add_constructor("tag:yaml.org,2002:int", _whole)
+Loader.add_constructor("tag:yaml.org,2002:timestamp", _date)
 
 
 def _size(node: Any, known: dict[int, int]) -> int:

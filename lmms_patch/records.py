@@ -16,7 +16,7 @@ from typing import Any
 
 from lmms_patch import expect, plain_json
 from lmms_patch.errors import RecordError
-from lmms_patch.record_checks import whole, wrong_views
+from lmms_patch.record_checks import fault, is_right, wrong_views
 from lmms_patch.scoring import Scalar, best, plain
 from lmms_patch.spec import KINDS, REGIONS, Key, WrapSpec
 from lmms_patch.views import Region, Size, View
@@ -25,6 +25,9 @@ SCHEMA = 2
 MAGIC_SCHEMA = 1
 """Of the ``magic`` objects that MAGIC tasks leave in place of ``patch`` (``magic.results``)."""
 OBJECTS = ("patch", "magic")
+_OBJECTS_OF_TASKS = ("n-samples", "higher_is_better")
+_OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASKS)
+"""What the harness writes of a run beside results and configs: objects, or null; by task, but for ``config``."""
 
 
 @dataclass(frozen=True)
@@ -322,6 +325,12 @@ def read_json(path: Path) -> dict[str, Any]:
         data = plain_json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(data["configs"], dict) or not all(isinstance(values, dict) for values in data["results"].values()):
             raise TypeError("its tasks are no objects")
+        if odd := [key for key in _OF_TASKS if not isinstance(data.get(key) or {}, dict)]:
+            raise TypeError(f"{odd[0]} is no object")
+        if odd := [key for key in _OBJECTS_OF_TASKS if not all(isinstance(one or {}, dict) for one in (data.get(key) or {}).values())]:
+            raise TypeError(f"{odd[0]} is no object of objects")
+        if not all(isinstance(members or [], list) for members in (data.get("group_subtasks") or {}).values()):
+            raise TypeError("group_subtasks is no object of lists")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"{path}: not a whole results file of lmms-eval ({type(error).__name__}: {error})") from None
     return dict(data)
@@ -381,9 +390,8 @@ def _description(config: Any) -> dict[str, Any] | None:
 
 def groups_of(path: Path) -> dict[str, list[str]]:
     """The groups of a results file with their members; empty where there is none."""
-    found = read_json(path).get("group_subtasks")
-    groups = found if isinstance(found, dict) else {}
-    return {group: list(members) for group, members in groups.items() if isinstance(members, list) and members}
+    found = read_json(path).get("group_subtasks") or {}
+    return {group: [str(member) for member in members] for group, members in found.items() if members}
 
 
 def _finite(value: Any) -> float | None:
@@ -423,7 +431,7 @@ def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = Fa
         lean: without the boxes, and with equal views and baselines as one object: a tenth of the memory. Only to read.
 
     Raises:
-        RecordError: a line that is cut or has no ``patch``, a score that is no number, records of an unknown schema, or a doc twice.
+        RecordError: a line that is cut or has no ``patch``, a part of another type, records of an unknown schema, or a doc twice.
     """
     shared: dict[str, Any] = {}
     for sample in read_lines(path, filter_place):
@@ -439,13 +447,9 @@ def read_lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str
         if not isinstance(record, dict):
             raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
         _check_schema(record.get("schema"), where)
-        try:
-            scores = [score for view in (*record["views"], *wrong_views(record)) for score in view["scores"].values()]
-            if not plain_json.are_scores(scores):
-                raise RecordError(f"{where}: a score that is not a finite number; scores are numbers, or null where unscored")
-            doc_id = whole(record)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise RecordError(f"{where}: a record without its {error}; the file was changed or written by another program") from None
+        if not is_right(record):
+            raise RecordError(f"{where}: {fault(record)}; the file was changed or written by another program")
+        doc_id = record["doc_id"]
         seen[doc_id] += 1
         if filter_place is None or seen[doc_id] == filter_place + 1:
             yield sample
@@ -480,9 +484,13 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The lines of a sample log as objects, each with its number from 1.
 
     Raises:
-        RecordError: a line that is cut, or no JSON object.
+        RecordError: the log cannot be opened, or a line is cut, or no JSON object.
     """
-    with open(path, "rb") as lines:
+    try:
+        lines = open(path, "rb")  # noqa: SIM115 - closed below; only opening it is a matter of this message
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror})") from None
+    with lines:
         for number, line in enumerate(lines, 1):
             try:
                 sample = json.loads(line)

@@ -7,6 +7,7 @@ fingerprint of a result; boards, comparisons and gates all go by it.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -125,7 +126,7 @@ def find(paths: Iterable[Path]) -> list[Run]:
     files: dict[Path, Path] = {}
     for path in paths:
         for file in [Path(path)] if Path(path).is_file() else results_files(Path(path)):
-            files.setdefault(file.resolve(), file)
+            files.setdefault(Path(os.path.realpath(file)), file)  # resolve() raises where a link leads to itself
     return sorted((read(file) for file in files.values()), key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)))
 
 

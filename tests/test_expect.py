@@ -74,7 +74,7 @@ def test_a_file_with_it_is_refused_in_one_line(whole, tmp_path):
     data = copy.deepcopy(whole)
     parts(data)[1]["analysis"]["fip"] = "high"
     (tmp_path / "1_results.json").write_text(json.dumps(data))
-    with pytest.raises(RecordError, match=r"toy_rci2: analysis\.fip is of another type"):
+    with pytest.raises(RecordError, match=r"toy_rci2: analysis\.fip must be an object, not \'high\'"):
         runs.read(tmp_path / "1_results.json")
 
 

@@ -234,7 +234,7 @@ def broken(folder, how):
         ("short", "20 docs, but the run scored 40"),
         ("schema", "schema 99"),
         ("no patch", "no 'patch' object"),
-        ("nan", "not a finite number"),
+        ("nan", "must be a finite number"),
         ("no log", "run with --log_samples"),
         ("no index", "no task with an index in this run"),
         ("results", "not a whole results file"),

@@ -32,7 +32,7 @@ def command(
             metavar="OUT...", help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged."
         ),
     ],
-    draws: Annotated[int | None, typer.Option("--draws", metavar="B", help="Bootstrap draws, at least 200; as the run if left out.")] = None,
+    draws: Annotated[int | None, typer.Option("--draws", metavar="B", help="Bootstrap draws, 200 to 100,000; as the run if left out.")] = None,
     level: Annotated[float | None, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1; as the run if left out.")] = None,
     delta: Annotated[float | None, typer.Option("--delta", help="The gate's margin on the metric's own scale; 1 % of the scale if left out.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the bootstrap; as the run if left out.")] = None,

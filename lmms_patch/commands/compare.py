@@ -26,7 +26,7 @@ def command(
     ] = None,
     level: Annotated[float, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1.")] = 0.95,
     draws: Annotated[
-        int, typer.Option("--draws", metavar="N", help="Bootstrap draws, at least 200; 0: 10,000, and 2,000 for more than 20,000 docs.")
+        int, typer.Option("--draws", metavar="N", help="Bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.")
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON.")] = None,

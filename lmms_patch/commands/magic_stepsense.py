@@ -20,7 +20,7 @@ from lmms_patch.commands.magic_files import JsonFile, SheetFile
 def command(
     files: Annotated[list[Path], typer.Argument(metavar="LABELS...", help="Files of step labels, .csv or .jsonl, as 'magic steps' writes them.")],
     level: Annotated[float, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1.")] = 0.95,
-    draws: Annotated[int, typer.Option("--draws", metavar="N", help="Bootstrap draws, at least 200.")] = 1000,
+    draws: Annotated[int, typer.Option("--draws", metavar="N", help="Bootstrap draws, 200 to 100,000.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
     json_file: JsonFile = None,
     sheet_file: SheetFile = None,

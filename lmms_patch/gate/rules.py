@@ -357,7 +357,7 @@ class _Loader(Loader):
         """See the base class."""
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-            if key.value in seen and isinstance(key, yaml.ScalarNode):
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
             seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
         return super().construct_mapping(node, deep)

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
 from lmms_patch import resources
-from lmms_patch.errors import PatchError, UnknownNameError, nearest
+from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.harness import compat, configs
 from lmms_patch.harness.names import meant
 from lmms_patch.spec import KINDS, WrapSpec, parse
@@ -72,7 +73,38 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
     from lmms_patch.harness.plugin import install
 
     install()
+    _check_files(include_path)
     return TaskManager(verbosity="ERROR", include_path=include_path)
+
+
+def _check_files(folder: Any) -> None:
+    """Read the task files of a user's folder as the harness's index does, which stops at the first that it cannot read and does not name it.
+
+    Raises:
+        OptionError: a file that is no task file; says which.
+    """
+    from lmms_eval.utils import load_yaml_config
+
+    for path in sorted(Path(folder).rglob("*.yaml")) if folder else ():
+        try:
+            config = load_yaml_config(str(path), mode="simple")
+            said = _no_task_file(config)
+        except Exception as error:  # its parser, and what it does with what was parsed, raise nearly anything
+            said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        if said:
+            raise OptionError(f"--include-path {folder}: {path.relative_to(folder)} cannot be read as a task file: {said}")
+
+
+def _no_task_file(config: Any) -> str:
+    """Return why the harness's index cannot take what a file holds; empty where it can."""
+    if not isinstance(config, dict):
+        return "it is no mapping"
+    for key in ("task", "group", "tag"):
+        given = config.get(key, "")
+        names = given if isinstance(given, list) and (key != "task" or "group" in config) else [given]
+        if not all(isinstance(name, (str, dict) if key == "task" else str) for name in names):
+            return f"its {key!r} is no name"
+    return ""
 
 
 def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:

@@ -19,6 +19,7 @@ from typing import Any
 from lmms_patch import audit, measures, plain_json, reading, runs
 from lmms_patch.errors import RecordError
 from lmms_patch.records import TaskResult, results_files
+from lmms_patch.schemas.check import fault
 from lmms_patch.spec import KINDS, MAX_GRID, MIN_GRID
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
@@ -220,7 +221,7 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
 
 def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
     """In plain JSON types; a version that the run does not say is None, as the other settings."""
-    found: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result)))
+    found: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result), allow_nan=False))
     return {**found, "benchmark version": None if found["benchmark version"] == "None" else found["benchmark version"]}
 
 
@@ -499,6 +500,8 @@ def load(folder: Path) -> Store:
         raise RecordError(f"{path}: not a whole board of lmms-patch ({type(error).__name__}: {error}); {hint}") from None
     if schema != SCHEMA:
         raise RecordError(f"{path}: a board of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}; {hint}")
+    if said := fault("leaderboard", data):
+        raise RecordError(f"{path}: {said}; the board was changed or is damaged; {hint}")
     try:
         return Store(tuple(_stored(run) for run in data["runs"]), {str(name): str(made) for name, made in data["written"].items()})
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -516,6 +519,9 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
     given = {f.name: result[f.name] for f in dataclasses.fields(Result) if f.name not in _SINCE or f.name in result}
     if given["kind"] not in KINDS:
         raise ValueError(f"unknown kind {given['kind']!r}")
+    for name, value in given["fingerprint"].items():
+        if isinstance(value, (dict, list)) or (isinstance(value, float) and not plain_json.is_number(value)):
+            raise ValueError(f"fingerprint: {name} is no plain value")
     if not plain_json.is_whole(given["docs"]) or not all(plain_json.is_whole(n, MIN_GRID, MAX_GRID) for n in given["grids"]):
         raise ValueError("docs or grids that cannot be")
     given["grids"] = tuple(given["grids"])

@@ -9,7 +9,11 @@ from typing import Any
 
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.results import SCHEMA, VARIANTS
+from lmms_patch.plain_json import is_whole
 from lmms_patch.records import json_lines
+
+LARGEST = 10_000
+"""Boxes or steps of an item; beyond it they would only size a loop."""
 
 
 def read(path: Path, filter_place: int | None = None) -> list[dict[str, Any]]:
@@ -67,10 +71,12 @@ def _wrong(record: Mapping[str, Any]) -> str:
             return f"a record without its {key!r}"
         if not fits(record[key]):
             return f"a record whose {key!r} is of another type"
+    if not isinstance(record.get("asked", {}), Mapping):
+        return "a record whose 'asked' is of another type"
     for key in ("short", "full", "healed", "healed_words"):
         if not isinstance(record.get(key), (bool, type(None))):
             return f"a record whose {key!r} is of another type"
-    if outside := sorted({*record["used"], *record["relevant"]} - set(range(1, record["boxes"] + 1))):
+    if outside := sorted(box for box in {*record["used"], *record["relevant"]} if not 1 <= box <= record["boxes"]):
         return f"a record with {record['boxes']} boxes that names box {outside[0]}"
     return ""
 
@@ -84,7 +90,7 @@ def _flag(value: Any) -> bool:
 
 
 def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return is_whole(value, -LARGEST, LARGEST)
 
 
 def _wholes(value: Any) -> bool:
@@ -93,7 +99,7 @@ def _wholes(value: Any) -> bool:
 
 _KEYS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("id", "item", "group", "type", "answer"), _text),
-    **dict.fromkeys(("boxes", "steps"), _whole),
+    **dict.fromkeys(("boxes", "steps"), lambda value: is_whole(value, 0, LARGEST)),
     **dict.fromkeys(("relevant", "used", "invented"), _wholes),
     **dict.fromkeys(("exact", "synonym", "answer_found"), _flag),
     "variant": lambda value: value in VARIANTS,

@@ -28,6 +28,8 @@ from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, gener
 
 FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
 FEWEST_DRAWS = 200
+MOST_DRAWS = 100_000
+"""An interval from more is no better by any digit that is shown, and takes their memory and time."""
 """With fewer draws the ends of a 95 % interval rest on less than 5 of them."""
 UNSEEN, UNSEEN_OF_PAIRS = 1.0, 0.5
 """How many unseen docs are added. One makes the interval of a share exact. For an index or a gap, which two numbers of the same docs

@@ -77,7 +77,7 @@ def test_settings_reach_the_numbers(folders, tmp_path, capsys):
 
 def test_a_bad_setting_is_told_before_anything_is_read(capsys):
     assert main(["analyze", "/nowhere", "--draws", "199"]) == 2
-    assert capsys.readouterr().err == "lmms-patch: draws must be a whole number of at least 200, not 199\n"
+    assert capsys.readouterr().err == "lmms-patch: draws must be a whole number from 200 to 100000, not 199\n"
 
 
 def test_runs_of_two_models_are_not_averaged(tmp_path, capsys):

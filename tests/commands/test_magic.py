@@ -327,7 +327,7 @@ def test_lmms_patch_show_has_the_table_too(capsys, run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--draws", "10"], "draws must be a whole number of at least 200, not 10"),
+        (["--draws", "10"], "draws must be a whole number from 200 to 100000, not 10"),
         (["--level", "95"], "level must be a fraction from 0.5 to below 1, such as 0.95, not 95"),
         (["--seed", "-1"], "seed must be a whole number of at least 0"),
         (["--sheet", "a.xls"], "--sheet a.xls: a table cannot be written as '.xls'; allowed: .csv, .json, .md, .tex"),

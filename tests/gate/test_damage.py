@@ -33,7 +33,7 @@ def without_last_line(data):
         (lambda data: without_last_line(data) + data.splitlines(keepends=True)[0], "doc 0 is there 2 times"),
         (lambda data: data.replace(b'"schema": 2', b'"schema": 9'), "schema 9"),
         (lambda data: data.replace(b'"base": "toy"', b'"base": "other"'), "other"),
-        (lambda data: data.replace(b'"acc": 1.0', b'"acc": NaN'), "not a finite number"),
+        (lambda data: data.replace(b'"acc": 1.0', b'"acc": NaN'), "must be a finite number"),
         (lambda data: data.replace(b'"patch"', b'"pitch"'), "no 'patch' object"),
     ],
 )

@@ -66,7 +66,7 @@ def tst_task(base="toy", tst=0.5, above=0.1, chance=0.25):
         "majority": 0.4,
         "above": est(above, above - 0.1, above + 0.1),
         "sd": 0.01,
-        "seeds": [],
+        "seeds": 3,
         "p": 0.1,
     }
     found = {

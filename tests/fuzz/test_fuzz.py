@@ -1,0 +1,118 @@
+"""2,000 cases of the fuzzer, and that it sees what it is to see."""
+
+import sys
+
+import pytest
+
+from lmms_patch import cli
+from lmms_patch.errors import RecordError
+from tests.fuzz import case, pool, scenarios, stock
+
+CASES, PARTS = 1900, 4
+WITH_HARNESS = 100
+
+
+def none_is_wrong(found, count):
+    assert len(found) == count
+    assert not [one for one in found if one.kind != "ok"], pool.summary(found)
+    assert len({one.scenario for one in found}) > 1
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damaged_files_and_odd_options(part):
+    """No traceback, no hang, no half-written output, and the exit statuses of the docs; `python -m tests.fuzz` runs more of them."""
+    numbers = range(part, CASES, PARTS)
+    found = list(pool.results(numbers, 0))
+    none_is_wrong(found, len(numbers))
+    statuses = {(one.scenario, one.status) for one in found}
+    assert {("show", 0), ("analyze", 0), ("compare", 0), ("gap", 0), ("gate", 1), ("magic stepsense", 0), ("leaderboard", 0)} <= statuses
+    assert sum(one.status == 2 for one in found) < 0.9 * len(found)  # most calls must get further than to the first check
+
+
+# --- does it bite? --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def true_files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stock")
+    stock.make(folder)
+    return folder
+
+
+def seen(true_files, tmp_path, monkeypatch, show):
+    """What a case says of a command that does something wrong."""
+    monkeypatch.setattr("lmms_patch.api.show", show)
+    monkeypatch.setattr(case, "SECONDS", 0.5)
+    number = next(n for n in range(1000) if case.drawn(0, n, False)[0].name == "show")
+    monkeypatch.setattr(case, "_prepare", lambda stream, call, true_files: "")
+    return case.run(0, number, true_files, tmp_path)
+
+
+def raises(folder):
+    return {}["nothing"]
+
+
+def leaves(folder):
+    (folder / "new.json").write_text("{")
+    raise RecordError("no")
+
+
+def forgets(folder):
+    raise RecordError("")
+
+
+def spins(folder):
+    while True:
+        pass
+
+
+def says_two_lines(folder):
+    print("lmms-patch: one", file=sys.stderr)
+    raise RecordError("two")
+
+
+def exits(folder):
+    raise SystemExit(7)
+
+
+@pytest.mark.parametrize(
+    ("show", "kind"),
+    [(raises, "traceback"), (leaves, "input"), (forgets, "stderr"), (spins, "hang"), (says_two_lines, "stderr"), (exits, "traceback")],
+)
+def test_what_a_case_sees(true_files, tmp_path, monkeypatch, show, kind):
+    done = seen(true_files, tmp_path, monkeypatch, show)
+    assert done.kind == kind
+    if kind == "traceback" and show is raises:
+        assert done.said == "KeyError: 'nothing'"
+
+
+def test_a_line_that_main_makes_of_an_unexpected_error_hides_nothing(true_files, tmp_path, monkeypatch):
+    inner = cli.main
+
+    def catches_all(argv):
+        try:
+            return inner(argv)
+        except Exception:
+            return cli._refused("unexpected")
+
+    monkeypatch.setattr(cli, "main", catches_all)
+    assert seen(true_files, tmp_path, monkeypatch, raises).kind == "traceback"
+
+
+@pytest.mark.parametrize("scenario", [one for one in scenarios.SCENARIOS if not one.harness], ids=lambda one: one.name)
+def test_true_files_are_read(scenario, true_files, tmp_path):
+    """What is not damaged is not refused: else the cases would try nothing but the first check."""
+    ends = []
+    for number in range(12 if scenario.weight >= 1 else 3):
+        stream = case.Random(number)
+        (tmp_path / str(number)).mkdir()
+        done = case.Done(number, scenario.name)
+        case._run(scenario.make(stream, true_files, tmp_path / str(number)), scenario, done)
+        assert done.kind == "ok", done.said
+        ends.append(done.status)
+    assert ends.count(2) <= len(ends) / 3 or scenario.name in ("tst", "schema")
+
+
+def test_task_files_profiles_and_prunings():
+    """The commands that read through lmms-eval."""
+    none_is_wrong(list(pool.results(range(WITH_HARNESS), 0, harness=True)), WITH_HARNESS)
