@@ -38,7 +38,7 @@ def command(
     apart_from: Annotated[Path | None, typer.Option("--apart-from", metavar="DATA", help="A dataset none of whose images is used.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="At most so many items: a seeded sample.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of adversarial boxes, of the sample, and of the contact sheet.")] = 0,
-    link: Annotated[bool, typer.Option("--link", help="Link to the images; they are copied if left out.")] = False,
+    link: Annotated[bool, typer.Option("--link", help="Hard links to the images, on one disk; they are copied if left out.")] = False,
     previews: Annotated[bool, typer.Option("--previews", help="Also a picture of each item with its boxes.")] = False,
     contact: Annotated[int, typer.Option("--contact", metavar="N", help="Items on the contact sheet; 0: no sheet.")] = 24,
     threshold: Annotated[float, typer.Option("--threshold", help="Of a saliency map, from 0 to 1: what exceeds it is a hotspot.")] = 0.5,

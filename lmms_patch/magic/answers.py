@@ -7,8 +7,10 @@ is fooled where an answer names the gold for another reason. Both are determinis
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -23,6 +25,8 @@ _NEGATIONS = ("not", "no", "never", "without", "neither", "nor", "cannot", "noth
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|unlike|apart from|except)\b")
 _REACH = 3
 """How many words a negation reaches."""
+_LONGEST = 20
+"""Characters of a word that can be part of a negation: all of them are shorter."""
 _AS_THEY_ARE = re.compile(r"(?:sun|eye)?glasses|jeans|pants|shorts|scissors|gas|lens|christmas|always")
 _IRREGULAR = {
     "men": "man",
@@ -106,7 +110,8 @@ def synonym(answer: str, gold: str) -> bool:
     clauses = [_singular(normalise(clause)) for clause in _clauses(_without_boxes(answer, gold))]
     if " ".join(filter(None, clauses)) in forms:
         return True
-    said = [found for clause in clauses for found in _named(clause, gold_words, forms)]
+    names = _names(gold_words, forms)
+    said = [found for clause in clauses for found in _named(clause, names)]
     if not any(one in forms for one in said) or any(_either_or(clause, forms) for clause in clauses):
         return False
     if _excludes(gold_words):
@@ -176,22 +181,29 @@ def _excludes(gold: str) -> bool:
     return gold.isdigit() or any(category.exclusive for category in _categories(gold))
 
 
-def _named(clause: str, gold: str, forms: frozenset[str]) -> list[str]:
-    """Members of the gold answer's category (of all numbers, where it is one) that a clause names and does not negate, in order; longest first."""
+def _names(gold: str, forms: frozenset[str]) -> re.Pattern[str]:
+    """Return the pattern of all members of the gold answer's category (of all numbers, where it is one); longest first."""
     known = forms.union(*(category.members for category in _categories(gold)))
     numbers = [r"\d+"] if gold.isdigit() else []
-    pattern = r"\b(?:" + "|".join([*map(re.escape, sorted(known, key=len, reverse=True)), *numbers]) + r")\b"
-    return [match[0] for match in re.finditer(pattern, clause) if not _negated(clause, match.start())]
+    return re.compile(r"\b(?:" + "|".join([*map(re.escape, sorted(known, key=len, reverse=True)), *numbers]) + r")\b")
 
 
-def _negated(clause: str, place: int) -> bool:
-    before = clause[:place].split()[-_REACH:]
+def _named(clause: str, names: re.Pattern[str]) -> list[str]:
+    """Return what a clause names and does not negate, in order."""
+    words = [(match.end(), match[0][:_LONGEST]) for match in re.finditer(r"\S+", clause)]
+    return [match[0] for match in names.finditer(clause) if not _negated(words, match.start())]
+
+
+def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
+    """Say whether a negation stands among the last words before a place; each word with the place where it ends."""
+    at = bisect.bisect_left(words, (place, ""))
+    before = [word for _, word in words[max(0, at - _REACH) : at]]
     return any(word in _NEGATIONS for word in before) or bool(_INSTEAD.search(" ".join(before)))
 
 
 def _either_or(clause: str, forms: frozenset[str]) -> bool:
     """Whether a form of the gold answer is offered beside another answer: ``cat or dog``."""
-    for match in re.finditer(r"(\w+(?: \w+)?) or (\w+(?: \w+)?)", clause):
+    for match in re.finditer(r"\b(\w+(?: \w+)?) or (\w+(?: \w+)?)", clause):
         left, right = ({side, side.split()[-1], side.split()[0]} for side in match.groups())
         if bool(left & forms) != bool(right & forms):
             return True

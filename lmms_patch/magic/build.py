@@ -53,7 +53,8 @@ class BuildSettings:
         adversarial: how many adversarial boxes an item is to have; None: 3, and none in a weak build (paper, §3.1, §3.4).
         apart_from: another dataset, none of whose images is used (paper, §3.4: the weak split shares none with the test set); None: all are.
         limit: at most so many items, a seeded sample of those that can be built; None: all.
-        placing: images are ``copy``: copied, or ``link``: symbolic links.
+        placing: images are ``copy``: copied, or ``link``: hard links, which need no room (a symbolic link would lead out of the folder, where
+            no image is read).
         previews: also write each item with its boxes drawn.
         contact: items on the contact sheet; 0: no sheet.
         regions: thresholds.
@@ -274,11 +275,11 @@ def _size_of(file: Path, sizes: dict[str, tuple[int, int] | str]) -> tuple[int, 
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Image id -> its file; of several suffixes the first in the order of ``_SUFFIXES``."""
+    """Image id -> its file; of several suffixes the first in the order of ``_SUFFIXES``. What is no file (a pipe, a folder) is passed over."""
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         rank = _SUFFIXES.index(path.suffix.lower()) if path.suffix.lower() in _SUFFIXES else None
-        if rank is not None and (path.stem not in found or rank < _SUFFIXES.index(found[path.stem].suffix.lower())):
+        if rank is not None and path.is_file() and (path.stem not in found or rank < _SUFFIXES.index(found[path.stem].suffix.lower())):
             found[path.stem] = path
     return found
 
@@ -311,9 +312,14 @@ def _images_of(data: str | Path | None) -> tuple[frozenset[str], int]:
 def _is_copy(target: Path, file: Path) -> bool:
     """Whether an image lies in the folder as it lies in the inputs."""
     try:
-        return filecmp.cmp(file, target, shallow=False)
+        return filecmp.cmp(file, target, shallow=False) and not _is_old_link(target, file)
     except OSError:
         return False
+
+
+def _is_old_link(target: Path, file: Path) -> bool:
+    """Say whether an image is a symbolic link of an earlier version's ``--link``: it leads out of the folder, where no image is read."""
+    return target.is_symlink() and not target.parent.samefile(file.parent)
 
 
 def _clear(inputs: Inputs, images: Path, out: Path, settings: BuildSettings, items: tuple[MagicItem, ...], finished: Mapping[str, Done]) -> None:
@@ -328,11 +334,14 @@ def _clear(inputs: Inputs, images: Path, out: Path, settings: BuildSettings, ite
 
 def _place(file: Path, target: Path, placing: str) -> None:
     """Put an image into the folder, whole or not at all."""
-    if target.exists() and target.samefile(file):  # a link in its place would point to itself
+    if target.exists() and target.samefile(file) and not _is_old_link(target, file):  # a link in its place would point to itself
         return
     with files.replacing(target) as part:
         if placing == "link":
-            part.symlink_to(file.resolve())
+            try:
+                os.link(file.resolve(), part)
+            except OSError as error:
+                raise BuildError(f"{target}: cannot be written: {error.strerror} (links need one disk; leave out --link to copy)") from None
         else:
             shutil.copyfile(file, part)
 

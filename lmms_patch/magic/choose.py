@@ -17,6 +17,7 @@ from lmms_patch.magic import gqa
 from lmms_patch.magic.gqa import DropError, Question, Scene
 from lmms_patch.magic.items import Box
 from lmms_patch.magic.regions import Rect, RegionSettings, candidates, hotspots, load_saliency, merge, remove_overlap, sample, synthesise
+from lmms_patch.magic.sources import below
 
 MAPS = (0, 1, 2)
 """Numbers t of a question's saliency maps ``<qid>_<t>.png`` (Algorithm 1)."""
@@ -65,9 +66,9 @@ class _Found:
 
 
 def maps_of(qid: str, folder: Path | None) -> dict[int, Path]:
-    """The saliency maps of a question that exist: number -> file."""
+    """The saliency maps of a question that exist: number -> file. A question's id leads to no file outside the folder."""
     paths = {t: folder / f"{qid}_{t}.png" for t in MAPS} if folder is not None else {}
-    return {t: path for t, path in paths.items() if path.is_file()}
+    return {t: path for t, path in paths.items() if folder is not None and path.is_file() and below(path.parent, folder.resolve())}
 
 
 def choose(

@@ -17,7 +17,8 @@ from typing import Any
 from PIL import Image
 
 from lmms_patch import files
-from lmms_patch.magic.items import MagicItem
+from lmms_patch.magic.draw import in_other_boxes, layout
+from lmms_patch.magic.items import MagicItem, shown
 from lmms_patch.magic.rows import KINDS, Fault, Faults, check_size, parse, to_row
 from lmms_patch.magic.selfheal import wrong_runs
 from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unreadable, decode_image, open_source, upright_size
@@ -164,7 +165,7 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
     total = usable = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a large image is no fault
-        for line, item, found in _lines(source, decode=True):
+        for line, item, found in _lines(source, decode=True, drawn=True):
             total += 1
             faults += found
             if item is not None:
@@ -261,8 +262,8 @@ def _why(faults: Sequence[Fault], name: str) -> str:
     return f"{'; '.join(named)}{rest}; type 'lmms-patch magic check {name}' for all"
 
 
-def _lines(source: Source, decode: bool) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
-    """Each line's number, its item where it is usable, and its faults."""
+def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
+    """Each line's number, its item where it is usable, and its faults; where ``drawn``, also what is wrong with the drawn numbers."""
     seen: dict[tuple[str, bool], tuple[str, int]] = {}
     sizes: dict[str, tuple[int, int] | ImageFaultError] = {}
     for line, row in source.rows():
@@ -273,7 +274,9 @@ def _lines(source: Source, decode: bool) -> Iterator[tuple[int, MagicItem | None
             continue
         item = parse(row, faults)
         _check_id(row, seen, faults)
-        _check_image(source, row, item, line, faults, sizes, decode)
+        size = _check_image(source, row, item, line, faults, sizes, decode)
+        if drawn and size is not None and item is not None and not faults.fatal:
+            _check_numbers(item, size, faults)
         yield line, None if faults.fatal else item, faults.found
 
 
@@ -293,10 +296,13 @@ def _check_id(row: Any, seen: dict[tuple[str, bool], tuple[str, int]], faults: F
 
 def _check_image(
     source: Source, row: Any, item: MagicItem | None, line: int, faults: Faults, sizes: dict[str, tuple[int, int] | ImageFaultError], decode: bool
-) -> None:
-    """Note an image that cannot be read, and boxes that leave it. Also of an item with other faults: all of them are to be told at once."""
+) -> tuple[int, int] | None:
+    """Note an image that cannot be read, and boxes that leave it; return its size where it can be read.
+
+    Also of an item with other faults: all of them are to be told at once.
+    """
     if any(fault.key == "image" for fault in faults.found) or not isinstance(row, Mapping):
-        return
+        return None
     name = item.image if item is not None else _image_name(row)
     size = sizes.get(name) if name else None
     if size is None:
@@ -308,8 +314,18 @@ def _check_image(
             sizes[name] = size
     if isinstance(size, ImageFaultError):
         faults.error("image", str(size), "image missing" if size.missing else "image unreadable")
-    else:
-        check_size(row.get("boxes"), size, faults)
+        return None
+    check_size(row.get("boxes"), size, faults)
+    return size
+
+
+def _check_numbers(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
+    """Note boxes whose number has no place but in another box, as they are numbered with the seed 0."""
+    places = shown(item.boxes, item.id).places
+    boxes = [(box.left, box.top, box.right, box.bottom) for box in (item.boxes[place] for place in places)]
+    for at in sorted(places[one] for one in in_other_boxes(boxes, layout(size, boxes, range(1, len(boxes) + 1)))):
+        said = "has no room for its number: that stands in another box, for which it may be taken; leave out a box, or draw larger ones"
+        faults.warn(f"boxes[{at + 1}]", said, "number in another box")
 
 
 def _image_name(row: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Numbered boxes on an image: red outlines with plates ``R1`` .. ``Rk``. Pillow and NumPy only.
 
 The outline lies *around* the box, so that the region itself stays as it is; where a box touches the edge of the image, that side of the
-outline lies inside. Plates stand outside the box where there is room: above, below, left, right; inside a corner as the last resort.
+outline lies inside. Plates stand outside the box where there is room: above, below, left, right; else inside it. A plate keeps off every other
+box, for a reader would take the number for that box's own (``in_other_boxes`` finds the plates for which no such place is left).
 
 Boxes are in pixels of the upright image (EXIF orientation applied), half-open ``(left, top, right, bottom)``. Everything is
 decided by the image's size, the boxes and the numbers: the same input gives the same pixels.
@@ -11,6 +12,7 @@ Source: MAGIC paper, §3.1 and §5.1 ("clearly marked bounding boxes"), figures 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +24,11 @@ from lmms_patch.errors import PatchError
 
 Rect = tuple[int, int, int, int]
 
-PIXELS = 1
-"""Goes up whenever the same boxes come to be drawn with other pixels: the harness's response cache must then ask again."""
+PIXELS = 2
+"""Goes up whenever the same boxes come to be drawn with other pixels: the harness's response cache must then ask again.
+
+1: plates could stand in a neighbouring box. 2: they keep off it; images whose plates did so before are drawn as in 1.
+"""
 
 RED = (230, 0, 0)
 WHITE = (255, 255, 255)
@@ -32,7 +37,13 @@ _FONT = 0.032  # of the image's side: the size of a label
 _LINE = 0.0045  # of the image's side: the width of an outline
 _SMALLEST = 11  # pixels: smaller digits cannot be read
 _SMALLER = (1.0, 0.8, 0.65)  # sizes that are tried until no plate meets another
+_TINY = 8  # pixels: the smallest size of a plate that would stand in another box else
 _PASSES = 6
+_NEIGHBOURS = 48  # boxes around one whose edges are tried as places for its plate: more cost too much
+_OPTIONS = 64  # places of a plate that are weighed against those of others
+_STRANGE = 1e6  # what a plate in a box that does not hold its own box costs
+_MEETING = 1e7  # what it then costs to meet another plate: a number that cannot be read is worse than one in the wrong place
+_HELD = 15.0  # what a plate beside its box costs where that lies in another box: as much as hiding a tenth of its own box
 
 
 class BoxError(PatchError):
@@ -153,6 +164,9 @@ def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int])
     weight: how much of the plate meets other plates; what share of its own and of other regions it hides; how much of other outlines it hides;
     its place in the order above, below, left, right. Where plates cannot be kept apart, smaller ones are tried, down to 11 pixels.
 
+    Where a plate then stands in another box, all are placed anew: more places are tried, and none in a box that does not hold the plate's own
+    box unless there is no other; such a plate may become smaller than the others, down to 8 pixels.
+
     Args:
         size: width and height of the image, pixels.
         boxes, numbers: as in ``draw``.
@@ -166,19 +180,63 @@ def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int])
     width = max(1, round(side * _LINE)) if side < 150 else max(2, round(side * _LINE))
     outlines = tuple(outline(box, size, width) for box in boxes)
     texts = [f"R{number}" for number in numbers]
-    best: tuple[float, list[Plate]] | None = None
-    tried: set[int] = set()
-    for factor in _SMALLER:
-        points = _font_size(size, texts, max(_SMALLEST, round(side * _FONT * factor)))
-        if points in tried:
-            continue
-        tried.add(points)
-        plates, overlap = _place(size, boxes, outlines, texts, points)
-        if best is None or overlap < best[0]:
-            best = (overlap, plates)
-        if not overlap:
+    points = [_font_size(size, texts, max(_SMALLEST, round(side * _FONT * factor))) for factor in _SMALLER] if texts else []
+    plates = _placed(size, boxes, outlines, texts, points, strict=False)
+    if any(_meets_others(boxes, plates)):
+        plates = _squeezed(size, boxes, outlines, _placed(size, boxes, outlines, texts, points, strict=True))
+    return Drawing(outlines, tuple(plates))
+
+
+def in_other_boxes(boxes: Sequence[Rect], drawing: Drawing) -> list[int]:
+    """Return the places (from 0) of the boxes whose plate covers a part of a box that does not hold theirs.
+
+    ``layout`` leaves such a plate only where the image has no other place for it: boxes too small for a number, side by side.
+    """
+    return [place for place, strange in enumerate(_meets_others(boxes, drawing.plates)) if strange == 2]
+
+
+def _meets_others(boxes: Sequence[Rect], plates: Sequence[Plate]) -> list[int]:
+    """Say of each plate: 2 where it covers a part of a box that does not hold its own box, 1 where it stands beside its own in one that does."""
+    regions, rects = np.array(boxes, np.int64).reshape(-1, 4), [np.array([plate.rect], np.int64) for plate in plates]
+    return [int(_strangeness(rect, regions, place)[0][0]) for place, rect in enumerate(rects)]
+
+
+def _holders(regions: Any, place: int) -> Any:
+    """Return which boxes hold a box: all of it, to the pixel; itself too."""
+    own = regions[place]
+    return (regions[:, :2] <= own[:2]).all(axis=1) & (regions[:, 2:] >= own[2:]).all(axis=1)
+
+
+def _strangeness(rects: Any, regions: Any, place: int) -> tuple[Any, Any]:
+    """Return for each of n places of a plate: 0, 1 or 2 as in ``_meets_others``; and the largest share of it that lies in one strange box."""
+    own, holds = regions[place], _holders(regions, place)
+    shares = _overlap(rects, regions) / np.maximum(1, _area(rects))[:, None]
+    inside = (rects[:, :2] >= own[:2]).all(axis=1) & (rects[:, 2:] <= own[2:]).all(axis=1)
+    strange = shares[:, ~holds].max(axis=1, initial=0)
+    others = holds & (np.arange(len(regions)) != place)
+    held = (shares[:, others] > 0).any(axis=1) & ~inside
+    return np.where(strange > 0, 2, held.astype(int)), strange
+
+
+def _placed(
+    size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], texts: Sequence[str], sizes: Sequence[int], strict: bool
+) -> list[Plate]:
+    """Return the plates of the first font size at which none is in the way, else of the best one.
+
+    Args:
+        size, boxes, outlines, texts: of the image.
+        sizes: fonts to try, in order.
+        strict: whether plates keep off other boxes.
+    """
+    best: tuple[tuple[int, float], list[Plate]] | None = None
+    for points in dict.fromkeys(sizes):
+        plates, overlap = _place(size, boxes, outlines, texts, points, strict)
+        badness = (_meets_others(boxes, plates).count(2) if strict else 0, overlap)
+        if best is None or badness < best[0]:
+            best = (badness, plates)
+        if badness == (0, 0):
             break
-    return Drawing(outlines, tuple(best[1]) if best else ())
+    return best[1] if best else []
 
 
 def _require_inside(box: Rect, number: int, size: tuple[int, int]) -> None:
@@ -226,10 +284,12 @@ def _ring(pen: ImageDraw.ImageDraw, outer: Rect, inner: Rect, colour: tuple[int,
 # plates
 
 
+@functools.lru_cache(maxsize=64)
 def _font(points: int) -> Any:
     return ImageFont.load_default(points)
 
 
+@functools.lru_cache(maxsize=1024)
 def _plate_size(text: str, points: int) -> tuple[int, int]:
     """Width and height of a plate: the digits, and a margin of a sixth of their size; all plates of one font size are equally high."""
     left, _, right, _ = _font(points).getbbox(text)
@@ -260,8 +320,8 @@ def _paint_plate(pen: ImageDraw.ImageDraw, plate: Plate) -> None:
     pen.text((x, y), plate.text, fill=WHITE, font=font)
 
 
-def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -> tuple[list[Rect], int]:
-    """Places of a plate beside a box, best first, and how many of them lie outside the box."""
+def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -> tuple[list[Rect], list[bool]]:
+    """Return the places of a plate at a box, best first, and which of them lie inside the box."""
     left, top, right, bottom = frame.halo
     width, height = plate
     xs = list(dict.fromkeys((left, right - width, (left + right - width) // 2, *range(left - width, right + 1, max(1, width)))))
@@ -276,7 +336,37 @@ def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -
     inside = [(min(max(x, 0), max(0, size[0] - width)), min(max(y, 0), max(0, size[1] - height))) for x, y in inside]
     corners = list(dict.fromkeys(beside)) + list(dict.fromkeys(inside))
     rects = [_clip((x, y, x + width, y + height), size) for x, y in corners]
-    return rects, len(dict.fromkeys(beside))
+    return rects, [at >= len(dict.fromkeys(beside)) for at in range(len(rects))]
+
+
+def _further(size: tuple[int, int], box: Rect, frame: Outline, plate: tuple[int, int], avoid: Any, holders: Any) -> tuple[list[Rect], list[bool]]:
+    """Return places that keep off what lies around a box: at its edges, beside the box and in it. As ``_candidates`` does.
+
+    If there is any free place along a side of the box, or in it, there is one whose edges touch the ends of that side or what is kept off.
+
+    Args:
+        size: of the image.
+        box, frame, plate: the box, its outline, the plate's width and height.
+        avoid: rectangles that the plate must not meet.
+        holders: rectangles that hold the box, which it had better not meet.
+    """
+    width, height = plate
+    left, top, right, bottom = frame.halo
+    near = _overlap(np.array([(left - width, top - height, right + width, bottom + height)]), avoid)[0] > 0
+    avoid = avoid[np.flatnonzero(near)[:_NEIGHBOURS]]
+    edges = np.concatenate([avoid, holders[:_NEIGHBOURS]])
+    xs = np.unique([left - width, left, right - width, right, *edges[:, 2], *(edges[:, 0] - width)])
+    ys = np.unique([top - height, top, bottom - height, bottom, *edges[:, 3], *(edges[:, 1] - height)])
+    xs, ys = xs[(xs >= max(0, left - width)) & (xs <= right)], ys[(ys >= max(0, top - height)) & (ys <= bottom)]
+    beside = [(x, y) for y in (top - height, bottom) for x in xs] + [(x, y) for x in (left - width, right) for y in ys]
+    across = np.unique([box[0], frame.inner[0], *avoid[:, 2]])
+    down = np.unique([box[1], frame.inner[1], *avoid[:, 3]])
+    inside = [(x, y) for y in down for x in across if x >= box[0] and y >= box[1] and x + width <= box[2] and y + height <= box[3]]
+    corners = np.array([*beside, *inside], np.int64).reshape(-1, 2)
+    rects = np.concatenate([corners, corners + (width, height)], axis=1)
+    within = np.arange(len(rects)) >= len(beside)
+    fits = (rects[:, :2] >= 0).all(axis=1) & (rects[:, 2:] <= size).all(axis=1) & ~(_overlap(rects, avoid) > 0).any(axis=1)
+    return [(int(r[0]), int(r[1]), int(r[2]), int(r[3])) for r in rects[fits]], within[fits].tolist()
 
 
 def _few(places: list[int], most: int = 16) -> list[int]:
@@ -286,39 +376,83 @@ def _few(places: list[int], most: int = 16) -> list[int]:
     return places[:3] + rest[::step]
 
 
-def _place(size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], texts: Sequence[str], points: int) -> tuple[list[Plate], float]:
-    """Plates of one font size, and how many pixels of them meet another."""
+def _place(
+    size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], texts: Sequence[str], points: int, strict: bool
+) -> tuple[list[Plate], float]:
+    """Plates of one font size, and how many pixels of them meet another; with ``strict`` they keep off other boxes."""
     regions, frames = np.array(boxes, np.int64), np.array([frame.outer for frame in outlines], np.int64)
     options, fixed = [], []
     for place, frame in enumerate(outlines):
-        rects, outside = _candidates(size, frame, _plate_size(texts[place], points))
+        plate = _plate_size(texts[place], points)
+        rects, inside = _candidates(size, frame, plate)
+        if strict:
+            more = _off_others(size, boxes[place], frame, plate, regions, place)
+            rects, inside = rects + more[0], inside + more[1]
         options.append(np.array(rects, np.int64))
-        fixed.append(_fixed_cost(options[-1], outside, regions, frames, place))
+        fixed.append(_fixed_cost(options[-1], np.array(inside), regions, frames, place, strict))
+        if strict:
+            best = np.sort(np.argsort(fixed[-1], kind="stable")[:_OPTIONS])
+            options[-1], fixed[-1] = options[-1][best], fixed[-1][best]
     order = sorted(range(len(boxes)), key=lambda place: (int((fixed[place] < 1).sum()), place))
+    taken = np.zeros((len(boxes), 4), np.int64)  # what has no place yet is empty, and meets nothing
+    meeting = _MEETING if strict else 50.0
     chosen: dict[int, int] = {}
+
     for _ in range(_PASSES):
         before = dict(chosen)
         for place in order:
-            others = np.array([options[other][at] for other, at in chosen.items() if other != place], np.int64).reshape(-1, 4)
-            meets = _overlap(options[place], others).sum(axis=1) / np.maximum(1, _area(options[place]))
-            chosen[place] = int(np.argmin(fixed[place] + 1000 * meets + 50 * (meets > 0)))
+            taken[place] = 0
+            meets = _overlap(options[place], taken).sum(axis=1) / np.maximum(1, _area(options[place]))
+            chosen[place] = int(np.argmin(fixed[place] + 1000 * meets + meeting * (meets > 0)))
+            taken[place] = options[place][chosen[place]]
         if chosen == before:
             break
-    taken = np.array([options[place][chosen[place]] for place in range(len(boxes))])
     shared = _overlap(taken, taken)
     np.fill_diagonal(shared, 0)
-    plates = [Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)]
-    return plates, float(shared.sum()) / 2
+    found = [Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)]
+    return found, float(shared.sum()) / 2
 
 
-def _fixed_cost(rects: Any, outside: int, regions: Any, frames: Any, place: int) -> Any:
+def _squeezed(size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], plates: Sequence[Plate]) -> list[Plate]:
+    """Move plates out of strange boxes to wherever there is room between boxes and plates as they are now: smaller ones, where need be."""
+    regions, frames = np.array(boxes, np.int64), np.array([frame.outer for frame in outlines], np.int64)
+    found = list(plates)
+    for _ in range(_PASSES):
+        before = list(found)
+        for place in in_other_boxes(boxes, Drawing(tuple(outlines), tuple(found))):
+            others = np.array([plate.rect for at, plate in enumerate(found) if at != place], np.int64).reshape(-1, 4)
+            for points in range(found[place].size, min(found[place].size, _TINY) - 1, -1):
+                plate = _plate_size(found[place].text, points)
+                rects, inside = _off_others(size, boxes[place], outlines[place], plate, regions, place, others)
+                if rects:
+                    costs = _fixed_cost(np.array(rects, np.int64), np.array(inside), regions, frames, place, strict=True)
+                    found[place] = Plate(rects[int(np.argmin(costs))], found[place].text, points)
+                    break
+        if found == before:
+            break
+    return found
+
+
+def _off_others(
+    size: tuple[int, int], box: Rect, frame: Outline, plate: tuple[int, int], regions: Any, place: int, plates: Any = None
+) -> tuple[list[Rect], list[bool]]:
+    """Return places of a plate off all boxes that do not hold its own, and off ``plates`` (``_further``)."""
+    holds = _holders(regions, place)
+    strange = regions[~holds] if plates is None else np.concatenate([regions[~holds], plates])
+    return _further(size, box, frame, plate, strange, regions[holds & (np.arange(len(regions)) != place)])
+
+
+def _fixed_cost(rects: Any, inside: Any, regions: Any, frames: Any, place: int, strict: bool) -> Any:
     """What a plate's place costs whatever the other plates do: one number per candidate."""
     hidden = _overlap(rects, regions) / np.maximum(1, _area(regions))
     hidden[:, place] *= 1.5
     crossed = (_overlap(rects, frames) - _overlap(rects, regions)) / np.maximum(1, _area(rects))[:, None]
     crossed[:, place] = 0
-    inside = (np.arange(len(rects)) >= outside).astype(float)
-    return 100 * hidden.sum(axis=1) + 3 * crossed.sum(axis=1) + 0.5 * inside + 0.005 * np.arange(len(rects))
+    cost = 100 * hidden.sum(axis=1) + 3 * crossed.sum(axis=1) + 0.5 * inside + 0.005 * np.arange(len(rects))
+    if not strict:
+        return cost
+    kind, share = _strangeness(rects, regions, place)
+    return cost + _HELD * (kind == 1) + _STRANGE * (kind == 2) * (1 + share)
 
 
 def _area(rects: Any) -> Any:

@@ -1,4 +1,8 @@
-"""The patterns of ``mentions``: how region words, numbers, joints and what speaks against a mention are spelt. No logic."""
+"""The patterns of ``mentions``: how region words, numbers, joints and what speaks against a mention are spelt. No logic.
+
+Texts are of any length and by anybody, so no pattern may take longer than in proportion to a text: what repeats is followed by ``(?!...)`` of
+the same characters where another part could take them too, so that there is one way to read a run of them (``tests/magic/test_cost.py``).
+"""
 
 from __future__ import annotations
 
@@ -74,7 +78,7 @@ R = (
     rf"(?P<letter>[Rr])(?:\}}?_?\{{(?P<braced>\d{{1,3}})\}}|\}}?[_#-]?(?P<tight>\d{{1,3}}){RIGHT}|(?<=(?-i:R))[ ](?P<loose>\d{{1,2}}){RIGHT}"
     rf"(?![ ]?[%°]|[ ]{UNIT}\b|[ ](?-i:[A-Z])\b)){NO_BOX}"
 )
-OPEN = r"[*_`\"'$({\[<}]*"
+OPEN = r"[*_`\"'$({\[<}]*(?![*_`\"'$({\[<}])"
 CLOSE = r"[*_`\"'$)}\]>\\]*"
 JOINED_HEAD = rf"(?:{WORD}(?:[ _-]|[ ]?#|[ ]no\.[ ]?)?|#)?"
 RANGE = re.compile(
@@ -84,7 +88,7 @@ RANGE = re.compile(
     re.I,
 )
 LIST = re.compile(
-    rf"{CLOSE}(?:[ \t]*(?P<comma>[,;、])[ \t]*\n?(?!\s*\d+[.)]\s)[ \t]*(?:(?P<end1>and|or|&)\b[ \t]*)?(?:also[ \t]+)?"
+    rf"{CLOSE}(?:[ \t]*(?P<comma>[,;、])[ \t]*(?![ \t])\n?(?!\s*\d+[.)]\s)[ \t]*(?:(?P<end1>and|or|&)\b[ \t]*)?(?:also[ \t]+)?"
     r"|[ \t]*(?:[/&+])[ \t]*|\s+(?P<end2>and/or|and also|as well as|and|or|plus)\s+(?:also\s+)?|[ ]?(?:和|或|与)[ ]?)",
     re.I,
 )
@@ -98,22 +102,23 @@ LABELLED = (
 )
 HEAD = re.compile(
     rf"{LEFT}(?P<word>{WORD})(?P<used>[ _](?:I[ ](?:have[ ])?)?used|[ ]of[ ]interest)?"
-    rf"(?P<joint>[ ]?[\"'*_`}}]*(?:[ \t]*(?:{LABELLED})(?![A-Za-z]))?[\"'*]*[ \t]*(?P<verb>(?:is|are|were|was)(?![A-Za-z]))?[ \t]*(?P<colon>[:=])?"
-    rf"(?:[ \t]*\n(?!\s*\d+[.)])[ \t]*|[ \t]*)[#_-]?)(?P<open>{OPEN})[#]?(?:(?={R})|{PLAIN}|{SPELT})",
+    rf"(?P<joint>[ ]?[\"'*_`}}]*(?![\"'*_`}}])(?:[ \t]*(?:{LABELLED})(?![A-Za-z])[\"'*]*(?![\"'*]))?[ \t]*"
+    rf"(?:(?P<verb>(?:is|are|were|was)(?![A-Za-z]))[ \t]*)?(?:(?P<colon>[:=])[ \t]*)?(?:\n(?!\s*\d+[.)])[ \t]*)?[#_-]?)"
+    rf"(?P<open>{OPEN})[#]?(?:(?={R})|{PLAIN}|{SPELT})",
     re.I,
 )
 BARE_R = re.compile(rf"{LEFT}(?<![A-Za-z0-9]-){R}", re.I)
 NTH = rf"(?:{'|'.join(sorted(ORDINALS[1:], key=len, reverse=True))}|1st|2nd|3rd|\d{{1,2}}th)"
 ORDINAL = re.compile(
-    rf"{LEFT}(?P<ordinal>{NTH})(?P<more>(?:(?:,[ ](?:and[ ])?|[ ](?:and|or|&)[ ])(?:the[ ])?{NTH})*)"
+    rf"{LEFT}(?P<ordinal>{NTH})(?P<more>(?:(?:,[ ](?:and[ ])?|[ ](?:and|or|&)[ ])(?:the[ ])?{NTH}){{0,40}})"
     r"(?:[ ](?P<several>two|three|four|five|six|[2-6]))?"
     r"(?:[ ](?:red|green|blue|yellow|highlighted|marked|numbered|labell?ed|outlined|given|drawn|annotated|colou?red))*"
     r"[ ](?P<noun>bounding[ -]?box(?:es)?|bbox(?:es)?|box(?:es)?|regions?|rectangles?)(?![A-Za-z])",
     re.I,
 )
 NOT_ORDINAL_AFTER = re.compile(
-    r"\s+(?:to|from|on)\b|\s+of\b(?! the (?:image|picture|photo))|\s+(?:#|number\s)?\s*\d"
-    r"|\s*[,(:—-]?\s*(?:(?:is|was|labell?ed|marked|namely|called|i\.e\.,?|being|as)\s+)*[*_`\"'(\[]*(?:the\s+)?"
+    r"\s+(?:to|from|on)\b|\s+of\b(?! the (?:image|picture|photo))|\s+(?:(?:#|number\s)\s*)?\d"
+    r"|\s*(?:[,(:—-]\s*)?(?:(?:is|was|labell?ed|marked|namely|called|i\.e\.,?|being|as)\s+)*[*_`\"'(\[]*(?:the\s+)?"
     r"(?:R[ _#-]?\d|(?:(?:bounding[ -]?|b)?box|region|area|rectangle)[ _-]?[#R]?\d|another region\b)",
     re.I,
 )

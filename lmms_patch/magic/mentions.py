@@ -255,15 +255,25 @@ def _collect(text: str, start: int, end: int, first: Item, count: int, *, head: 
 
 def _closed(text: str, start: int, end: int, last: int) -> int:
     """The end of a group, moved past what closes the stars, quotes and brackets that were opened in it; ``last``: where its last number begins."""
-    marks = re.search(r"([*_`\"'$]+)(?:[Rr][ _{#-]*)?$", text[start:last])
-    if marks and text.count(marks[1], start, end) % 2 and text.startswith(marks[1][::-1], end):
-        end += len(marks[1])
+    marks = _opened(text[start:last])
+    if marks and text.count(marks, start, end) % 2 and text.startswith(marks[::-1], end):
+        end += len(marks)
     for left, right in ("()", "[]", "{}", "<>"):
         if text.count(left, start, end) > text.count(right, start, end) and text.startswith(right, end):
             end += 1
     return end
 
 
+def _opened(text: str) -> str:
+    """Return the stars and quotes that a text ends with, an ``R`` behind them or not."""
+    text = text.removesuffix("\n")
+    inner = text.rstrip(" _{#-")
+    if inner[-1:] in ("R", "r") and inner[:-1] != (before := inner[:-1].rstrip(_MARKS)):
+        return inner[len(before) : -1]
+    return text[len(text.rstrip(_MARKS)) :]
+
+
+_MARKS = "*_`\"'$"
 _Step = tuple[Item, int, str, bool]
 
 

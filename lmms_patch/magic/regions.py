@@ -18,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 from lmms_patch.errors import OptionError
+from lmms_patch.magic.sources import open_image
 
 Rect = tuple[int, int, int, int]
 
@@ -121,8 +122,9 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
 
     Raises:
         OSError: the file is missing or no image.
+        ImageFaultError: it has too many pixels.
     """
-    with Image.open(path) as opened:
+    with open_image(Path(path)) as opened:
         deep = opened.mode in ("I", "F") or opened.mode.startswith("I;16")
         grey = Image.fromarray(np.asarray(opened if deep else opened.convert("L")).astype(np.float32))
     top = 65535.0 if deep else 255.0

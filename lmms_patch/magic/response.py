@@ -7,6 +7,7 @@ stands in, and ``found`` is False, so that missing answers are counted and not g
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 MARKERS = ("tag", "line", "json", "boxed", "sentence", "after thinking")
@@ -33,20 +34,24 @@ _JSON = re.compile(
 )
 _SAID = re.compile(
     r"(?<!whether )(?<!if )(?:\b(?:the|my)(?: (?:final|correct|short))? answer(?: to (?:the|this) question)?"
-    r" (?:is|would be|should be|must be)(?: that)?)\s*[:：]?\s*"
+    r" (?:is|would be|should be|must be)(?: that)?)\s*(?:[:：]\s*)?"
     r"(?P<said>\S.*)$",
     re.I | re.S,
 )
 _QUOTED_QUESTION = re.compile(r"(?<=to the question) [\"'“‘][^\"”’\n]{1,300}?[\"'”’](?= (?:is|would|must|should)\b)", re.I)
 _HEADING = re.compile(r"^[ \t]{0,20}(?:#{1,6}[ \t]*)?[*_]{0,4}(?:the )?(?:final |short )?answer[*_]*[ \t]*$", re.I | re.M)
-_NO_STEP = re.compile(r"[\s#*_]{0,20}(?:the )?(?:final |short )?answer[*_]*\s*[:：]?[*_\s]*", re.I)
-_SECTION = re.compile(
-    r"(?:^[ \t#*_]{0,20}|(?<=\s)[*_]{2})(?:explanation|reasoning|rationale|thought process|justification)[*_]*[ ]?[:：][*_]*", re.I | re.M
-)
+_NO_STEP = re.compile(r"[\s#*_]{0,20}(?:the )?(?:final |short )?answer(?:[*_]*\s*[:：])?[*_\s]*", re.I)
+_SECTION_NAME = r"(?:explanation|reasoning|rationale|thought process|justification)[*_]*[ ]?[:：][*_]*"
+_SECTION = re.compile(rf"(?:^[ \t#*_]{{0,20}}|(?<=\s)[*_]{{2}}){_SECTION_NAME}", re.I | re.M)
+_SECTION_HERE = re.compile(rf"[ \t#*_]{{0,20}}{_SECTION_NAME}", re.I)
+_REST_OF_LINE = re.compile(r"[ \t]*(\S[^\n]*(?<![:\s]))[ \t]*(?=\n|\Z)")
+_PARAGRAPH = re.compile(r"\s*(.+?)(?=\n\s*\n|\Z)", re.S)
+_SAYS = re.compile(r"[ \t]*\w|\s*\S")
+_WRAPPING = re.compile(r"(?P<open>\\(?:boxed|text|textbf|mathbf|mathrm)\{)|[{}]")
 _LIST_MARK = re.compile(
     r"^[ \t>]*(?:#+[ \t]+|(?:[-*•–+][ \t]+)?(?:\(?\d{1,2}[.)][ \t]+|\(?(?-i:[a-z])[.)][ \t]+|step[ ]\d+[.:)][ \t]*)|[-*•–+][ \t]+)(?=\S)", re.I
 )
-_LABEL_ONLY = re.compile(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*[.:)]?[*_`]*", re.I)
+_LABEL_ONLY = re.compile(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*(?:[.:][*_`]*)?", re.I)
 _END = re.compile(r"(?:(?<![.!?…])[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
 _NEVER = frozenset(
     [
@@ -188,16 +193,22 @@ def sentences(text: str) -> tuple[str, ...]:
 
 def _blocks(text: str) -> list[str]:
     """Lines, joined where one goes on in the next."""
-    out: list[str] = []
+    out: list[list[str]] = []
     for line in text.splitlines():
         stripped = line.strip()
         if not stripped or re.fullmatch(r"[-*_=#\s]+", stripped):
-            out.append("")
-        elif out and out[-1] and stripped[0].islower() and not _LIST_MARK.match(stripped) and not re.search(r"[.!?:;]\W*$", out[-1][-20:]):
-            out[-1] += " " + stripped
+            out.append([])
+        elif out and out[-1] and stripped[0].islower() and not _LIST_MARK.match(stripped) and not _closes(out[-1]):
+            out[-1].append(stripped)
         else:
-            out.append(stripped)
-    return [block for block in out if block]
+            out.append([stripped])
+    return [" ".join(block) for block in out if block]
+
+
+def _closes(lines: Sequence[str]) -> bool:
+    """Say whether a block of lines ends with a mark behind which no sentence goes on."""
+    end = " ".join(line[-20:] for line in lines[-20:])[-20:]
+    return re.search(r"[.!?:;]\W*$", end) is not None
 
 
 def _pieces(block: str) -> list[str]:
@@ -233,12 +244,13 @@ def _one_example(text: str, question: str = "") -> str:
     Only an answer on a line of its own ends an example: thoughts about how to answer name the word too.
     """
     lines = (match for match in _LINE.finditer(text) if match["start"] is not None)
-    answered = next((match for match in lines if re.match(r"[ \t]*\w|\s*\S", text[match.end() :])), None)
+    answered = next((match for match in lines if _SAYS.match(text, match.end())), None)
     if answered is None:
         return text
+    own = _words(question)
     for following in _NEXT_EXAMPLE.finditer(text, answered.end()):
         asked = _QUESTION.search(text, following.start(), following.start() + 400)
-        if not (question and asked and _words(asked["text"]) == _words(question)):
+        if not (question and asked and _words(asked["text"]) == own):
             return text[: following.start()]
     return text
 
@@ -275,13 +287,12 @@ def _tagged(text: str) -> _Found:
 def _on_a_line(text: str) -> _Found:
     """What follows the last "Answer:" that anything follows: the rest of its line, else the next paragraph."""
     for match in reversed([match for match in _LINE.finditer(text) if _is_marker(match)]):
-        rest = text[match.end() :]
-        section = _SECTION.search(rest)
-        content = rest[: section.start()] if section else rest
-        paragraph = re.match(r"[ \t]*(\S[^\n]*(?<![:\s]))[ \t]*(?=\n|\Z)", content) or re.match(r"\s*(.+?)(?=\n\s*\n|\Z)", content, re.S)
+        section = _SECTION_HERE.match(text, match.end()) or _SECTION.search(text, match.end())
+        end = section.start() if section else len(text)
+        paragraph = _REST_OF_LINE.match(text, match.end(), end) or _PARAGRAPH.match(text, match.end(), end)
         if paragraph and re.search(r"\w", paragraph[1]):
             further = " ".join(_pieces(paragraph[1])[1:])
-            return _clean(paragraph[1]), "\n".join([text[: match.start()], further, rest[paragraph.end() :]])
+            return _clean(paragraph[1]), "\n".join([text[: match.start()], further, text[paragraph.end() :]])
     return None
 
 
@@ -315,13 +326,30 @@ def _in_a_sentence(text: str) -> _Found:
     return None
 
 
+def _unwrapped(text: str) -> str:
+    """Take off \\boxed{...}, \\text{...} and the like, also one in the other, where no other brace is left inside."""
+    out: list[str] = []
+    held: list[tuple[int, bool]] = []  # of each brace that is open: its place in ``out``, and whether it may still be taken off
+    done = 0
+    for match in _WRAPPING.finditer(text):
+        out += [text[done : match.start()], match[0]]
+        done = match.end()
+        if match[0] != "}":
+            held.append((len(out) - 1, match["open"] is not None))
+            continue
+        if not held:
+            continue
+        place, comes_off = held.pop()
+        if comes_off:
+            out[place] = out[-1] = ""
+        elif held:
+            held[-1] = (held[-1][0], False)
+    return "".join([*out, text[done:]])
+
+
 def _clean(answer: str) -> str:
     """An answer without \\boxed, LaTeX text, stars and outer quotes."""
-    previous, text = "", answer.strip()
-    while previous != text:
-        previous = text
-        text = re.sub(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}", r"\1", text)
-    text = re.sub(r"(?:^\$+|\$+(?=[.]?$))", "", text.strip())
+    text = re.sub(r"(?:^\$+|(?<!\$)\$+(?=[.]?$))", "", _unwrapped(answer.strip()).strip())
     text = re.sub(r"\*\*|__|`", "", text).strip(" \t\n*_")
     if len(text) > 1 and ((text[0] in "\"'“‘" and text[-1] in "\"'”’") or (text[0], text[-1]) == ("{", "}")):
         text = text[1:-1]

@@ -10,6 +10,7 @@ it, or that a human should look. Every fault is of one of ``KINDS``, by which th
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +21,8 @@ KEYS = ("schema", "id", "image", "question", "question_type", "answer", "full_an
 """The keys of a row; others are kept in ``MagicItem.more``."""
 MOST_BOXES = 40
 """More boxes than this on one image are a warning: their labels can hardly be kept apart."""
+ALL_BOXES = 99
+"""More than this are an error: what ``R100`` names is read in some texts only, and finding places for the labels takes seconds an image."""
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
 
 
@@ -42,6 +45,7 @@ KINDS = (
     "same box twice",
     "no adversarial box",
     "many boxes",
+    "number in another box",
     "full answer missing",
     "correction missing",
     "correction of a correct step",
@@ -209,8 +213,8 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """
     out = dict(pairs)
     if len(out) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
+        times = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {_short(next(key for key, _ in pairs if times[key] > 1))} stands twice in one object")
     return out
 
 
@@ -287,7 +291,9 @@ def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
         faults.error("boxes", 'no box is relevant: recall is not defined; mark at least one with "relevant": true', "no relevant box")
     elif all(mark is True for mark in marks):
         faults.warn("boxes", "no box is adversarial: a model that names every box has full precision here", "no adversarial box")
-    if len(boxes) > MOST_BOXES:
+    if len(boxes) > ALL_BOXES:
+        faults.error("boxes", f"{len(boxes)} boxes; at most {ALL_BOXES} can be drawn with their numbers", "many boxes")
+    elif len(boxes) > MOST_BOXES:
         faults.warn("boxes", f"{len(boxes)} boxes; more than {MOST_BOXES} can hardly be told apart on an image", "many boxes")
     seen: dict[tuple[int, int, int, int], int] = {}
     for place, (one, mark) in enumerate(zip(boxes, marks, strict=True), 1):

@@ -155,13 +155,38 @@ def continuation(response: str, prefix: Sequence[str]) -> str:
     'No, a dog.'
     """
     said = list(_WORD.finditer(_HEADING.sub(lambda match: " " * len(match[0]), response)))
-    words = [match[0].lower() for match in said]
-    for first in range(len(prefix)):
-        repeated = [word.lower() for step in prefix[first:] for word in _WORD.findall(step)]
-        if repeated and words[: len(repeated)] == repeated:
-            rest = response[said[len(repeated) - 1].end() :]
-            return re.sub(r"^[^\w\s]*\s*", "", rest, count=1)
-    return response
+    repeated = _repeated([match[0].lower() for match in said], [[word.lower() for word in _WORD.findall(step)] for step in prefix])
+    if not repeated:
+        return response
+    return re.sub(r"^[^\w\s]*\s*", "", response[said[repeated - 1].end() :], count=1)
+
+
+def _repeated(words: Sequence[str], steps: Sequence[Sequence[str]]) -> int:
+    """Return with how many words of the last of some steps, from the start of one of them on, a text begins: the most there are.
+
+    By the failure function of Knuth, Morris and Pratt, so that long texts cost no more than in proportion: ``back[n]`` is the length of the longest
+    start of the text that its first n words also end with, themselves apart.
+    """
+    given = [word for step in steps for word in step]
+    starts, left = set(), len(given)
+    for step in steps:
+        starts.add(left)
+        left -= len(step)
+    words = words[: len(given)]
+    back, length = [0, 0], 0
+    for word in words[1:]:
+        while length and words[length] != word:
+            length = back[length]
+        length += words[length] == word
+        back.append(length)
+    length = 0
+    for word in given if words else ():
+        while length and (length == len(words) or words[length] != word):
+            length = back[length]
+        length += words[length] == word
+    while length and length not in starts:
+        length = back[length]
+    return length
 
 
 _WORD = re.compile(r"\w+")

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from lmms_patch import files
 from lmms_patch.magic.draw import Rect, draw, upright
 from lmms_patch.magic.items import Box, MagicItem, shown
+from lmms_patch.magic.sources import decode_image
 
 _GREEN, _ORANGE, _INK, _GREY, _PAPER = (0, 110, 40), (170, 80, 0), (20, 20, 20), (90, 90, 90), (255, 255, 255)
 _MARGIN = 14
@@ -84,8 +85,7 @@ def write_pictures(items: Sequence[MagicItem], folder: Path, contact: int, seed:
     chosen = sorted(items, key=lambda item: hashlib.sha256(f"{seed}/contact/{item.id}".encode()).hexdigest())[:contact]
     entries = {}
     for item in items if previews else chosen:
-        with Image.open(folder / item.image) as opened:
-            opened.load()
+        opened = decode_image(folder / item.image)
         if previews:
             numbered = shown(item.boxes, item.id)
             boxes = [item.boxes[place] for place in numbered.places]

@@ -1,5 +1,8 @@
 """Where the rows of a MAGIC dataset come from: JSONL, parquet, a folder, the hub; and their images.
 
+A dataset may be a stranger's: the images that its rows name lie below its own folder, wherever links lead, and are of a few formats whose decoders
+run no other program (Pillow hands EPS to Ghostscript).
+
 pyarrow and ``datasets`` are imported only for the forms that need them.
 """
 
@@ -19,9 +22,13 @@ from PIL import Image, ImageFile, ImageOps
 
 from lmms_patch.errors import PatchError
 from lmms_patch.magic.items import MagicItem
-from lmms_patch.magic.rows import unique_keys
+from lmms_patch.magic.rows import printable, unique_keys
 
 SUFFIXES = (".jsonl", ".parquet")
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""Formats of images, by their content whatever the file is called. JPEG is also that of phones, with several pictures in a file (MPO)."""
+MOST_PIXELS = 178_956_970
+"""Of an image: the bound of Pillow itself, which lmms-eval lifts in some of its tasks."""
 _WANTED = f"a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the hub (owner/name)"
 
 
@@ -41,17 +48,33 @@ class ImageFaultError(Exception):
         self.missing = missing
 
 
+def open_image(data: Path | bytes) -> Image.Image:
+    """Open an image of one of ``FORMATS``, and of at most ``MOST_PIXELS``; its pixels are not decoded yet.
+
+    Raises:
+        ImageFaultError: it has more pixels.
+        Exception: whatever Pillow raises where it is missing or no such image.
+    """
+    image = Image.open(io.BytesIO(data) if isinstance(data, bytes) else data, formats=FORMATS)
+    if image.width * image.height > MOST_PIXELS:
+        image.close()
+        raise ImageFaultError(f"{_called(data)} has {image.width} x {image.height} pixels; at most {MOST_PIXELS:,} are read")
+    return image
+
+
 def decode_image(data: Path | bytes) -> Image.Image:
     """A file or its bytes as an image, decoded whole.
 
     Raises:
-        ImageFaultError: it is missing, truncated, or no image.
+        ImageFaultError: it is missing, truncated, too large, or no image of a format that is read.
     """
     try:
-        image = Image.open(io.BytesIO(data) if isinstance(data, bytes) else data)
+        image = open_image(data)
         with _strictly():
             image.load()
         return image
+    except ImageFaultError:
+        raise
     except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
         raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
 
@@ -81,11 +104,31 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
     try:
         if image is not None:
             return ImageOps.exif_transpose(image).size
-        with Image.open(io.BytesIO(data) if isinstance(data, bytes) else data) as image:
+        with open_image(data) as image:
             width, height = image.size
             return (height, width) if image.getexif().get(0x0112) in (5, 6, 7, 8) else (width, height)
+    except ImageFaultError:
+        raise
     except Exception as error:  # as above
         raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
+
+
+def below(path: Path, *folders: Path) -> bool:
+    """Say whether a path lies in one of some folders, wherever links lead; a path that cannot be followed does not."""
+    try:
+        real = path.resolve()
+        return any(real.is_relative_to(folder) for folder in folders)
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a NUL
+        return False
+
+
+def _home(folder: Path) -> tuple[Path, ...]:
+    """Return where the images of a dataset in a folder may lie, without links: in it; of a download from the hub also where its links lead."""
+    real = folder.resolve()
+    for parent in folder.absolute().parents:
+        if parent.name == "snapshots" and parent.parent.name.startswith("datasets--"):
+            return real, parent.parent.resolve() / "blobs"
+    return (real,)
 
 
 def _called(data: Path | bytes) -> str:
@@ -94,7 +137,7 @@ def _called(data: Path | bytes) -> str:
 
 def _first_line(error: BaseException) -> str:
     if type(error).__name__ == "UnidentifiedImageError":
-        return "it is no image of a known format"
+        return f"it is no image of a format that is read ({', '.join(FORMATS)})"
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
@@ -112,12 +155,14 @@ class Source:
     Attributes:
         name: as shown to the user.
         folder: what image paths are relative to.
+        homes: folders, without links in their names, that the images lie below; none: all images lie in their rows.
         rows: gives (line, row).
         blob: the image cell of a row, for rows that hold their image; None where no row does.
     """
 
     name: str
     folder: Path
+    homes: tuple[Path, ...]
     rows: Callable[[], Iterator[tuple[int, Any]]] = field(repr=False)
     blob: Callable[[int], Any] | None = field(default=None, repr=False)
 
@@ -125,13 +170,18 @@ class Source:
         """Where a row's image lies, or the image itself."""
         if name:
             path = self.folder / name
+            shown = repr(name) if len(name) <= 120 else f"{name[:60]!r}..."
+            if not self.homes:
+                raise ImageFaultError(f"{shown} is a path; the images of a dataset on the hub lie in its rows", missing=True)
+            if name.startswith("\\\\") or not below(path, *self.homes):  # "\\\\server": following it would already ask that server
+                where = f"leads out of the dataset's folder ({self.folder})"
+                raise ImageFaultError(f"{shown} {where}; an image lies below it, also where links lead: copy it there", missing=True)
             try:
                 if path.is_file():
                     return path
-                kind = "is a folder" if path.is_dir() else "is missing"
+                kind = "is a folder" if path.is_dir() else "is no file" if path.exists() else "is missing"
             except OSError as error:  # a name that is too long, a folder that may not be entered
                 kind = f"cannot be looked for: {error.strerror}"
-            shown = repr(name) if len(name) <= 120 else f"{name[:60]!r}..."
             raise ImageFaultError(f"{shown} {kind} (looked in {self.folder})", missing=True)
         value = row.get("image")
         value = value.get("bytes") if isinstance(value, Mapping) else value
@@ -157,8 +207,8 @@ def open_source(path: str | Path, split: str) -> Source:
         if found.is_dir():
             found = _in_folder(found)
         is_file = found.is_file()
-    except OSError as error:
-        raise DatasetError(f"{str(path)[:200]}: cannot be read: {error.strerror}; give {_WANTED}") from None
+    except (OSError, ValueError) as error:  # a NUL in the name
+        raise DatasetError(f"{printable(str(path))[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}; give {_WANTED}") from None
     if is_file:
         if found.suffix not in SUFFIXES:
             raise DatasetError(f"{found} is no MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
@@ -166,7 +216,7 @@ def open_source(path: str | Path, split: str) -> Source:
     name = str(path)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and found.suffix not in SUFFIXES and not found.parent.exists():
         return _hub(name, split)
-    raise DatasetError(f"{name}: no such file or folder; give {_WANTED}")
+    raise DatasetError(f"{printable(name)[:200]}: no such file or folder; give {_WANTED}")
 
 
 def _in_folder(folder: Path) -> Path:
@@ -191,7 +241,7 @@ def _jsonl(path: Path) -> Source:
         except OSError as error:
             raise DatasetError(f"{path} cannot be read: {error.strerror}") from None
 
-    return Source(str(path), path.parent, rows)
+    return Source(str(path), path.parent, _home(path.parent), rows)
 
 
 def _row(raw: bytes) -> Any:
@@ -238,7 +288,7 @@ def _parquet(path: Path) -> Source:
             held.update(group=group, first=groups.index(group) + 1, cells=table.read_row_group(group, columns=["image"]).column("image"))
         return held["cells"][line - held["first"]].as_py()
 
-    return Source(str(path), path.parent, rows, blob)
+    return Source(str(path), path.parent, _home(path.parent), rows, blob)
 
 
 def _hub(name: str, split: str) -> Source:
@@ -251,10 +301,12 @@ def _hub(name: str, split: str) -> Source:
             f"{name}: no such file, and the hub gives no split {split!r} of it ({_first_line(error)}); "
             "without a network, give a file or a folder, or a dataset that was downloaded before"
         ) from None
+    homes: tuple[Path, ...] = ()
     if isinstance(table.features.get("image"), datasets.Image):
         table = table.cast_column("image", datasets.Image(decode=False))
+        homes = tuple(Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE))  # where it was downloaded to
 
     def rows() -> Iterator[tuple[int, Any]]:
         yield from enumerate(table, 1)
 
-    return Source(name, Path(), rows, lambda line: table[line - 1]["image"])
+    return Source(name, Path(), homes, rows, lambda line: table[line - 1]["image"])

@@ -191,20 +191,53 @@ def _said(reply: str | None) -> tuple[str, str]:
 
 
 _MARKS = r"[\s>#*_`\"'“”\[\](){}<>.!-]"
+_MARKS_ON_LINE = rf"(?:(?!\n){_MARKS})*"
+_NEXT_LINE = re.compile(r"\s*\n\s*(\S[^\n]*)")
+_AROUND = re.compile(rf"^{_MARKS}+|(?<!{_MARKS}){_MARKS}+$")
+_MARK = re.compile(_MARKS)
+
+
+def _begins(text: str, place: int, least: int, after: str) -> int | None:
+    """Return where what stands at a place begins, with the marks before it: a line, or what follows one of some characters; None where it does not.
+
+    Args:
+        text: a reply.
+        place: of a word.
+        least: where to stop looking.
+        after: characters beside the line's end that it may follow.
+    """
+    start = place
+    while start > least and _MARK.match(text, start - 1):
+        start -= 1
+    ends = after + "\n"
+    if start == 0 or text[start - 1] in ends:
+        return start
+    return next((at + 1 for at in range(start, place) if text[at] in ends), None)
+
+
+def _labelled(text: str, label: str) -> list[tuple[int, int, int]]:
+    """Return for each ``label:`` at the beginning of a line or sentence where it begins, with the marks before it, and where colon and line end."""
+    found: list[tuple[int, int, int]] = []
+    done = 0
+    for match in re.finditer(rf"(?:{label})[*_\"'` ]*[:：]", text, re.I):
+        if match.start() >= done and (start := _begins(text, match.start(), done, ".!?")) is not None:
+            done = end if (end := text.find("\n", match.end())) >= 0 else len(text)
+            found.append((start, match.end(), done))
+    return found
 
 
 def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) -> Reading:
     """The verdict of ``label: word``: on a line of its own, or after the end of a sentence; said once or always the same; nothing after it."""
-    found = list(re.finditer(rf"(?:^|(?<=[.!?])){_MARKS}*(?:{label})[*_\"'` ]*[:：](?P<rest>[^\n]*)$", text, re.I | re.M))
+    found = _labelled(text, label)
     if not found:
         return Reading(None, "", "no line " + " or ".join(f'"{form}"' for form in forms))
-    values, end = set(), 0
-    for match in found:
-        said, end = match["rest"], match.end()
+    values = set()
+    for _, colon, end in found:
+        said = text[colon:end]
         if not re.sub(_MARKS, "", said):  # the word stands on the next line
-            following = re.match(r"\s*\n\s*(\S[^\n]*)", text[end:])
-            said, end = (following[1], end + following.end()) if following else ("", end)
-        word = re.sub(rf"^{_MARKS}+|{_MARKS}+$", "", said)
+            following = _NEXT_LINE.match(text, end)
+            said, end = (following[1], following.end()) if following else ("", end)
+        word = _AROUND.sub("", said)
         if word.lower() not in words:
             return Reading(None, "", f"the verdict reads {word[:60]!r}, not one of: {', '.join(words)}")
         values.add(words[word.lower()])
@@ -212,7 +245,7 @@ def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) ->
         return Reading(None, "", "both verdicts are given")
     if re.search(r"\w", text[end:]):
         return Reading(None, "", "the reply goes on after its verdict")
-    return Reading((values.pop(),), _reason(text[: found[0].start()]))
+    return Reading((values.pop(),), _reason(text[: found[0][0]]))
 
 
 def _reason(text: str) -> str:
@@ -220,7 +253,9 @@ def _reason(text: str) -> str:
 
 
 _STEP_LINE = re.compile(
-    rf"^{_MARKS}*(?:step[ ]?)?#?(?P<step>\d{{1,4}})[*_\"'` ]*[:：.)–-]*{_MARKS}*(?P<word>correct|incorrect){_MARKS}*,?$", re.I | re.M
+    rf"^{_MARKS_ON_LINE}(?P<name>(?:step[ ]?)?#?(?P<step>\d{{1,4}}))[*_\"'` ]*(?![*_\"'` ])[:：.)–-]*(?![:：.)–-]){_MARKS}*"
+    rf"(?P<word>correct|incorrect){_MARKS_ON_LINE},?$",
+    re.I | re.M,
 )
 _LABELS = {"correct": True, "incorrect": False}
 
@@ -240,7 +275,10 @@ def _read_steps(text: str, count: int) -> Reading:
             return Reading(None, "", 'no line like "Step 1: Correct" or "Step 1: Incorrect"')
         if re.search(r"\w", text[found[-1].end() :]):
             return Reading(None, "", "the reply goes on after its last label")
-        pairs, reason = [(int(match["step"]), _LABELS[match["word"].lower()]) for match in found], _reason(text[: found[0].start()])
+        pairs, reason = (
+            [(int(match["step"]), _LABELS[match["word"].lower()]) for match in found],
+            _reason(text[: _begins(text, found[0].start("name"), 0, "")]),
+        )
     labels = dict(pairs)
     if len(set(pairs)) > len(labels):
         both = sorted({step for step, value in pairs if labels[step] != value})
@@ -254,9 +292,10 @@ def _read_steps(text: str, count: int) -> Reading:
 
 def _json(text: str) -> Any:
     """The JSON that a reply consists of, in a code fence or not; None where it is none, or names a key twice."""
-    fenced = re.search(r"```(?:json)?\s*\n(.*?)\n\s*```", text, re.S)
+    fence = re.search(r"```(?:json)?\s*\n", text)
+    close = re.compile(r"\n[^\S\n]*```").search(text, fence.end()) if fence else None
     try:
-        data = json.loads(fenced[1] if fenced else text, object_pairs_hook=_once)
+        data = json.loads(text[fence.end() : close.start()] if fence and close else text, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, (dict, list)) else None
@@ -283,7 +322,7 @@ def _pairs(data: Any) -> list[tuple[int, bool]] | None:
     out = []
     for step, said in entries:
         value = said if isinstance(said, bool) else _LABELS.get(said.strip().lower()) if isinstance(said, str) else None
-        if isinstance(step, bool) or not re.fullmatch(r"[0-9]{1,4}", str(step)) or value is None:
+        if isinstance(step, bool) or not isinstance(step, (int, str)) or not re.fullmatch(r"[0-9]{1,4}", str(step)) or value is None:
             return None
         out.append((int(step), value))
     return out or None

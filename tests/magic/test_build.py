@@ -207,8 +207,17 @@ def test_a_limit_takes_a_seeded_sample_and_can_be_raised(world: World) -> None:
 
 def test_links_in_place_of_copies(world: World) -> None:
     built = world.build(placing="link")
-    assert (built.folder / "images" / "1.png").is_symlink()
+    placed = built.folder / "images" / "1.png"
+    assert placed.samefile(world.images / "1.png")
+    assert not placed.is_symlink()  # it would lead out of the folder
     assert check(built.folder) == []
+    placed.unlink()
+    placed.symlink_to(world.images / "1.png")  # as earlier versions did
+    assert [fault.key for fault in check(built.folder)] == ["image"] * sum(item.image == "images/1.png" for item in built.items)
+    for placing in ("link", "copy"):
+        world.build(placing=placing)
+        assert not placed.is_symlink()
+        assert check(built.folder) == []
 
 
 # many worlds

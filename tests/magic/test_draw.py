@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from lmms_patch.magic.draw import RED, WHITE, BoxError, draw, layout, upright
+from lmms_patch.magic.draw import RED, WHITE, BoxError, Rect, _plate_size, draw, in_other_boxes, layout, upright
 
 GREY = (100, 110, 120)
 
@@ -138,6 +138,106 @@ def test_a_crowd_of_60_overlapping_boxes_keeps_its_labels_apart() -> None:
         left, top, right, bottom = plate.rect
         canvas[top:bottom, left:right] += 1
     assert canvas.max() == 1
+
+
+def tiles(size: tuple[int, int], columns: int, rows: int) -> list[Rect]:
+    """Boxes that cover an image, edge to edge."""
+    xs, ys = ([round(at * side / many) for at in range(many + 1)] for side, many in zip(size, (columns, rows), strict=True))
+    return [(xs[c], ys[r], xs[c + 1], ys[r + 1]) for r in range(rows) for c in range(columns)]
+
+
+def in_others(boxes: list[Rect], own: int, size: tuple[int, int]) -> np.ndarray:
+    """Which pixels of an image lie in a box that does not hold box ``own``, painted one by one."""
+    canvas = np.zeros((size[1], size[0]), bool)
+    for box in boxes:
+        if not (box[0] <= boxes[own][0] and box[1] <= boxes[own][1] and box[2] >= boxes[own][2] and box[3] >= boxes[own][3]):
+            canvas[box[1] : box[3], box[0] : box[2]] = True
+    return canvas
+
+
+@pytest.mark.parametrize("size", [(640, 480), (300, 300), (200, 150)])
+@pytest.mark.parametrize(("columns", "rows"), [(2, 2), (3, 3), (2, 1), (1, 4), (4, 4)])
+def test_where_boxes_abut_each_number_stands_in_its_own(size: tuple[int, int], columns: int, rows: int) -> None:
+    boxes = tiles(size, columns, rows)
+    for box, plate in zip(boxes, layout(size, boxes, range(1, len(boxes) + 1)).plates, strict=True):
+        assert box[0] <= plate.rect[0] < plate.rect[2] <= box[2]
+        assert box[1] <= plate.rect[1] < plate.rect[3] <= box[3]
+
+
+def test_a_strip_between_boxes_is_enough_for_a_number() -> None:
+    # the whole image is covered but for 20 rows between the boxes: plates 11 pixels high fit there, beside their own box
+    boxes = [(0, 0, 200, 90), (0, 110, 200, 200)]
+    for own, plate in enumerate(layout((200, 200), boxes, [1, 2]).plates):
+        left, top, right, bottom = plate.rect
+        assert not in_others(boxes, own, (200, 200))[top:bottom, left:right].any()
+
+
+def test_a_large_box_in_another_has_its_number_in_it_and_a_small_one_beside_it() -> None:
+    outer = (20, 40, 300, 290)
+    large, small = layout((320, 320), [outer, (60, 90, 250, 250)], [1, 2]), layout((320, 320), [outer, (60, 90, 80, 110)], [1, 2])
+    plate = large.plates[1].rect
+    assert plate[0] >= 60
+    assert plate[1] >= 90
+    assert plate[2] <= 250
+    assert plate[3] <= 250
+    plate = small.plates[1].rect
+    assert plate[2] <= 60 or plate[3] <= 90 or plate[0] >= 80 or plate[1] >= 110
+    assert large.plates[0].rect[3] <= 40  # the outer box's own number stands outside, as ever
+
+
+def test_a_number_for_which_there_is_no_place_is_told() -> None:
+    boxes = tiles((60, 60), 10, 10)  # of 6 x 6 pixels, smaller than any number
+    drawing = layout((60, 60), boxes, range(1, 101))
+    assert in_other_boxes(boxes, drawing) == list(range(100))
+    assert in_other_boxes(boxes[:1], layout((60, 60), boxes[:1], [1])) == []
+    assert in_other_boxes([], layout((60, 60), [], [])) == []
+
+
+@st.composite
+def crowded(draw_: st.DrawFn) -> tuple[tuple[int, int], list[Rect]]:
+    """Boxes that abut, nest, overlap, touch the image's edges, or are tiny: their corners come from a few lines."""
+    size = (draw_(st.integers(30, 220)), draw_(st.integers(30, 220)))
+    lines = []
+    for side in size:
+        some = draw_(st.lists(st.integers(0, side), min_size=1, max_size=4))
+        lines.append(sorted({0, side, *some, *(min(side, at + draw_(st.integers(1, 30))) for at in some)}))
+    boxes = []
+    for _ in range(draw_(st.integers(2, 8))):
+        (left, right), (top, bottom) = (sorted(draw_(st.lists(st.sampled_from(at), min_size=2, max_size=2, unique=True))) for at in lines)
+        boxes.append((left, top, right, bottom))
+    return size, boxes
+
+
+def free_places(taken: np.ndarray, box: Rect, halo: Rect, wide: int, high: int) -> list[tuple[int, int]]:
+    """Left and top of every plate of a size on free pixels that touches the frame of a box from outside, or lies in the box."""
+    blocked = np.lib.stride_tricks.sliding_window_view(taken, (high, wide)).any(axis=(2, 3))
+    left, top, right, bottom = halo
+    out = []
+    for y, x in np.argwhere(~blocked).tolist():
+        beside = left - wide <= x <= right and top - high <= y <= bottom and (x in (left - wide, right) or y in (top - high, bottom))
+        if beside or (box[0] <= x and box[1] <= y and x + wide <= box[2] and y + high <= box[3]):
+            out.append((x, y))
+    return out
+
+
+@settings(max_examples=60, deadline=None)
+@given(crowded())
+def test_a_number_stands_in_a_strange_box_only_where_no_place_is_free(scene: tuple[tuple[int, int], list[Rect]]) -> None:
+    size, boxes = scene
+    drawing = layout(size, boxes, range(1, len(boxes) + 1))
+    told = in_other_boxes(boxes, drawing)
+    for own, (plate, frame) in enumerate(zip(drawing.plates, drawing.outlines, strict=True)):
+        taken = in_others(boxes, own, size)
+        left, top, right, bottom = plate.rect
+        assert (own in told) == taken[top:bottom, left:right].any()
+        if own not in told:
+            continue
+        wide, high = _plate_size(plate.text, min(plate.size, 8))
+        for at, other in enumerate(drawing.plates):
+            if at != own:
+                taken[other.rect[1] : other.rect[3], other.rect[0] : other.rect[2]] = True
+        if high <= size[1] and wide <= size[0]:
+            assert not free_places(taken, boxes[own], frame.halo, wide, high)
 
 
 def test_labels_and_lines_grow_with_the_image() -> None:

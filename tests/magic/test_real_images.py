@@ -1,6 +1,7 @@
 """MAGIC items over real benchmark images (NLVR: 400x100, RGBA; BlindTest: 384² to 2000²): read, checked, drawn on."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,8 @@ def dataset(folder, count):
             lefts = [0, 150, 300] if kind.startswith("nlvr") else [0, width // 3, 2 * width // 3]
             wide = 100 if kind.startswith("nlvr") else width // 3
             boxes = [{"box": [left, height // 4, left + wide, height], "relevant": left == 0} for left in lefts]
-            lines.append({"id": path.stem, "image": str(path), "question": "What is there?", "answer": "yes", "full_answer": "Yes.", "boxes": boxes})
+            shutil.copyfile(path, folder / path.name)
+            lines.append({"id": path.stem, "image": path.name, "question": "What is there?", "answer": "yes", "full_answer": "Yes.", "boxes": boxes})
     file = folder / "items.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return file
