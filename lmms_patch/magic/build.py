@@ -15,6 +15,7 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
