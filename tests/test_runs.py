@@ -194,4 +194,4 @@ def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
 
     found = one(write(tmp_path, plain))[1].details["made"]
     assert found["lmms_patch"] == lmms_patch.__version__
-    assert set(found) == {"lmms_patch", "lmms_eval", "docs", "prompts"}
+    assert set(found) == {"lmms_patch", "lmms_eval", "numbers", "log", "docs", "prompts"}
