@@ -172,7 +172,14 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
 
 
 def _check_numbers(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[Item]]], before: Baseline | None) -> list[str]:
-    """Check the numbers of every result of the run, and of the baseline those that something is set against; returns what could not be."""
+    """Check the numbers of every result of the run, and of the baseline those that something is set against; returns what could not be.
+
+    Raises:
+        RecordError: a number is another; or the run wrote a log that is not there (of a baseline it may have been left out to save space).
+    """
+    for one in results:
+        if one.log is None and one.result.docs and one.run.about.get("log_samples"):
+            raise RecordError(f"{one.run.path}: the run wrote a sample log of {one.task}, which is not there; put it back beside the results file")
     compared = {id(item.one) for _, items in plans for item in items if item.check == "difference"}
     sides_of = [("", one) for one in results]
     sides_of += [("the baseline of ", before.partner(one)) for one in results if before is not None and id(one) in compared]

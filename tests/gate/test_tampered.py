@@ -363,11 +363,11 @@ def test_answers_that_change_places_leave_every_sum_alone_but_not_the_digest(mad
 
 
 def leaves(found, path=()):
-    """The path of every number, flag, text and null."""
+    """The path of every number, flag, text and null; of lists those of the first and the last entry."""
     if isinstance(found, dict):
         return [leaf for key, value in found.items() for leaf in leaves(value, (*path, key))]
     if isinstance(found, list):
-        return [leaf for place, value in enumerate(found) for leaf in leaves(value, (*path, place))]
+        return [leaf for place in sorted({0, len(found) - 1} & set(range(len(found)))) for leaf in leaves(found[place], (*path, place))]
     return [path]
 
 
@@ -437,8 +437,10 @@ def test_narrower_intervals_are_refused(made, tmp_path):
 def test_a_log_that_the_run_wrote_and_that_is_gone_is_refused(made, tmp_path):
     shutil.copytree(made / "now", tmp_path / "run")
     next((tmp_path / "run").glob("*.jsonl")).unlink()
-    with pytest.raises(RecordError, match="the run wrote a sample log, which is not there"):
+    with pytest.raises(RecordError, match="the run wrote a sample log of toy_rci2, which is not there"):
         gate(tmp_path / "run", of_rules(*RULES))
+    found = gate(made / "before", of_rules({"name": "drop", "metric": "fip", "max_drop": 0.5}), baseline=tmp_path / "run")
+    assert any(note.startswith("the baseline of toy_rci2") and "no sample log" in note for note in found.notes)
 
 
 def test_without_a_log_what_the_file_says_of_itself_is_checked_and_the_rest_is_told(made, tmp_path):
