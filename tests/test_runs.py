@@ -194,7 +194,7 @@ def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
 
     found = one(write(tmp_path, plain))[1].details["made"]
     assert found["lmms_patch"] == lmms_patch.__version__
-    assert set(found) == {"lmms_patch", "lmms_eval", "docs", "prompts", "image_sizes", "images"}
+    assert set(found) == {"lmms_patch", "lmms_eval", "numbers", "log", "docs", "prompts", "image_sizes", "images"}
 
 
 # --- asked the same way, and whether it is two runs -------------------------------------------------
