@@ -195,6 +195,17 @@ def test_docs_that_vary_may_leave_though_they_are_most():
     assert by_question.estimate.reason.endswith("in 140 of 200 docs")
 
 
+def test_clusters_are_resampled_whole():
+    """20 clusters of 10 copies say as much as 20 docs: the interval is about sqrt(10) times as wide as that of 200 docs, and is called so."""
+    shares = [np.repeat(right(count, 20), 10) for count in (16, 12, 4, 8)]
+    whole = measured(world(*shares), MEAN.value, np.repeat(np.arange(20), 10), draws=4000).estimate
+    alone = measured(world(*shares), MEAN.value, draws=4000).estimate
+    assert (whole.n, whole.clusters, alone.clusters) == (200, 20, 200)
+    assert whole.value == alone.value
+    assert whole.se / alone.se == pytest.approx(np.sqrt(10), rel=0.35)
+    assert "20 clusters are few" in whole.reason
+
+
 def test_few_clusters_have_no_index():
     found = measured(world(right(50, 60), right(40, 60), right(10, 60), right(20, 60)), MEAN.value, np.arange(60) % 9, draws=200)
     assert (found.estimate.value, found.estimate.reason) == (None, "9 clusters are too few")
