@@ -21,6 +21,7 @@ from lmms_patch.magic.dataset import Dataset, read
 from lmms_patch.magic.draw import draw
 from lmms_patch.magic.extract import regions_of_steps, renumber
 from lmms_patch.magic.items import MagicItem, ShownBoxes, shown
+from lmms_patch.magic.rows import printable
 from lmms_patch.magic.selfheal import Subsequence, wrong_runs
 from lmms_patch.magic.settings import MagicSettings
 from lmms_patch.magic.sources import SUFFIXES
@@ -113,15 +114,30 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
             "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
             "docs/magic.md; without data of your own, try --tasks magic_mosaic"
         )
-    path = str(folder("tasks") / "magic" / MOSAIC) if data == MOSAIC else str(Path(data or told.data).expanduser())
+    path = str(folder("tasks") / "magic" / MOSAIC) if data == MOSAIC else _path_of(data or told.data)
     return _read(path, told.split, data == MOSAIC, _stamp(path))
+
+
+def _path_of(data: str) -> str:
+    """Return what names a dataset with ``~`` written out.
+
+    Raises:
+        OptionError: there is no such user.
+    """
+    try:
+        return str(Path(data).expanduser())
+    except RuntimeError:
+        raise OptionError(f"{printable(data)[:200]}: there is no home folder of that name; write the whole path") from None
 
 
 def _stamp(path: str) -> tuple[Any, ...]:
     """When the files of a local dataset were last written: a process that goes on must not go on with what they held before."""
     place = Path(path)
-    files = [file for file in place.iterdir() if file.suffix in SUFFIXES] if place.is_dir() else [place] if place.is_file() else []
-    return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+    try:
+        files = [file for file in place.iterdir() if file.suffix in SUFFIXES] if place.is_dir() else [place] if place.is_file() else []
+        return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+    except OSError:  # a folder that cannot be read: who reads the dataset says so
+        return ()
 
 
 @functools.lru_cache(maxsize=8)
@@ -213,7 +229,7 @@ def examples(variant: str) -> tuple[Shot, ...]:
 
 
 def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
-    path = str(Path(told.examples).expanduser())
+    path = _path_of(told.examples)
     return _shots(path, told.split, told.seed, told.shots, which, _stamp(path)) if told.examples else ()
 
 

@@ -60,7 +60,10 @@ def _parsed(config: Mapping[str, Any], folder: Path | None) -> MagicFile:
         raise OptionError(f"{where}: 'data' is missing; add the folder, file or hub name of a MAGIC dataset, such as 'data: ./kitchen'")
     if variant not in VARIANTS:
         raise OptionError(f"{where}: variant {variant!r} is not known; allowed: {', '.join(VARIANTS)}")
-    path = Path(data).expanduser()
+    try:
+        path = Path(data).expanduser()
+    except RuntimeError:
+        raise OptionError(f"{where}: data {data!r}: there is no home folder of that name; write the whole path") from None
     beside = path if folder is None or path.is_absolute() else folder / path
     return MagicFile(str(config["task"]), str(beside) if beside.exists() or data.startswith((".", "~", "/")) else data, str(variant))
 

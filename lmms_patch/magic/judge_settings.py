@@ -88,7 +88,10 @@ def _cache(env: Mapping[str, str]) -> Path | None:
     said = env.get("MAGIC_JUDGE_CACHE", "").strip()
     if said.lower() == NO_CACHE:
         return None
-    folder = Path(said).expanduser() if said else _user_cache(env) / "lmms-patch" / "magic-judge"
+    try:
+        folder = Path(said).expanduser() if said else _user_cache(env) / "lmms-patch" / "magic-judge"
+    except RuntimeError:
+        raise OptionError(f"MAGIC_JUDGE_CACHE={said}: no home folder is known; name a folder by its whole path, or {NO_CACHE}") from None
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"MAGIC_JUDGE_CACHE={folder}: is a file; name a folder, or {NO_CACHE}")
     return folder

@@ -97,7 +97,7 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
             for what, key, value in (("text", (item, step), _letters(row.get("text"))), ("group", (item,), _text(row.get("group")))):
                 before = known.setdefault((what, *key), (value, where)) if value else (value, where)
                 if before[0] != value:
-                    about = f"step {step} of {item}" if what == "text" else item
+                    about = f"step {step} of {_name(item)}" if what == "text" else _name(item)
                     raise LabelError(
                         f"{where}: {about} has another {what} in {before[1]}: labels of two runs? score the files of each run by themselves"
                     )
@@ -107,7 +107,8 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
             label = StepLabel(item, step, _annotator(row, where), _verdict(row, where), source)
             twice = known.setdefault(("label", item, step, label.annotator, source), ("", where))
             if twice[1] != where:
-                raise LabelError(f"{where}: {label.annotator} labelled step {step} of {item} in {_short(twice[1], path)} already; keep one")
+                who = f"{_name(label.annotator)} labelled step {step} of {_name(item)}"
+                raise LabelError(f"{where}: {who} in {_short(twice[1], path)} already; keep one")
             labels.append(label)
     if not labels:
         raise LabelError(_nothing([str(path) for path in paths], sum(unlabelled.values())))
@@ -134,6 +135,12 @@ def _nothing(paths: Sequence[str], unlabelled: int) -> str:
             f"{names}: none of the {unlabelled} steps is labelled yet; write 1 (correct) or 0 in the column 'correct', and who you are in 'annotator'"
         )
     return f"{names}: no labels; write one a line, with {', '.join(KEYS)}"
+
+
+def _name(text: str, most: int = 80) -> str:
+    """Return a text of the file as it can stand in a message: on one line, and not longer than that."""
+    text = printable(text[: most + 1])
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _short(where: str, path: Path) -> str:
@@ -196,6 +203,8 @@ def _object(line: str, where: str) -> dict[str, Any]:
         raise LabelError(f"{where}: cut or not a JSON object; write one label a line")
     if twice:
         raise LabelError(f"{where}: {twice[0]}; keep one")
+    if nested := [key for key in FIELDS if isinstance(row.get(key), (list, dict))]:
+        raise LabelError(f"{where}: {nested[0]} is a {type(row[nested[0]]).__name__}; a label holds text and numbers")
     if broken := [key for key in FIELDS if isinstance(row.get(key), str) and not is_writable(row[key])]:
         raise LabelError(f"{where}: {broken[0]} holds half a character (a lone surrogate such as \\ud800), which no file can hold")
     return row
@@ -226,9 +235,9 @@ def _place(row: Mapping[str, Any], where: str) -> tuple[str, int, str]:
             raise LabelError(f"{where}: no {key!r}; each label has {', '.join(KEYS)}")
     step, source = _text(row["step"]), _text(row.get("source")).lower() or SOURCES[0]
     if isinstance(row["step"], bool) or not step.isascii() or not step.isdigit() or len(step) > 6 or int(step) < 1:
-        raise LabelError(f"{where}: step {row['step']!r}; steps are whole numbers from 1")
+        raise LabelError(f"{where}: step {_name(repr(row['step']))}; steps are whole numbers from 1")
     if source not in SOURCES:
-        raise LabelError(f"{where}: source {source!r}; allowed: {', '.join(SOURCES)}")
+        raise LabelError(f"{where}: source {_name(repr(source))}; allowed: {', '.join(SOURCES)}")
     return _text(row["item"]), int(step), source
 
 
@@ -241,7 +250,7 @@ def _annotator(row: Mapping[str, Any], where: str) -> str:
 def _verdict(row: Mapping[str, Any], where: str) -> bool:
     verdict = {"0": False, "1": True, "false": False, "true": True}.get(_text(row["correct"]).lower())
     if verdict is None:
-        raise LabelError(f"{where}: correct is {row['correct']!r}; allowed: 1, 0, or empty where it is not labelled yet")
+        raise LabelError(f"{where}: correct is {_name(repr(row['correct']))}; allowed: 1, 0, or empty where it is not labelled yet")
     return verdict
 
 

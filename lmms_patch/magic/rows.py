@@ -23,6 +23,8 @@ MOST_BOXES = 40
 """More boxes than this on one image are a warning: their labels can hardly be kept apart."""
 ALL_BOXES = 99
 """More than this are an error: what ``R100`` names is read in some texts only, and finding places for the labels takes seconds an image."""
+ALL_STEPS = 200
+"""More steps than this are an error: each wrong run of a chain is asked with all that comes before it, which grows with the square of the chain."""
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
 
 
@@ -278,6 +280,9 @@ def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
             "key missing" if value is None else "value wrong",
         )
         return [], None
+    if len(value) > ALL_BOXES:
+        faults.error("boxes", f"{len(value)} boxes; at most {ALL_BOXES} can be drawn with their numbers", "many boxes")
+        return [], len(value)
     good = [_check_box(one, f"boxes[{place}]", faults) for place, one in enumerate(value, 1)]
     _check_set(value, faults)
     made = [(_corners(one["box"]), one) for one, fine in zip(value, good, strict=True) if fine]
@@ -291,9 +296,7 @@ def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
         faults.error("boxes", 'no box is relevant: recall is not defined; mark at least one with "relevant": true', "no relevant box")
     elif all(mark is True for mark in marks):
         faults.warn("boxes", "no box is adversarial: a model that names every box has full precision here", "no adversarial box")
-    if len(boxes) > ALL_BOXES:
-        faults.error("boxes", f"{len(boxes)} boxes; at most {ALL_BOXES} can be drawn with their numbers", "many boxes")
-    elif len(boxes) > MOST_BOXES:
+    if len(boxes) > MOST_BOXES:
         faults.warn("boxes", f"{len(boxes)} boxes; more than {MOST_BOXES} can hardly be told apart on an image", "many boxes")
     seen: dict[tuple[int, int, int, int], int] = {}
     for place, (one, mark) in enumerate(zip(boxes, marks, strict=True), 1):
@@ -352,6 +355,9 @@ def _steps(value: Any, count: int | None, faults: Faults) -> tuple[Step, ...]:
         return ()
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         faults.error("steps", f"must be a list of steps, not {_kind(value)}")
+        return ()
+    if len(value) > ALL_STEPS:
+        faults.error("steps", f"{len(value)} steps; at most {ALL_STEPS} are read")
         return ()
     steps = []
     for place, one in enumerate(value, 1):

@@ -89,7 +89,7 @@ class VerdictCache:
             return None
         try:
             values = json.loads(row[0])
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return None
         if not isinstance(values, list) or len(values) != count or not all(isinstance(value, bool) for value in values):
             return None

@@ -171,3 +171,31 @@ def test_a_share_near_its_end_at_the_level_of_several_rules_is_exact(asked, tmp_
     assert {one["level"] for one in found.json["verdicts"]} == {0.975}
     for one in found.json["verdicts"]:
         assert (one["value"]["low"], one["value"]["high"]) == (pytest.approx(0.0125 ** (1 / 80), rel=1e-3), 1.0)
+
+
+@pytest.mark.parametrize(("model", "status"), [("m", 2), ("another", 0)])
+def test_what_the_baseline_of_a_judged_model_has_is_asked_again(asked, tmp_path, model, status):
+    """The run has apple alone. The baseline also has pear: of the same model that is a loss that no rule would see, of another it is none."""
+    apple, pear = (lean.task(*lean.planted(200, 0.8, 0.6), name=f"{name}_rci2") for name in ("apple", "pear"))
+    lean.write(tmp_path / "run", [apple])
+    lean.write(tmp_path / "before", [apple], date="2025-01-01T00-00-00.000000")
+    lean.write(tmp_path / "before", [pear], model=model, date="2025-01-02T00-00-00.000000")
+    ended = asked(tmp_path / "run", {"metric": "fip", "max_drop": 0, "margin": 0.2}, baseline=tmp_path / "before")
+    assert ended.status == status
+    if status == 2:
+        assert "the baseline has pear_rci2, this run has not; run it too, or narrow the rule" in ended.err
+
+
+@pytest.mark.parametrize(("accuracy", "over"), [(1.0, 0.75), (0.0, -0.25)])
+def test_text_only_accuracy_over_chance_at_the_level_of_two_numbers_stays_on_its_scale(asked, tmp_path, accuracy, over):
+    """All or none of 80 docs right, chance 0.25: the scale is -0.25 to 0.75, and at 97.5 % the open end lies 1 - 0.0125^(1/80) inside."""
+    for name in ("apple", "pear"):
+        lean.write(
+            tmp_path / "run", [lean.stressed(n=80, accuracy=accuracy, name=f"{name}_tst5")], model=name, date=f"2026-01-01T00-00-0{len(name)}.0"
+        )
+    found = asked(tmp_path / "run", {"metric": "tst_over_chance", "max": 0.9})
+    width = 1 - 0.0125 ** (1 / 80)
+    ends = (over - width, over) if accuracy else (over, over + width)
+    for one in found.json["verdicts"]:
+        assert one["level"] == 0.975
+        assert (one["value"]["low"], one["value"]["high"]) == pytest.approx(ends, abs=1e-3)

@@ -180,3 +180,13 @@ def test_an_image_without_room_gives_fewer_boxes_and_is_counted(world: World) ->
     built = world.build(weak=True, adversarial=3)
     assert [sum(not box.relevant for box in item.boxes) for item in built.items] == [0, 3]
     assert built.counts["items short of adversarial boxes"] == 1
+
+
+@pytest.mark.parametrize("name", ["build.json", "build.journal.jsonl", "items.jsonl"])
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"schema": 1, "fingerprint": ' + "9" * 5000 + "}", "null", '{"a": ' * 900 + "1" + "}" * 900])
+def test_nested_or_endless_files_of_an_earlier_build_are_one_line(world: World, name: str, content: str) -> None:
+    world.build(weak=True)
+    (world.folder / "out" / name).write_text(content + "\n" + content + "\n")
+    with pytest.raises(BuildError) as caught:
+        world.build(weak=True)
+    assert "\n" not in str(caught.value)

@@ -176,6 +176,32 @@ def test_numbers_without_a_place_and_too_many_boxes_are_told(world: Path) -> Non
     assert len(read(world / "data").items) == 2
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("boxes", "[" + ",".join(['{"box": 1}'] * 100_000) + "]", "100000 boxes; at most 99"),
+        ("boxes", '[{"box": [0, 0, 1' + "0" * 400 + ', 9], "relevant": true}]', "leaves the image"),
+        ("boxes", '[{"box": [0, 0, 1' + "0" * 5000 + ', 9], "relevant": true}]', "not JSON"),
+        ("boxes", '[{"box": [0, 0, 1e999, 9], "relevant": true}]', "4 whole numbers"),
+        ("boxes", '[{"box": [0, 0, 1e308, 9], "relevant": true}]', "leaves the image"),
+        ("boxes", "[" * 100_000, "not JSON"),
+        ("boxes", "[" * 900 + "]" * 900, "must be an object"),
+        ("steps", "[" + ",".join(['{"text": "a", "correct": false}'] * 201) + "]", "201 steps; at most 200"),
+        ("schema", "1" + "0" * 400, "form that this version does not know"),
+        ("question", "[" * 900 + "]" * 900, "must be text"),
+        ("answer", "NaN", "NaN is no JSON number"),
+    ],
+)
+def test_numbers_and_lists_without_end_are_one_short_line(world: Path, key: str, value: str, said: str) -> None:
+    line = json.dumps({**row("images/a.png"), key: "@"}).replace('"@"', value)
+    (world / "data" / "items.jsonl").write_text(line + "\n" + json.dumps(row("images/a.png", "q2")) + "\n")
+    errors = inspect(world / "data").level("error")
+    assert [fault.line for fault in errors if said in fault.message] == [1]
+    assert len(errors) < 4
+    assert all(len(str(fault)) < 300 and "\n" not in str(fault) for fault in errors)
+    assert [item.id for item in read(world / "data").items] == ["q2"]
+
+
 def test_names_of_datasets_that_cannot_be(tmp_path: Path) -> None:
     for name in ("a\0b", "a\0b/c.jsonl", "x" * 5000):
         with pytest.raises(DatasetError) as caught:

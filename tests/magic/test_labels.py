@@ -148,3 +148,21 @@ def test_a_spreadsheet_runs_nothing():
     cells = list(csv.DictReader(io.StringIO(to_csv(rows).removeprefix("\ufeff"))))
     assert list(cells[0]) == list(FIELDS)
     assert [cell["text"] for cell in cells] == ["'=1+1", "'+1", "'-1", "'@x", "'=1", "plain"]
+
+
+@pytest.mark.parametrize("key", ["item", "step", "annotator", "correct", "source", "text", "group"])
+@pytest.mark.parametrize(
+    "value", ["9" * 400, '"' + "9" * 5000 + '"', "1e999", "[" * 900 + "]" * 900, "[" * 100_000, '{"a": 1}', '"\\u001b[31m\\n' + "x" * 5000 + '"']
+)
+def test_any_value_is_a_label_or_one_short_line(tmp_path, key, value):
+    good = {"item": "q", "step": 1, "annotator": "ann", "correct": 1, "source": "human", "text": "So.", "group": "g"}
+    line = json.dumps({**good, key: "@"}).replace('"@"', value) + "\n"
+    try:
+        read_labels([put(tmp_path, "a.jsonl", json.dumps({**good, "step": 2}) + "\n" + line + json.dumps(good) + "\n" + json.dumps(good) + "\n")])
+    except LabelError as error:
+        said = str(error).replace(str(tmp_path), "")
+        assert len(said) < 300
+        assert not {"\n", "\x1b"} & set(said)
+        assert "line 2" in said or "line 3" in said or "line 4" in said
+    else:
+        raise AssertionError("the label stands twice, so one line is wrong in any case")

@@ -1,0 +1,212 @@
+"""The corrected index from the answers on wrong images: against hand computations, and draws made by their definition."""
+
+import numpy as np
+import pytest
+
+from lmms_patch.stats.forms import MEAN
+from lmms_patch.stats.intervals import few_clusters
+from lmms_patch.stats.luck import Measured, measured
+
+CORNERS = np.array([[0.0, 1.0], [1.0, 1.0]])
+
+
+def rows(scores):
+    """Rows of the mean: a score, and a one."""
+    return np.column_stack([np.asarray(scores, float), np.ones(len(scores))])
+
+
+def right(count, of):
+    return np.repeat([1.0, 0.0], [count, of - count])
+
+
+def world(full, best, null_full, null_best, *, asked=None, varied=None, alike=0.0, classes=None, labels=("mc4",), corners=None, ceiling=1.0):
+    n = len(full)
+    every = np.ones(n, bool)
+    return Measured(
+        rows(full), rows(best), rows(np.full(n, ceiling)), rows(null_full), rows(null_best), every if asked is None else asked,
+        every if varied is None else varied, np.full(n, alike), np.zeros(n, np.intp) if classes is None else classes, labels, corners,
+    )  # fmt: skip
+
+
+def test_by_hand():
+    """200 docs, 100 of them asked on a wrong image. FIP 0.8 and MPP 0.7 over all docs; 0.25 and 0.5 over the asked: kappa 0.55 / 0.75 = 11/15 and
+    0.2 / 0.5 = 2/5, and the index 1 - 6/11.
+    """
+    asked = np.arange(200) % 2 == 0
+    null_full, null_best = np.full(200, 9.0), np.full(200, 9.0)  # what stands where a doc was not asked counts for nothing
+    null_full[asked], null_best[asked] = right(25, 100), right(50, 100)
+    found = measured(world(right(160, 200), right(140, 200), null_full, null_best, asked=asked), MEAN.value, draws=400)
+    assert (found.kappa_full, found.kappa_best) == pytest.approx((11 / 15, 2 / 5))
+    assert found.estimate.value == pytest.approx(5 / 11)
+    assert (found.fip0, found.mpp0) == pytest.approx((0.25, 0.5))
+    assert (found.asked, found.null, found.saturated_docs) == (100, "measured", 0)
+    assert (found.classes[0].docs, found.classes[0].state, found.classes[0].ceiling) == (200, "used", 1.0)
+    assert found.estimate.low < 5 / 11 < found.estimate.high
+
+
+def test_two_answer_classes_count_by_their_docs():
+    """120 docs: FIP 0.9, MPP 0.6, null 0.25 and 0.4: 13/15 and 1/3. 80 docs: FIP 0.8, MPP 0.9, null 0.5 and 0.55: 3/5 and 7/9."""
+    sizes = (120, 80)
+    parts = [np.concatenate([right(round(share * n), n) for share, n in zip(shares, sizes, strict=True)])
+             for shares in ((0.9, 0.8), (0.6, 0.9), (0.25, 0.5), (0.4, 0.55))]  # fmt: skip
+    found = measured(world(*parts, classes=np.repeat([0, 1], sizes), labels=("mc4", "yesno")), MEAN.value, draws=400)
+    full, best = 0.6 * 13 / 15 + 0.4 * 3 / 5, 0.6 / 3 + 0.4 * 7 / 9
+    assert (found.kappa_full, found.kappa_best) == pytest.approx((full, best))
+    assert found.estimate.value == pytest.approx(1 - best / full)
+    assert [(one.label, one.docs) for one in found.classes] == [("mc4", 120), ("yesno", 80)]
+    assert (found.fip0, found.mpp0) == pytest.approx((0.35, 0.46))
+
+
+@pytest.mark.parametrize("n", [12, 60])
+def test_where_nothing_varies_the_interval_is_that_of_the_prior(n):
+    """Docs that are all right on the full image and on the best cell, none on a wrong one: the index is 0.
+
+    Each draw adds Gamma(1/2) docs at the four corners of (full, best), and as many at those of (full, best) of the wrong image. Drawn here by
+    that definition, from another generator.
+    """
+    draws = 40_000
+    given = (right(n, n), right(n, n), right(0, n), right(0, n))
+    found = measured(world(*given, corners=CORNERS), MEAN.value, draws=draws).estimate
+    stream = np.random.default_rng(99)
+    weight = stream.gamma(n, size=draws)
+    seen, lost = stream.gamma(0.5, size=(2, 4, draws))  # corners 00, 01, 10, 11 of (full, best)
+    of_seen, of_lost = weight + seen.sum(axis=0), weight + lost.sum(axis=0)
+    fip, mpp = (weight + seen[2] + seen[3]) / of_seen, (weight + seen[1] + seen[3]) / of_seen
+    fip0, mpp0 = (lost[2] + lost[3]) / of_lost, (lost[1] + lost[3]) / of_lost
+    drawn = 1 - ((mpp - mpp0) / (1 - mpp0)) / ((fip - fip0) / (1 - fip0))
+    assert found.value == 0
+    factor = few_clusters(n)  # 12 docs are few: the interval is wider than its draws
+    assert (found.low, found.high) == pytest.approx(tuple(factor * np.quantile(drawn, [0.025, 0.975])), rel=0.05)
+    assert found.se == pytest.approx(drawn.std(ddof=1), rel=0.05)
+    bare = measured(world(*given), MEAN.value, draws=400).estimate
+    assert (bare.low, bare.high) == (None, None), "without a prior no draw differs"
+
+
+def test_classes_share_the_prior_by_their_docs():
+    """Three classes of 60, 60 and 120 docs alike: one prior in all, so the interval is as wide as that of one class of 240."""
+    n = 240
+    given = (right(n, n), right(n, n), right(0, n), right(0, n))
+    one = measured(world(*given, corners=CORNERS), MEAN.value, draws=20_000).estimate
+    classes = np.repeat([0, 1, 2], [60, 60, 120])
+    three = measured(world(*given, classes=classes, labels=("a", "b", "c"), corners=CORNERS), MEAN.value, draws=20_000).estimate
+    assert three.high - three.low == pytest.approx(one.high - one.low, rel=0.15)
+
+
+# --- docs that repeat one answer -----------------------------------------------------------------------
+
+
+def split(varied, alike, docs=200):
+    """The labels of the classes of a world in which so many docs vary their answers, and so many repeat one by chance."""
+    sort = np.arange(docs) < varied
+    full = right(round(0.9 * docs), docs)
+    found = measured(world(full, full, right(docs // 10, docs), right(docs // 5, docs), varied=sort, alike=alike / docs), MEAN.value, draws=200)
+    return [(one.label, one.docs) for one in found.classes]
+
+
+@pytest.mark.parametrize(
+    ("varied", "alike", "classes"),
+    [  # of 200 docs; at least 50 of each sort, those beyond chance
+        (100, 0, [("mc4, one answer", 100), ("mc4, varied", 100)]),
+        (100, 50, [("mc4, one answer", 100), ("mc4, varied", 100)]),  # 100 repeat, 50 of them by chance: 50 beyond it
+        (100, 51, [("mc4", 200)]),
+        (50, 0, [("mc4, one answer", 150), ("mc4, varied", 50)]),
+        (49, 0, [("mc4", 200)]),
+        (150, 0, [("mc4, one answer", 50), ("mc4, varied", 150)]),
+        (151, 0, [("mc4", 200)]),
+        (200, 0, [("mc4", 200)]),
+        (0, 0, [("mc4", 200)]),
+    ],
+)
+def test_docs_that_repeat_themselves_are_a_class_where_both_sorts_are_common(varied, alike, classes):
+    assert split(varied, alike) == classes
+
+
+def test_split_classes_take_fip_and_mpp_from_the_asked_docs_alone():
+    """300 docs, 200 asked: 100 vary (FIP 0.9, MPP 0.5, null 0.1 and 0.3), 100 repeat themselves (FIP 0.6, MPP 0.6, null 0.2 and 0.2); the 100
+    that were not asked were all wrong, and count for nothing.
+    """
+    shares = ((0.9, 0.6, 0.0), (0.5, 0.6, 0.0), (0.1, 0.2, 0.7), (0.3, 0.2, 0.7))
+    parts = [np.concatenate([right(round(100 * share), 100) for share in each]) for each in shares]
+    found = measured(world(*parts, asked=np.arange(300) < 200, varied=np.arange(300) < 100), MEAN.value, draws=400)
+    of = {one.label: one for one in found.classes}
+    assert [of["mc4, varied"].fip, of["mc4, varied"].mpp, of["mc4, varied"].fip0, of["mc4, varied"].mpp0] == pytest.approx([0.9, 0.5, 0.1, 0.3])
+    assert [of["mc4, one answer"].fip, of["mc4, one answer"].fip0] == pytest.approx([0.6, 0.2])
+    full = (0.8 / 0.9 + 0.4 / 0.8) / 2
+    best = (0.2 / 0.7 + 0.4 / 0.8) / 2
+    assert found.estimate.value == pytest.approx(1 - best / full)
+    assert found.asked == 200
+
+
+@pytest.mark.parametrize(
+    ("sizes", "labels"),
+    [((50, 60, 70), ["a", "b", "c"]), ((49, 60, 70), ["b", "c", "other"]), ((49, 20, 70), ["c", "other"]), ((49, 20, 30), ["all"])],
+)
+def test_classes_of_few_asked_docs_are_one(sizes, labels):
+    n = sum(sizes)
+    full = right(round(0.9 * n), n)
+    found = measured(world(full, full, right(0, n), right(0, n), classes=np.repeat([0, 1, 2], sizes), labels=("a", "b", "c")), MEAN.value, draws=200)
+    assert [one.label for one in found.classes] == labels
+    assert sum(one.docs for one in found.classes) == n
+
+
+# --- where there is no index ----------------------------------------------------------------------------
+
+
+def of_shares(fip, mpp, fip0, mpp0, n=200):
+    return measured(world(*(right(round(share * n), n) for share in (fip, mpp, fip0, mpp0))), MEAN.value, draws=400)
+
+
+@pytest.mark.parametrize(
+    ("shares", "state", "says"),
+    [
+        ((0.9, 0.95, 0.5, 1.0), "saturated", "luck saturates: the best cell of a wrong picture is nearly always right in 200 of 200 docs"),
+        ((0.9, 0.95, 0.5, 0.975), "saturated", "luck saturates"),  # 0.025 is left: under 3 standard errors, √(0.025 · 0.975 / 200), of the difference
+        ((0.99, 0.95, 0.985, 0.3), "no variety", "a wrong picture is nearly always answered rightly in 200 of 200 docs"),
+        ((0.5, 0.6, 0.5, 0.3), "used", "no signal: FIP is not above what wrong pictures score"),
+    ],
+)
+def test_no_index_without_a_reason(shares, state, says):
+    found = of_shares(*shares)
+    assert found.estimate.value is None
+    assert found.estimate.reason.startswith(says)
+    assert found.classes[0].state == state
+    assert found.saturated_docs == (200 if state == "saturated" else 0)
+    assert found.asked == 200
+
+
+def test_a_best_cell_that_wins_as_often_on_a_wrong_picture_leaves_no_doubt():
+    """The same 180 of 200 docs are right on the best cell of the right and of the wrong image: what differs is sure, so 0.1 of the scale is enough."""
+    found = of_shares(0.9, 0.9, 0.5, 0.9)
+    assert found.classes[0].state == "used"
+    assert found.estimate.value == 1
+
+
+def test_docs_that_vary_may_leave_though_they_are_most():
+    """140 of 200 docs vary, and their best cell of a wrong image is always right. The other 60: FIP 0.8, MPP 0.7, null 0.1 and 0.2, so 7/9 and 5/8."""
+    shares = ((0.9, 0.8), (0.9, 0.7), (0.5, 0.1), (1.0, 0.2))
+    parts = [np.concatenate([right(round(share * n), n) for share, n in zip(each, (140, 60), strict=True)]) for each in shares]
+    sorts = np.arange(200) < 140
+    found = measured(world(*parts, varied=sorts), MEAN.value, draws=400)
+    assert {one.label: one.state for one in found.classes} == {"mc4, varied": "saturated", "mc4, one answer": "used"}
+    assert found.saturated_docs == 140
+    assert found.estimate.value == pytest.approx(1 - (5 / 8) / (7 / 9))
+    by_question = measured(world(*parts, classes=1 - sorts.astype(np.intp), labels=("open", "mc4")), MEAN.value, draws=400)
+    assert by_question.estimate.value is None, "a class of questions that is most of them may not"
+    assert by_question.estimate.reason.endswith("in 140 of 200 docs")
+
+
+def test_clusters_are_resampled_whole():
+    """20 clusters of 10 copies say as much as 20 docs: the interval is about sqrt(10) times as wide as that of 200 docs, and is called so."""
+    shares = [np.repeat(right(count, 20), 10) for count in (16, 12, 4, 8)]
+    whole = measured(world(*shares), MEAN.value, np.repeat(np.arange(20), 10), draws=4000).estimate
+    alone = measured(world(*shares), MEAN.value, draws=4000).estimate
+    assert (whole.n, whole.clusters, alone.clusters) == (200, 20, 200)
+    assert whole.value == alone.value
+    assert whole.se / alone.se == pytest.approx(np.sqrt(10), rel=0.35)
+    assert "20 clusters are few" in whole.reason
+
+
+def test_few_clusters_have_no_index():
+    found = measured(world(right(50, 60), right(40, 60), right(10, 60), right(20, 60)), MEAN.value, np.arange(60) % 9, draws=200)
+    assert (found.estimate.value, found.estimate.reason) == (None, "9 clusters are too few")
+    assert (found.asked, found.null) == (60, "measured")
