@@ -73,7 +73,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
             raise BuildError(f"{out} holds an items.jsonl that no build wrote; give another folder")
         finished.update(_read(since))
         write_bytes(journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_))
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise BuildError(f"{out}: what an earlier build left cannot be read ({type(error).__name__}); delete it, or give another folder") from None
     return finished
 
