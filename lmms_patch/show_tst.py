@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lmms_patch.errors import RecordError
 from lmms_patch.records import TaskResult
 from lmms_patch.show import aligned, number
 from lmms_patch.text import line
 
+_NEEDED = {
+    "": ("diagnostic", "folds", "unusable", "leakage", "zero_shot", "delta", "texts", "categories", "importance", "causes"),
+    "texts": ("different", "repeated", "conflicting"),
+    "categories": ("docs", "chance", "majority", "accuracy", "low", "high", "s"),
+    "importance": ("kind", "feature", "gain", "permutation"),
+    "causes": ("words", "category", "rank", "docs", "s_minus_chance", "gold", "gold_share", "mean", "sd", "cv"),
+    "by_grouping": ("accuracy", "majority", "above", "sd", "p"),
+}
+"""What the tables take of ``tst_details``, and of each row in its lists and objects; other readers need less."""
 _FOLDS = {"source": "by source", "none": "random", "text": "by text"}
 
 
@@ -33,8 +43,26 @@ def stress_table(tested: Sequence[TaskResult]) -> str:
     return aligned([header, *(_row(result) for result in tested)])
 
 
+def _told(result: TaskResult) -> Mapping[str, Any]:
+    """Return what a text-only cross-validation found.
+
+    Raises:
+        RecordError: it lacks what the tables need.
+    """
+    found: Mapping[str, Any] = result.details["tst_details"]
+    parts = [("tst_details", found, _NEEDED[""])]
+    for name, keys in _NEEDED.items():
+        inner = found.get(name) or ()
+        rows = [inner] if name == "texts" and inner else inner.values() if isinstance(inner, Mapping) else inner
+        parts += [(f"tst_details.{name}", row, keys) for row in rows if name]
+    for where, part, keys in parts:
+        if missing := [key for key in keys if key not in part]:
+            raise RecordError(f"{result.task}: {where} has no {missing[0]!r}; the results file was changed or written by another program")
+    return found
+
+
 def _row(result: TaskResult) -> list[str]:
-    found = result.details["tst_details"]
+    found = _told(result)
     head = found["by_grouping"][found["headline"]]
     others = [_value(found["by_grouping"].get(name)) for name in ("none", "text")]
     return [
@@ -69,7 +97,7 @@ def _span(estimate: Mapping[str, Any]) -> str:
 
 def categories(result: TaskResult, most: int = 40) -> str:
     """One row per category of a task, those with the most docs where there are many; empty where there is but one."""
-    found = result.details["tst_details"]
+    found = _told(result)
     if not found["categories"]:
         return ""
     shown = sorted(found["categories"], key=lambda name: -found["categories"][name]["docs"])[:most]
@@ -85,7 +113,7 @@ def categories(result: TaskResult, most: int = 40) -> str:
 
 def importances(result: TaskResult, most: int = 12) -> str:
     """Which features the diagnostic leans on, the most important first; empty for one without features."""
-    rows = result.details["tst_details"]["importance"]
+    rows = _told(result)["importance"]
     if not rows:
         return ""
     header = [f"{result.task}, features of", "feature", "share of gain", "score lost when shuffled"]
@@ -98,7 +126,7 @@ def importances(result: TaskResult, most: int = 12) -> str:
 
 def causes(result: TaskResult, most: int = 15) -> str:
     """What the most exploitable questions ask about, and at the end what the least do (TsT paper, Table 10)."""
-    rows = result.details["tst_details"]["causes"]
+    rows = _told(result)["causes"]
     header = [f"{result.task}: words", "category", "rank", "docs", "s(x) above chance", "most frequent gold", "its share", "mean", "SD", "CV"]
     shown = [row for i, row in enumerate(rows) if i < most or i >= len(rows) - 5]
     lines = [
@@ -119,7 +147,7 @@ def causes(result: TaskResult, most: int = 15) -> str:
 
 def notes(result: TaskResult) -> list[str]:
     """What the numbers mean, one line each."""
-    found = result.details["tst_details"]
+    found = _told(result)
     head = found["by_grouping"][found["headline"]]
     out = [_verdict(result.task, head)]
     out += [f"{result.task}: folds grouped by {name}: {why}" for name, why in found["unusable"].items()]
