@@ -105,10 +105,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _hush()
         return DONE
-    except OSError as error:
-        if error.filename is None:
-            raise
-        return _refused(f"{error.filename}: {error.strerror}")  # a path that the system itself refuses: too long, or a link to itself
     except (KeyboardInterrupt, typer.Abort):
         _tell("interrupted")
         return INTERRUPTED

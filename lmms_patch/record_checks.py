@@ -136,7 +136,7 @@ def _is_right(record: Mapping[str, Any]) -> bool:
 
 
 def _has_names(record: Mapping[str, Any]) -> bool:
-    names = all(type(record.get(key, "")) is str for key in ("task", "base", "stratum"))
+    names = all(type(record.get(key, "")) is str for key in ("task", "base", "stratum", "images"))
     grids = record.get("grids", [])
     return names and record.get("kind", "rci") in KINDS and type(grids) is list and all(is_whole(n, MIN_GRID, MAX_GRID) for n in grids)
 

@@ -371,7 +371,7 @@ def test_captions_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 FILES = "the aggregation uses files or programs"
 NETWORK = "the aggregation calls the network"
 WRITES = {"coco2017_cap_val_lite": {"*": FILES}, "hallusion_bench_image": {"*": NETWORK}, "textvqa_val": {"submission": FILES}}
-WRITES |= {"vizwiz_vqa_test": {"submission": FILES}, "mmmu_test": {"*": FILES}}
+WRITES |= {"ocrbench": {"*": FILES}, "vizwiz_vqa_test": {"submission": FILES}, "mmmu_test": {"*": FILES}}
 TASKS = {**standins.SCORED, **standins.SUBMITTED, "hallusion_bench_yesno": standins.hallusion_bench_image}
 
 

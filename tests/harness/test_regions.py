@@ -292,7 +292,9 @@ def test_what_a_run_leaves_is_valid_and_gives_its_numbers_again(folder, tmp_path
     assert "docs left out of the numbers of relevant boxes: " in "\n".join(show.warnings(shown))
     assert show.table(show.recomputed([again])) == text
     assert "b " in show.category_table(narrow)
-    found = api.analyze([out, out])
+    second = tmp_path_factory.mktemp("second")
+    write_files(second, {**result, "date": "another day"})
+    found = api.analyze([out, second])
     assert found.averaged[0].metrics["regions_mean"] == pytest.approx(patch["regions_mean"])
     Draft202012Validator(schemas.load("analysis")).validate(json.loads(json.dumps(found.to_json())))
 
@@ -308,7 +310,7 @@ def plain(value):
 
 def write_files(out, result):
     """The results file and the sample logs, as far as they are read again."""
-    data = {"results": plain(result["results"]), "configs": plain(result["configs"])}
+    data = {"results": plain(result["results"]), "configs": plain(result["configs"]), "date": result["date"]}
     (out / "2026-01-01T00-00-00.000000_results.json").write_text(json.dumps(data))
     for task, samples in result["samples"].items():
         lines = [json.dumps({"doc_id": s["doc_id"], "target": str(s["target"]), "patch": plain(s["patch"])}) for s in samples]

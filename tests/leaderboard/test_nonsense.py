@@ -102,7 +102,9 @@ def spoiled(model, *path, value):
 
 
 @pytest.mark.parametrize("by", ["pcri", "fip", "mpp", "gap"])
-def test_nonsense_has_no_rank_is_named_and_goes_into_no_card(tmp_path, by):
+def test_nonsense_has_no_rank_is_named_and_goes_into_no_card(tmp_path, monkeypatch, by):
+    """Of a board that took in its runs before results files were checked as they are read."""
+    monkeypatch.setattr("lmms_patch.audit.check", lambda *args, **options: ())
     write(tmp_path / "runs", document("good", [index_task("toy")]), spoiled("bad", "grids", "3", "mpp", "value", value=0.1))
     built = leaderboard([tmp_path / "runs"], tmp_path / "board", by=by)
     (group,) = built.board.groups

@@ -201,7 +201,7 @@ def test_what_is_refused(tmp_path):
         build.build([tmp_path / "variant"], tmp_path / "report")
     half = {"query": {"acc_exact": {"value": 0.5, "low": None, "high": None}}}
     write_magic(tmp_path / "half", {"all": docs(12)}, change=change("by_type", half), log=False)
-    with pytest.raises(RecordError, match="toy_magic has a number that is not whole"):
+    with pytest.raises(RecordError, match=r"toy_magic: magic\.by_type\.query holds something that is no estimate"):
         build.build([tmp_path / "half"], tmp_path / "report")
     log = write_magic(tmp_path / "log", {"all": docs(12)}).with_name("20260101_000000_samples_toy_magic.jsonl")
     log.write_text(log.read_text()[:-9])
