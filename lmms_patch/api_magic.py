@@ -203,7 +203,7 @@ def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, le
         PatchError: an option out of range, a file that cannot be read, or labels that contradict each other.
     """
     from lmms_patch.magic.labels import SOURCES, read_labels
-    from lmms_patch.magic.stepsense import StepSenses, across
+    from lmms_patch.magic.stepsense import MOST_ANNOTATORS, StepSenses, across
     from lmms_patch.magic.stepsense import stepsense as score
 
     _check_bootstrap(draws, level, seed)
@@ -211,7 +211,9 @@ def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, le
     bounds: dict[str, Any] = {"clusters": found.groups or None, "draws": draws, "level": level, "seed": seed}
     scores = tuple(score(labels, **bounds) for source in SOURCES if (labels := found.of(source)))
     between = across(found.of("human"), found.of("judge"), **bounds) if len(scores) > 1 else ()
-    return StepSenses(scores, between, dict(found.unlabelled), bool(found.groups), found.notes)
+    many = max(len(one.annotators) for one in scores)
+    crowd = (f"{many} annotators: how far they agree is computed for at most {MOST_ANNOTATORS}",) if many > MOST_ANNOTATORS else ()
+    return StepSenses(scores, between, dict(found.unlabelled), bool(found.groups), (*found.notes, *crowd))
 
 
 def _check_bootstrap(draws: int, level: float, seed: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lmms_patch.magic.stepsense import Agreement, StepSense, StepSenses
+from lmms_patch.magic.stepsense import MOST_ANNOTATORS, Agreement, StepSense, StepSenses
 from lmms_patch.sheets import Cell, Column, Sheet
 from lmms_patch.stats.resample import Estimate
 
@@ -15,7 +15,7 @@ def text(found: StepSenses) -> str:
     lines = [shown.to_text(), "", shown.note]
     for one in found.scores:
         together = len(one.annotators)
-        if together > 1 and len(one.pairs) < together * (together - 1) // 2:
+        if 1 < together <= MOST_ANNOTATORS and len(one.pairs) < together * (together - 1) // 2:
             alone = sorted(set(one.annotators) - {name for pair in one.pairs for name in pair.annotators})
             who = f"{', '.join(alone)} with nobody" if alone else "some pairs"
             lines.append(f"mind: {one.source}: annotators that share no step have no kappa ({who})")
@@ -90,4 +90,4 @@ def _pair(source: str, pair: Agreement) -> Mapping[str, Cell]:
 
 
 def _named(names: Sequence[str], between: str) -> str:
-    return between.join(names)
+    return between.join(names) if len(names) <= MOST_ANNOTATORS else f"{len(names)} annotators"

@@ -17,10 +17,12 @@ from lmms_patch.magic import gqa
 from lmms_patch.magic.gqa import DropError, Question, Scene
 from lmms_patch.magic.items import Box
 from lmms_patch.magic.regions import Rect, RegionSettings, candidates, hotspots, load_saliency, merge, remove_overlap, sample, synthesise
+from lmms_patch.magic.rows import ALL_BOXES
 from lmms_patch.magic.sources import below
 
 MAPS = (0, 1, 2)
 """Numbers t of a question's saliency maps ``<qid>_<t>.png`` (Algorithm 1)."""
+_NAMED = 20  # objects that the reason of a drop names
 
 
 class ChooseSettings(Protocol):
@@ -96,6 +98,8 @@ def choose(
     taken = [found.rect for found in relevant]
     adversarial = _adversarial(question, scene, inputs, [*taken, *off_limits], taken, size, settings) if settings.quota else []
     every = [*relevant, *adversarial]
+    if len(every) > ALL_BOXES:
+        raise DropError("too many boxes", f"{len(every)}; at most {ALL_BOXES} can be drawn with their numbers")
     boxes = tuple(Box(*found.rect, relevant=place < len(relevant), label=found.label) for place, found in enumerate(every))
     return boxes, tuple(found.source for found in every), notes
 
@@ -115,7 +119,8 @@ def _relevant(
     staying = remove_overlap([one.rect for one in found], rules.iou, rules.coverage, rules.keep)
     if not staying:
         why = "no object of its annotations has a box" + ("" if settings.weak else ", and its maps have no hotspot")
-        raise DropError("no relevant box", why + (f" ({', '.join(f'{key}: {what}' for key, what in faults.items())})" if faults else ""))
+        some = ", ".join(f"{key:.60}: {what}" for key, what in list(faults.items())[:_NAMED]) + (", ..." if len(faults) > _NAMED else "")
+        raise DropError("no relevant box", why + (f" ({some})" if faults else ""))
     for name, count in (("hotspots merged", len(spots) - len(fresh)), ("boxes overlapping", len(found) - len(staying))):
         if count:
             notes[name] = count

@@ -21,6 +21,8 @@ from lmms_patch.magic.regions import Rect, area, clip
 from lmms_patch.magic.rows import is_id, is_writable, printable, unique_keys
 
 _LARGEST = 1e9  # pixels of a side, and of a place on it
+MOST_OBJECTS = 1_000
+"""Of a scene: each is compared with each other one."""
 _SHAPE = 0.01  # by how much the aspect ratios of a scene and its image may differ
 
 
@@ -193,6 +195,8 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
     objects = data.get("objects") if isinstance(data, Mapping) else None
     if not isinstance(objects, Mapping):
         raise DropError("scene damaged", "it has no objects")
+    if len(objects) > MOST_OBJECTS:
+        raise DropError("scene damaged", f"it has {len(objects)} objects; at most {MOST_OBJECTS} are read")
     scale = _scale(data, size)
     boxes, names, faults = {}, {}, {}
     for key in sorted(filter(is_writable, objects)):  # no question can name another one

@@ -14,6 +14,7 @@ Rules in one place:
 * A descending pair (``R3-R1``) is two boxes, no range; so is "from R1 to R3" of a gaze that moves, and "compare R1 to R3".
 * Ordinals need a region word at once or after a colour word ("the first red box"), and nothing that makes them an
   order of looking or a thing on a shelf ("the first region I look at", "the second box of cereal", "a second box").
+* Of a list of ordinals ("first, second and third box") the last 41 are read.
 * Not read: roman numerals ("Region II"), "the last box", "both boxes", "all regions", "#2" or "the one labelled 2" by itself.
 """
 

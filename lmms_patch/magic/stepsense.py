@@ -26,6 +26,9 @@ from lmms_patch.magic.labels import LabelError, StepLabel
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, cluster_numbers
 
+MOST_ANNOTATORS = 20
+"""Of a source, whose agreement is computed: it takes memory with the fourth power of their number."""
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -58,6 +61,8 @@ class StepSense:
         disputed: number of steps with both verdicts.
         pairs: agreement of each pair that shares a step.
         agreement: over all pairs; None where no two annotators share a step.
+
+    Above ``MOST_ANNOTATORS`` annotators there are neither ``pairs`` nor ``agreement``.
     """
 
     source: str
@@ -123,7 +128,7 @@ def stepsense(
         rows.append([sum(shares), len(shares)])
     bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
     annotators = tuple(sorted({label.annotator for label in labels}))
-    pairs = list(itertools.combinations(annotators, 2))
+    pairs = list(itertools.combinations(annotators, 2)) if len(annotators) <= MOST_ANNOTATORS else []
     tables = {pair: np.array([_table(steps, pair) for steps in by_item.values()], float) for pair in pairs}
     shared = {pair: table for pair, table in tables.items() if table.any()}
     together = _agreement((), list(shared.values()), groups, bounds) if shared else None
@@ -155,13 +160,15 @@ def across(
         clusters, draws, level, seed: as in ``stepsense``.
 
     Returns:
-        Of each (person, judge) that share a step.
+        Of each (person, judge) that share a step; of nobody where either side has more than ``MOST_ANNOTATORS`` names.
     """
     sides = [[dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side] for place, side in enumerate((human, judge))]
     by_item = _by_item([*sides[0], *sides[1]])
     groups = _groups(by_item, clusters)
     names = [sorted({label.annotator for label in side}) for side in sides]
-    out = []
+    out: list[Agreement] = []
+    if max(map(len, names)) > MOST_ANNOTATORS:
+        return ()
     for person, model in itertools.product(*names):
         pair = (person, model)
         table: Array = np.array([_table(steps, pair) for steps in by_item.values()], float)

@@ -190,3 +190,31 @@ def test_nested_or_endless_files_of_an_earlier_build_are_one_line(world: World, 
     with pytest.raises(BuildError) as caught:
         world.build(weak=True)
     assert "\n" not in str(caught.value)
+
+
+def test_scenes_and_annotations_without_end_are_dropped_in_a_line(world: World) -> None:
+    many = {"width": 160, "height": 120, "objects": {f"o{at}": {"name": "x", "x": at % 150, "y": at % 110, "w": 5, "h": 5} for at in range(50_000)}}
+    tiny = {
+        "width": 160,
+        "height": 120,
+        "objects": {f"o{at}": {"name": "x", "x": at % 40 * 4, "y": at // 40 * 4, "w": 3, "h": 3} for at in range(150)},
+    }
+    deep: object = "o1"
+    for _ in range(900):
+        deep = [deep]
+    asked = {
+        "1a": question("1", "o0"),
+        "2a": question("2", *tiny["objects"]),
+        "2b": question("2", *(f"none{at}" for at in range(5_000))),
+        "2c": {**question("2"), "annotations": {"question": deep}},
+        "2d": question("2", "o3"),
+    }
+    world.put(asked, {"1": many, "2": tiny})
+    built = world.build(weak=True)
+    assert [item.id for item in built.items if item.id != "2c"] == ["2d"]
+    assert {(qid, reason) for qid, reason, _ in built.dropped if qid != "2c"} == {
+        ("1a", "scene damaged"),
+        ("2a", "too many boxes"),
+        ("2b", "no relevant box"),
+    }
+    assert all(len(detail) < 1_000 for _, _, detail in built.dropped)

@@ -152,3 +152,16 @@ def test_what_has_no_interval_is_said_with_the_reason(tmp_path):
     many = "".join(f"q{n},1,ann,{n % 2}\n" for n in range(60))
     (tmp_path / "b.csv").write_text(f"item,step,annotator,correct\n{many}")
     assert not [line for line in text(api.magic.stepsense(tmp_path / "b.csv")).splitlines() if "interval:" in line]
+
+
+def test_a_crowd_has_a_score_and_no_agreement(tmp_path):
+    rows = "".join(f"q{n % 7},1,worker{n},{n % 7 == 0:d}\n" for n in range(400))  # every pair of them would take 83 GiB
+    (tmp_path / "a.csv").write_text(f"item,step,annotator,correct\n{rows}")
+    found = api.magic.stepsense(tmp_path / "a.csv", draws=200)
+    assert found.scores[0].micro.value == pytest.approx(1 / 7)
+    assert (found.scores[0].pairs, found.scores[0].agreement) == ((), None)
+    said = text(found)
+    assert "mind: 400 annotators: how far they agree is computed for at most 20" in said
+    assert "worker17" not in said
+    crowd = [StepLabel("q", 1, f"w{n}", True) for n in range(21)]
+    assert across(crowd, labels("q", [1], "m", "judge"), draws=200) == ()
