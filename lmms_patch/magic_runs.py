@@ -208,6 +208,8 @@ def _log(task: MagicTask, read: dict[Path, list[dict[str, Any]]]) -> list[dict[s
     if len(lines) != task.result.docs:
         raise RecordError(f"{path.name} has {len(lines)} docs, but the run scored {task.result.docs}; it is not whole, or of another run")
     for metric in results.ANSWERS:
+        if metric not in task.numbers:
+            raise RecordError(f"{task.run.path.name}: {task.task} has no {metric}; the file was changed or written by another program")
         own, value = task.numbers[metric].value, _mean([results.score(line["magic"], metric) for line in lines])
         if own is not None and value is not None and abs(own - value) > 1e-6:
             raise RecordError(f"{path.name} gives {metric} {value:.4g}, but the run reported {own:.4g}; it is of another run, or was changed")

@@ -40,7 +40,8 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
         "ceiling": max([1.0, fip, *(one["fip"] for one in analysed.values()), *(one["mpp"]["value"] or 0 for one in analysed.values())]), "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed,
         "gate": {"valid": valid, "fip": fip, "chance": 0.25, "delta": 0.01, "se_fip": 0.02, "se_chance": 0.01, "threshold": 0.3 if valid is not False else fip + 0.1,
                  "reason": "" if valid else why or f"near chance: FIP {fip} is below 0.3", "marginal": marginal,
-                 "looks": [] if looks is None else [{"against": "wrong images", "value": looks, "reason": why}]},
+                 "looks": [] if looks is None else [{"against": "wrong images", "value": looks, "reason": why,
+                           "full": fip, "other": 0.1, "docs": 60, "wanted": None, "difference": est(fip - 0.1, fip - 0.2, fip, n=60)}]},
     }  # fmt: skip
     about = {"docs": "d", "prompts": "p", "image_sizes": "s", "images": "i", "lmms_eval": "0.7.3", **(made or {})}
     patch = {"records": docs, **flat, "made": about, "settings": {"level": 0.95}, "higher_is_better": {metric: True}, "analysis": analysis}
