@@ -117,7 +117,7 @@ def _rows(entry: Entry) -> list[dict[str, Cell]]:
 def _of_image(part: Part) -> dict[str, Cell]:
     """Return what was answered on wrong images; empty where nothing was asked so."""
     for one in reading.gate_of(part.analysis).get("looks") or ():
-        if one["against"] == "wrong images":
+        if one.get("against") == "wrong images":
             return {"wrong": one["other"], "looks": of_file(one["difference"]), "asked": one["docs"]}
     return {}
 
