@@ -29,11 +29,11 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from lmms_patch.analysis import analyse
-from lmms_patch.draws import Settings
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.draws import Settings
+from lmms_patch.runs.tables import Table
 from lmms_patch.stats.intervals import estimate
 from lmms_patch.stats.resample import DRAWS, Array
-from lmms_patch.tables import Table
 
 sys.path.insert(0, str(Path(__file__).parent / "studies"))
 import gate

@@ -27,7 +27,7 @@ SECONDS, MEMORY = 30.0, 1024.0
 _BOARD = """
 import sys
 from pathlib import Path
-from lmms_patch.leaderboard.build import leaderboard
+from lmms_patch.present.board.build import leaderboard
 built = leaderboard([Path(sys.argv[1])], Path(sys.argv[2]))
 print(built.update.read, sum(len(group.entries) for group in built.board.groups), len(built.written))
 """

@@ -2,7 +2,7 @@
 
     python benchmarks/report.py [--docs 100000]
 
-Writes the two files of a made-up run (``tests/runs.py``: 4 options, full image and 3×3 cells, ten categories, two questions an image),
+Writes the two files of a made-up run (``tests/making/runs.py``: 4 options, full image and 3×3 cells, ten categories, two questions an image),
 then times ``lmms-patch report`` on it as a whole process, imports and figures included. See benchmarks/README.md.
 """
 
@@ -26,7 +26,7 @@ def make(folder: Path, docs: int) -> None:
     sys.path.insert(0, str(ROOT))
     from loguru import logger
 
-    from tests.runs import mc_run, write_run
+    from tests.making.runs import mc_run, write_run
 
     logger.disable("lmms_patch")
     write_run(folder, {"toy_rci3": mc_run(n=docs, grid=3, per_cluster=2, categories=tuple("abcdefghij"))})
@@ -48,7 +48,7 @@ def main() -> int:
         size = sum(file.stat().st_size for file in (folder / "run").iterdir()) / 1e6
         print(f"{docs:,} docs, {size:.0f} MB of files", flush=True)
         start = time.perf_counter()
-        command = [sys.executable, "-m", "lmms_patch.cli", "report", str(folder / "run"), "--output", str(folder / "report"), "--quiet"]
+        command = [sys.executable, "-m", "lmms_patch.app.cli", "report", str(folder / "run"), "--output", str(folder / "report"), "--quiet"]
         _, status, used = os.wait4(subprocess.Popen(command, cwd=ROOT).pid, 0)
         seconds, memory = time.perf_counter() - start, used.ru_maxrss / 1024
         if status:

@@ -34,17 +34,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import cluster_numbers
-from lmms_patch.tst import rf
+from lmms_patch.tst import tree_diagnostic
 from lmms_patch.tst.diagnosis import Diagnosis, deal, diagnose, in_threads
 from lmms_patch.tst.features import NumberTable, OptionTable
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.models import ModelSettings
 from lmms_patch.tst.prune import prune
 from lmms_patch.tst.rewards import Rewards
-from lmms_patch.tst.rf import RfDiagnostic
 from lmms_patch.tst.selection import PruneSettings
 from lmms_patch.tst.shuffle import shuffle_golds
+from lmms_patch.tst.tree_diagnostic import RfDiagnostic
+from lmms_patch.tst.trees import ModelSettings
 from tests.tst.worlds import load, mc, number, rewards_of
 
 NAMES = ("vsi_bench", "pope_coco", "scienceqa_test", "scienceqa_img", "videomme", "nlvr")
@@ -172,14 +172,14 @@ def stages(items: Sequence[Item], settings: ModelSettings, grouped: Any) -> dict
 
         return call
 
-    kept = OptionTable.features, NumberTable.features, rf.fit_right, rf.fit_number
+    kept = OptionTable.features, NumberTable.features, tree_diagnostic.fit_right, tree_diagnostic.fit_number
     OptionTable.features, NumberTable.features = timed("features", kept[0]), timed("features", kept[1])  # type: ignore[method-assign]
-    rf.fit_right, rf.fit_number = timed("fits", kept[2]), timed("fits", kept[3])
+    tree_diagnostic.fit_right, tree_diagnostic.fit_number = timed("fits", kept[2]), timed("fits", kept[3])
     start = time.perf_counter()
     try:
         cross_validation(items, settings, grouped, workers=1)
     finally:
-        OptionTable.features, NumberTable.features, rf.fit_right, rf.fit_number = kept  # type: ignore[method-assign]
+        OptionTable.features, NumberTable.features, tree_diagnostic.fit_right, tree_diagnostic.fit_number = kept  # type: ignore[method-assign]
     whole = time.perf_counter() - start
     return {**spent, "predictions, scores, baseline": whole - sum(spent.values()), "whole": whole}
 

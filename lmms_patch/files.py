@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
+import math
 import os
 import platform
 import re
@@ -17,6 +19,9 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from lmms_patch.errors import RecordError
 
@@ -190,3 +195,114 @@ def _is_alive(process: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+# --- JSON and YAML that anybody may have written -----------------------------------------------------
+
+DIGITS = 300
+"""Digits of a whole number: every longer one is larger than any float, so arithmetic with it raises."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Read JSON, as ``json.loads`` does, for files of a few megabytes.
+
+    Raises:
+        ValueError: it is not JSON, is nested too deeply, or has a number that no float can hold. The message is short.
+    """
+    try:
+        return json.loads(text, parse_int=_json_whole, parse_float=_json_float)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _json_whole(digits: str) -> int:
+    if len(digits) > DIGITS:
+        raise ValueError(f"a whole number of {len(digits)} digits")
+    return int(digits)
+
+
+def _json_float(digits: str) -> float:
+    found = float(digits)
+    if math.isinf(found):
+        raise ValueError(f"the number {digits[:20]} is larger than any float")
+    return found
+
+
+YAML_LONGEST = 1_000_000
+"""Characters of one file: a megabyte takes ten seconds."""
+YAML_DEEPEST = 50
+YAML_MOST = 100_000
+"""Values of one file, those that references repeat counted each time: ten lines of references to references would be billions."""
+
+
+class YamlLoader(yaml.SafeLoader):
+    """Refuses references that repeat too much or refer to themselves, and whole numbers that no float can hold."""
+
+    def __init__(self, stream: str) -> None:
+        """See the base class."""
+        if len(stream) > YAML_LONGEST:
+            raise yaml.constructor.ConstructorError(None, None, f"more than {YAML_LONGEST:,} characters")
+        super().__init__(stream)
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        """See the base class, which takes time in proportion to the square of the depth."""
+        if self.flow_level >= YAML_DEEPEST:
+            raise yaml.constructor.ConstructorError(None, None, f"more than {YAML_DEEPEST} brackets in each other", self.get_mark())
+        super().fetch_flow_collection_start(token)
+
+    def get_single_node(self) -> Any:
+        """See the base class."""
+        node = super().get_single_node()
+        if node is not None:
+            _yaml_size(node, {})
+        return node
+
+
+def _yaml_whole(loader: YamlLoader, node: Any) -> Any:
+    if len(node.value) > DIGITS:
+        raise yaml.constructor.ConstructorError(None, None, f"a whole number of {len(node.value)} digits", node.start_mark)
+    return loader.construct_yaml_int(node)
+
+
+def _yaml_date(loader: YamlLoader, node: Any) -> Any:
+    if not isinstance(node, yaml.ScalarNode) or not loader.timestamp_regexp.match(node.value):  # PyYAML itself stumbles over it
+        raise yaml.constructor.ConstructorError(None, None, "a date that is none", node.start_mark)
+    return loader.construct_yaml_timestamp(node)
+
+
+YamlLoader.add_constructor("tag:yaml.org,2002:int", _yaml_whole)
+YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", _yaml_date)
+
+
+def _yaml_size(node: Any, known: dict[int, int]) -> int:
+    """Return how many values a node holds with all that it refers to.
+
+    Raises:
+        yaml.constructor.ConstructorError: too many, or without end.
+    """
+    if id(node) in known:
+        if not known[id(node)]:
+            raise yaml.constructor.ConstructorError(None, None, "a value that refers to itself", node.start_mark)
+        return known[id(node)]
+    known[id(node)] = 0
+    held = node.value if isinstance(node, yaml.CollectionNode) else ()
+    parts = [part for one in held for part in (one if isinstance(one, tuple) else (one,))]
+    total = 1 + sum(_yaml_size(part, known) for part in parts)
+    if total > YAML_MOST:
+        raise yaml.constructor.ConstructorError(None, None, f"more than {YAML_MOST:,} values, most of them by reference", node.start_mark)
+    known[id(node)] = total
+    return total
+
+
+def parse_yaml(text: str) -> Any:
+    """Read YAML.
+
+    Raises:
+        ValueError: it is not YAML, or more than plain values.
+    """
+    try:
+        return yaml.load(text, Loader=YamlLoader)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None

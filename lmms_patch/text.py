@@ -7,6 +7,7 @@ what acts on a terminal or on neighbouring text, ``masked`` and ``arguments`` ta
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import re
@@ -367,3 +368,14 @@ def printed(text: str, encoding: str | None = None) -> str:
     """
     shown = _OLD_COMMAND.sub("# #", _COMMAND.sub(r"\1: ", block(text)))
     return shown if encoding is None else shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+@functools.cache
+def log() -> Any:
+    """Return the harness's logger, with ``said`` in front: the texts in our lines come from task files, docs and models."""
+    from loguru import logger  # here, because the command line reads its options without it
+
+    def harmless(record: Any) -> None:
+        record["message"] = said(record["message"])
+
+    return logger.patch(harmless)

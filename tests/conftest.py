@@ -7,7 +7,7 @@ import tempfile
 import pytest
 from hypothesis import settings
 
-from tests.browsing import axe, browser  # noqa: F401 - fixtures
+from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
 
 # The same examples each time: a merge is not blocked by a draw. LMMS_PATCH_RANDOM=1 looks for new ones.
 settings.register_profile("same", derandomize=True)

@@ -3,16 +3,16 @@
 import ast
 import re
 import sys
-from pathlib import Path
 
 import pytest
+
+from tests.places import ROOT
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     tomllib = pytest.importorskip("tomli")
 
-ROOT = Path(__file__).parents[1]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
 BRING_TORCH = {"accelerate", "datasets", "evaluate", "lmms-eval", "peft"}
 """Not in the row: installing them takes minutes."""

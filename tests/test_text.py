@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch import text
-from lmms_patch.commands.common import say, tell
-from lmms_patch.sheets import Column, Sheet
+from lmms_patch.app.commands.common import say, tell
+from lmms_patch.present.sheets import Column, Sheet
 
 # --- characters -----------------------------------------------------------------------------------
 
@@ -204,15 +204,15 @@ def test_runs_with_other_keys_are_one_model_and_other_arguments_tell_models_apar
 
 def test_runs_are_known_by_what_is_not_secret(tmp_path):
     """Two runs that differ in the key alone are one model, those with another size are two; no label has a key."""
-    from lmms_patch import runs
-    from tests.leaderboard.made import document, write
+    from lmms_patch.runs import run
+    from tests.making.boards import document, write
 
     made = [document("m", date=f"2026010{day}_000000") for day in (1, 2, 3)]
     for one, key, size in zip(made, ("k1", "k2", "k1"), (1, 1, 2), strict=True):
         one["config"]["model_args"] = f"openai_key={key}SECRET,max_pixels={size}"
-    found = runs.find([path.parent for path in write(tmp_path, *made)])
+    found = run.find([path.parent for path in write(tmp_path, *made)])
     assert len(found) == 3
-    named = runs.labels(found)
+    named = run.labels(found)
     assert sorted(named.values()) == ["m (openai_key=...,max_pixels=1)", "m (openai_key=...,max_pixels=2)"]
 
 
@@ -305,9 +305,8 @@ def test_latex_takes_no_name_for_an_option_of_the_line_before():
 
 def test_log_lines_are_one_line_and_no_template(capsys):
     """Names with braces and colour tags are text to loguru; line ends and escapes do not reach the log."""
-    from loguru import logger as shared
-
     from lmms_patch.log import logger
+    from loguru import logger as shared
 
     lines = []
     sink = shared.add(lines.append, format="{message}", colorize=True)

@@ -25,16 +25,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.analysis import analyse
-from lmms_patch.answers import Asked
-from lmms_patch.draws import Settings
-from lmms_patch.outcome import Analysis
-from lmms_patch.planning import Doc, plan
-from lmms_patch.records import SCHEMA, Baseline, SampleRecord, ScoredView
-from lmms_patch.spec import WrapSpec
+from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.references import Doc, plan
+from lmms_patch.ask.spec import WrapSpec
+from lmms_patch.ask.views import View, swapped, views_of
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.draws import Settings
+from lmms_patch.runs.numbers import Analysis
+from lmms_patch.runs.records import SCHEMA, Baseline, SampleRecord, ScoredView
+from lmms_patch.runs.tables import Table
 from lmms_patch.stats.resample import Array
-from lmms_patch.tables import Table
-from lmms_patch.views import View, swapped, views_of
 
 Ints = NDArray[np.intp]
 Stream = np.random.Generator

@@ -162,7 +162,7 @@ def before(rows: Array, labels: NDArray[np.intp] | None, stream: np.random.Gener
 
 
 def after(rows: Array, labels: NDArray[np.intp] | None, stream: np.random.Generator) -> dict[str, Ends | None]:
-    """By ``lmms_patch.stats.intervals``, as ``lmms_patch.draws`` asks it."""
+    """By ``lmms_patch.stats.intervals``, as ``lmms_patch.rci.draws`` asks it."""
     sample = Sample(rows, labels, seed=stream)
     found = {name: intervals.mean(rows[:, k], labels, seed=stream) for k, name in enumerate(("FIP", "MPP"))}
     found |= {name: sample.estimate(NUMBERS[name], CORNERS, unseen=UNSEEN_OF_PAIRS) for name in ("RCI", "gap")}

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.compared import Compared
+from lmms_patch.compare.engine import Compared
 from lmms_patch.gate import judge, rules
 from lmms_patch.stats import paired
 from lmms_patch.stats.intervals import UNSEEN, UNSEEN_OF_PAIRS, Sample

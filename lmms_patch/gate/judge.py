@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import reading
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate import direction, limits, sides
 from lmms_patch.gate.intervals import Judged, difference_of, number_of
 from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Result
-from lmms_patch.magic_pairs import BY_JUDGE
-from lmms_patch.measures import matching
-from lmms_patch.spec import KINDS
+from lmms_patch.runs import reading
+from lmms_patch.runs.measures import matching
 from lmms_patch.stats.resample import Estimate
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from lmms_patch import __version__, files
 from lmms_patch.errors import RecordError
 from lmms_patch.gate.judge import BAD_INPUT, WORDS, Judgement, Verdict
-from lmms_patch.sheets import Cell, Column, Sheet, shown
+from lmms_patch.present.sheets import Cell, Column, Sheet, shown
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line as clean
 from lmms_patch.text import markdown, printed

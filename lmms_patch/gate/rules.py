@@ -15,10 +15,10 @@ from typing import Any
 
 import yaml
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError, nearest
-from lmms_patch.plain_yaml import Loader
+from lmms_patch.files import YamlLoader
 from lmms_patch.resources import folder
-from lmms_patch.spec import KINDS
 from lmms_patch.stats.resample import LEVEL
 
 SCHEMA = 1
@@ -58,7 +58,7 @@ class Rule:
         blocks: whether an inconclusive verdict blocks.
         corrected: whether ``level`` holds over all that is judged together (``judge.levels``).
         looks: whether it must be shown that the answers depend on the image.
-        checked: whether every number must be one that the sample log gives (``lmms_patch.audit``).
+        checked: whether every number must be one that the sample log gives (``lmms_patch.compare.audit``).
         max_lost: most of the docs that a number may lose to failed calls, or a comparison to docs that only one run has, 0..1.
         allow_limit: whether limits of numbers themselves may be held against a run of a part of the benchmark (``--limit``).
     """
@@ -152,7 +152,7 @@ def read(config: str | Path) -> Rules:
     """
     path = find(str(config))
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_GateLoader)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise OptionError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
     except yaml.YAMLError as error:
@@ -350,7 +350,7 @@ def _short(value: Any) -> str:
 # --- YAML -----------------------------------------------------------------------------------------
 
 
-class _Loader(Loader):
+class _GateLoader(YamlLoader):
     """Refuses a key that is there twice: YAML would keep the last and say nothing."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:

@@ -11,18 +11,20 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from lmms_patch import audit, paired, runs
-from lmms_patch.compared import Compared
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.compare import audit
+from lmms_patch.compare import result as paired
+from lmms_patch.compare.checks import in_words
+from lmms_patch.compare.engine import Compared
+from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.limits import checked
 from lmms_patch.gate.rules import SELECTORS, Rule
-from lmms_patch.joining import in_words
-from lmms_patch.magic.results import higher_is_better
-from lmms_patch.magic_pairs import BY_JUDGE
-from lmms_patch.measures import matching, measures
-from lmms_patch.records import TaskResult
-from lmms_patch.runs import Run
-from lmms_patch.spec import KINDS
+from lmms_patch.magic.score.results import higher_is_better
+from lmms_patch.runs import run as runs
+from lmms_patch.runs.measures import matching, measures
+from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.run import Run
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")
@@ -46,7 +48,7 @@ class Result:
 
     @cached_property
     def measures(self) -> Mapping[str, Estimate]:
-        """Every number by its name (``lmms_patch.measures``), without values that are no finite numbers."""
+        """Every number by its name (``lmms_patch.runs.measures``), without values that are no finite numbers."""
         with guarded(self.run.path):
             found = measures(self.result)
             once = {id(one): checked(one) for one in found.values()}  # what is one number by several names stays one

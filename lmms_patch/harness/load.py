@@ -9,12 +9,12 @@ from typing import Any
 
 from tenacity import RetryError
 
+from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness import catalog, configs, names
-from lmms_patch.harness.calls import one_line
-from lmms_patch.harness.tasks import WrappedTask
-from lmms_patch.harness.text_only import MODELS, TextOnly
-from lmms_patch.spec import Options, WrapSpec
+from lmms_patch.harness.names import catalog, configs, lookup
+from lmms_patch.harness.tst.text_only import MODELS, TextOnly
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.task import WrappedTask
 
 
 def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str] | None = None, **options: Any) -> TextOnly:
@@ -32,7 +32,7 @@ def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str]
     manager = catalog.task_manager(include_path)
     manager.model_name = MODELS[0]
     spec = WrapSpec(base, "tst", options=Options.from_mapping(options, base), folds=folds)
-    names.require_base(manager, spec)
+    lookup.require_base(manager, spec)
     if manager.task_index[base]["type"] not in ("task", "python_task"):
         raise CannotWrapError(f"{base} is a group of tasks; name one of its members")
     manager._lmms_patch_text_only = True  # its videos are not needed

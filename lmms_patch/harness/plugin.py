@@ -27,10 +27,10 @@ from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
-from lmms_patch.log import logger
+from lmms_patch.text import log
 
 if TYPE_CHECKING:
-    from lmms_patch.spec import WrapSpec
+    from lmms_patch.ask.spec import WrapSpec
 
 _MARK = "_lmms_patch"
 _TASKS = "lmms_eval.tasks"
@@ -81,7 +81,7 @@ class _OnceImported(MetaPathFinder):
         try:
             install()
         except Exception as error:  # as the host does with an entry point that fails: it says so, and goes on without
-            logger.warning(f"lmms-patch could not be installed, so its tasks are not found: {type(error).__name__}: {error}")
+            log().warning(f"lmms-patch could not be installed, so its tasks are not found: {type(error).__name__}: {error}")
 
 
 def install() -> None:
@@ -127,7 +127,7 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
 
 def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any, task_list: Any) -> Any:
     """``match_tasks`` of a host that we do not know: native names as ever, wrapped names refused."""
-    from lmms_patch.spec import parse
+    from lmms_patch.ask.spec import parse
 
     for name in [task_list] if isinstance(task_list, str) else task_list:
         if name not in manager.all_tasks and parse(name) is not None:
@@ -152,11 +152,11 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     Why here: it is the last step of the command line before the model is loaded. The host compares
     what we return with what was typed.
     """
-    from lmms_patch.harness import configs, names
+    from lmms_patch.harness.names import configs, lookup
 
     asked = [task_list] if isinstance(task_list, str) else list(task_list)
     try:
-        specs = names.expand(manager, asked)
+        specs = lookup.expand(manager, asked)
         for spec in specs:
             configs.check(manager, spec)
             configs.check_model(spec, getattr(manager, "model_name", None))
@@ -185,10 +185,12 @@ def _load(
     Why here: it is the one door for names, groups, tags, inline members and task files, and it
     knows whether the model is simple or chat.
     """
-    from lmms_patch.harness import configs, magic_files, magic_tasks
-    from lmms_patch.spec import KINDS
+    from lmms_patch.ask.spec import KINDS
+    from lmms_patch.harness.magic import files
+    from lmms_patch.harness.magic import tasks as magic_tasks
+    from lmms_patch.harness.names import configs
 
-    unnamed = functools.partial(magic_files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
+    unnamed = functools.partial(files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
 
     def native(name_or_config: Any, **kwargs: Any) -> Any:
         if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
@@ -226,24 +228,24 @@ def _load(
 
 def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[str, Any]]:
     """What is to be wrapped, and the config overrides that came with the name; None: nothing of ours."""
-    from lmms_patch.harness import configs, names
+    from lmms_patch.harness.names import configs, lookup
 
     if isinstance(name_or_config, str):
-        return names.resolve(manager, name_or_config), {}
+        return lookup.resolve(manager, name_or_config), {}
     if isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str):
         explicit = configs.explicit_spec(name_or_config) if "class" in name_or_config else None
         if explicit is not None:
-            names.require_base(manager, explicit)
+            lookup.require_base(manager, explicit)
             return explicit, {}
         if set(name_or_config).isdisjoint({"dataset_path", "class", "include"}):
             overrides = {k: v for k, v in name_or_config.items() if k != "task"}
-            return names.resolve(manager, name_or_config["task"]), overrides
+            return lookup.resolve(manager, name_or_config["task"]), overrides
     return None, {}
 
 
 def _wrap_all(loaded: Mapping[Any, Any], spec: WrapSpec) -> dict[Any, Any]:
     """Wrap every task of what the host loaded: one task, a tag's tasks, or groups of groups."""
-    from lmms_patch.harness.tasks import WrappedTask
+    from lmms_patch.harness.wrap.task import WrappedTask
 
     out: dict[Any, Any] = {}
     for key, value in loaded.items():
@@ -277,7 +279,7 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
     pool ``acc_mpp3``; ``acc,none`` does not. And it adds the members' numbers, which ends the run
     where one is None.
     """
-    from lmms_patch.harness.tasks import WrappedTask
+    from lmms_patch.harness.wrap.task import WrappedTask
 
     for group, members in loaded.items():
         if not isinstance(members, Mapping):
@@ -313,7 +315,7 @@ def _surviving(aggregation: Any) -> Callable[..., Any]:
 def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size: bool) -> Any:
     from lmms_eval.api.metrics import aggregate_subtask_metrics
 
-    from lmms_patch.scoring import scalar
+    from lmms_patch.runs.scoring import scalar
 
     values = [None if isinstance(value, bool) else scalar(value) for value in metrics]
     if None in values:
@@ -322,7 +324,7 @@ def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size
         pool = aggregation if callable(aggregation) else aggregate_subtask_metrics
         return pool(values, sizes, weight_by_size)
     except Exception as error:
-        logger.warning(f"a group's aggregation failed: {type(error).__name__}: {error}")
+        log().warning(f"a group's aggregation failed: {type(error).__name__}: {error}")
         return None
 
 
@@ -358,7 +360,7 @@ def _note(manager: Any, *, wrapped: bool) -> None:
     seen.add(wrapped)
     if seen == {True, False}:
         seen.add("warned")
-        logger.warning(
+        log().warning(
             "wrapped and native tasks run together: adapters that read the first request's task for a whole batch would show native "
             "docs of the wrong task; use --batch_size 1, or run the native tasks by themselves (a wrapped task reports the native metric too)"
         )
@@ -402,7 +404,7 @@ def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) 
 
     Why here: the host asks whether a response is valid by its text alone; what is stored passes here, with its cache.
     """
-    from lmms_patch.harness.tasks import was_shown
+    from lmms_patch.harness.wrap.task import was_shown
 
     stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments
     if not compat.failure(stored["response"], _adapter(cache)) and was_shown(stored["task_name"], stored["doc_id"]):

@@ -20,7 +20,7 @@ from lmms_patch import files
 from lmms_patch.magic.draw import in_other_boxes, layout
 from lmms_patch.magic.items import MagicItem, shown
 from lmms_patch.magic.rows import KINDS, Fault, Faults, check_size, parse, to_row
-from lmms_patch.magic.selfheal import wrong_runs
+from lmms_patch.magic.score.selfheal import wrong_runs
 from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unreadable, decode_image, open_source, upright_size
 
 __all__ = ["Checked", "Dataset", "DatasetError", "check", "inspect", "read", "write"]

@@ -7,7 +7,7 @@ box, for a reader would take the number for that box's own (``in_other_boxes`` f
 Boxes are in pixels of the upright image (EXIF orientation applied), half-open ``(left, top, right, bottom)``. Everything is
 decided by the image's size, the boxes and the numbers: the same input gives the same pixels.
 
-Source: MAGIC paper, §3.1 and §5.1 ("clearly marked bounding boxes"), figures 3, 5 and 13.
+Source: MAGIC paper, 3.1 and 5.1 ("clearly marked bounding boxes"), figures 3, 5 and 13.
 """
 
 from __future__ import annotations

@@ -389,7 +389,7 @@ def _step(value: Any, key: str, faults: Faults) -> Step | None:
 
 def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
     """Note boxes that a step names and the item has not. In a wrong step that may be the very error, so it is a warning there."""
-    from lmms_patch.magic.extract import regions
+    from lmms_patch.magic.score.extract import regions
 
     allowed = f"the item has {f'R1 to R{count}' if count > 1 else 'R1 alone' if count else 'no box'}"
     for part, text, note in (("text", step.text, faults.error if step.correct else faults.warn), ("correction", step.correction, faults.error)):

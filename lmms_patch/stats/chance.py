@@ -7,7 +7,7 @@ Each doc was scored for a few uninformed answers; here they are put together int
 - ``stratum``: the most frequent gold among the *other* docs that are asked alike;
 - ``other``: the gold of another doc of the same kind (captions and corpus metrics).
 
-Source: RCI paper, §A.2; DESIGN §6. The paper's own rule (1/|C|; max(0.5, majority); the majority
+Source: RCI paper, A.2; DESIGN 6. The paper's own rule (1/|C|; max(0.5, majority); the majority
 answer) stands beside them: against 1/|C| alone a constant letter that holds 30 % of 5-way golds
 passes every time.
 """
@@ -121,7 +121,7 @@ def floors_for(docs: Sequence[Asked]) -> tuple[str, ...]:
 
 
 def published(docs: Sequence[Asked], scale: float) -> float | None:
-    """The rule of RCI §A.2 (Table 3), averaged over docs: 1/|C|, max(0.5, majority), or the majority answer under the scorer.
+    """The rule of RCI A.2 (Table 3), averaged over docs: 1/|C|, max(0.5, majority), or the majority answer under the scorer.
 
     Args:
         docs: all docs.

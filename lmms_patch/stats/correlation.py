@@ -1,7 +1,7 @@
 """How far two columns of numbers agree: Pearson's r with Fisher's interval, Spearman's rho, percentile ranks. NumPy only.
 
 Sources: Fisher, On the "probable error" of a coefficient of correlation (1921): z = atanh r is nearly normal with standard error
-1/√(n − 3); Spearman (1904), ties at their mean rank. RCI paper, figures 2 and 5 (r over benchmarks), §3.2 (percentile calibration).
+1/√(n − 3); Spearman (1904), ties at their mean rank. RCI paper, figures 2 and 5 (r over benchmarks), 3.2 (percentile calibration).
 """
 
 from __future__ import annotations

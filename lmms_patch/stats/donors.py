@@ -1,6 +1,6 @@
 """Whose answers stand in for chance: strata of docs that are asked alike, and donors within them. NumPy only.
 
-Source: DESIGN §6 (luck). A stratum that is too wide reads +0.07 where the truth is 1.
+Source: DESIGN 6 (luck). A stratum that is too wide reads +0.07 where the truth is 1.
 """
 
 from __future__ import annotations

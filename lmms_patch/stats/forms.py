@@ -129,7 +129,7 @@ RECALL = Form("recall", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[...
 
 
 def _pairs(picked: Picked) -> Array:
-    """MME (Fu et al. 2023, §2.2): 100 · (accuracy + all right) of each question pair, in the column of its category.
+    """MME (Fu et al. 2023, 2.2): 100 · (accuracy + all right) of each question pair, in the column of its category.
 
     Shape (docs, 2K): sums of K categories, then numbers of pairs; on the first doc of a pair.
     """

@@ -1,6 +1,6 @@
 """May an index be read: is the full image better than an uninformed answer, and better than a wrong image? Pure.
 
-Source: RCI paper, §3.2 and §A.2, eq. 2; PCRI paper, §A.2. Ours is stricter (DESIGN §6): the floor is the best uninformed answer, the
+Source: RCI paper, 3.2 and A.2, eq. 2; PCRI paper, A.2. Ours is stricter (DESIGN 6): the floor is the best uninformed answer, the
 standard error is that of the paired difference FIP − floor, and the answers must depend on the image.
 """
 

@@ -4,7 +4,7 @@ For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture,
 
     κ_X = (X − X⁰) / (ceiling − X⁰)        RCI_adj = 1 − κ_MPP / κ_FIP
 
-(the form of Cohen's κ, 1960; DESIGN §6 says why this form and not a difference). κ is formed per answer class and combined with the
+(the form of Cohen's κ, 1960; DESIGN 6 says why this form and not a difference). κ is formed per answer class and combined with the
 same doc weights above and below. X⁰ comes from one of two nulls:
 
 - ``measured``: the model's own answers on another doc's image, of some docs. Nothing is assumed but that a wrong picture is as
@@ -32,7 +32,7 @@ from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, sum
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
 
 NO_VARIETY, SIGNAL_SE = 0.02, 2.0
-"""Null rules: a share of the metric's scale, and a number of standard errors (DESIGN §6)."""
+"""Null rules: a share of the metric's scale, and a number of standard errors (DESIGN 6)."""
 SATURATED_SE = {"assumed": 4.0, "measured": 3.0}
 """How many standard errors must be left above luck. A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % of
 runs, and the others are lucky draws, off by −0.1 to −0.2; with 3 they are off by at most 0.05 (docs/statistics.md)."""

@@ -5,7 +5,7 @@ McNemar's exact p-value: with b and c docs that differ, the chance that b random
 unseen one, P(Γ(b) < Γ(c + 1)), is the binomial tail P(X ≥ b) of b + c tosses.
 
 Sources: McNemar (1947), in its exact form; Ernst (2004, Statistical Science 19: 676; the least p-value of a paired permutation test);
-Cameron & Miller (2015), §VI for few clusters.
+Cameron & Miller (2015), VI for few clusters.
 """
 
 from __future__ import annotations

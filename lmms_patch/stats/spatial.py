@@ -1,6 +1,6 @@
 """Where in the image the score comes from: shares per cell, and whether they could be even. NumPy only.
 
-Source: RCI paper, §3.3 (the share of correct predictions that each patch earns in isolation).
+Source: RCI paper, 3.3 (the share of correct predictions that each patch earns in isolation).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.answers import as_number
+from lmms_patch.ask.answers import as_number
 from lmms_patch.tst.features import numbered
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.templates import Texts, find_slots

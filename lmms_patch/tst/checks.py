@@ -1,4 +1,4 @@
-"""Two checks that a diagnostic on features does not peek, on the items at hand (DESIGN §7). Pure.
+"""Two checks that a diagnostic on features does not peek, on the items at hand (DESIGN 7). Pure.
 
 1. Other golds of the held-out items move no feature of any item.
 2. Other texts of the held-out items move no feature of a training item.

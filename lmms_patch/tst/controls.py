@@ -3,7 +3,7 @@
 Selection feeds on noise: the items that chance made predictable go first, so a re-diagnosis by the same
 model falls even where golds mean nothing. So the kept set is judged by another model class with other fold
 seeds, its fall is counted against matched-random removal, and that fall is set beside the falls of the
-same pruning where golds are shuffled (DESIGN §7).
+same pruning where golds are shuffled (DESIGN 7).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch import plain_json
+from lmms_patch import files
 from lmms_patch.stats.resample import Seed, generator
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
@@ -189,7 +189,7 @@ class _Known:
         self.found: dict[str, Any] = {}
         if path is not None and path.exists():
             try:
-                data = plain_json.loads(path.read_text(encoding="utf-8"))
+                data = files.parse_json(path.read_text(encoding="utf-8"))
                 same, self.found = data["schema"] == SCHEMA and data["fingerprint"] == fingerprint, dict(data["found"])
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None

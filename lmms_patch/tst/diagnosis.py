@@ -1,6 +1,6 @@
 """Cross-validates a text-only diagnostic on a test set, over several fold seeds. Pure.
 
-Source: TsT paper, §3.1. s(x): paper, §3.1 and §B.1; DESIGN §7.
+Source: TsT paper, 3.1. s(x): paper, 3.1 and B.1; DESIGN 7.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from lmms_patch.answers import as_number
+from lmms_patch.ask.answers import as_number
 from lmms_patch.tst.folds import Grouping, check_folds, folds
 from lmms_patch.tst.items import Item, Places, Prediction, Prepared
 from lmms_patch.tst.rewards import Rewards, values_of

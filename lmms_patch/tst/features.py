@@ -4,7 +4,7 @@ A multiple-choice item is one row per option ("is this option right?"), so that 
 about options, not letters. A number is one row per item. Golds come in only as statistics of the
 training folds (``statistics``). Ids, sources and other fields never do.
 
-Source: TsT paper, §B.2 and §B.3: the same kinds of features, found by the data in place of regular
+Source: TsT paper, B.2 and B.3: the same kinds of features, found by the data in place of regular
 expressions per benchmark.
 """
 
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.answers import as_number
+from lmms_patch.ask.answers import as_number
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.statistics import Array, Family, agreement, inner_folds, moments, rates
+from lmms_patch.tst.target_encoding import Array, Family, agreement, inner_folds, moments, rates
 from lmms_patch.tst.templates import Slots, Texts, find_slots, hash_of, mix, words
 from lmms_patch.tst.tfidf import TextSpace
 

@@ -1,6 +1,6 @@
 """Folds of a test set: stratified by gold and category, no group in two folds. Pure.
 
-Source: TsT paper, §3.1; grouping: DESIGN §7. Items that show the same image, scene or video share
+Source: TsT paper, 3.1; grouping: DESIGN 7. Items that show the same image, scene or video share
 more than a question, so random folds let a diagnostic recognise the *source*; that difference is
 source leakage, not a language shortcut. Items of the same text on different sources stay apart: that
 regularity is what the test measures, and text-grouped folds say how much of it is repeated texts.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.answers import as_number
+from lmms_patch.ask.answers import as_number
 from lmms_patch.errors import OptionError
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.items import Item, Places

@@ -1,6 +1,6 @@
 """What a text-only diagnostic sees of a doc, and what it says about one. Pure.
 
-Source: TsT paper, §3.1: a diagnostic is trained on the non-visual features of k - 1 folds of the test
+Source: TsT paper, 3.1: a diagnostic is trained on the non-visual features of k - 1 folds of the test
 set itself and predicts the held-out one.
 """
 

@@ -7,7 +7,7 @@ The RCI paper leaves it to future work to keep the items that need the whole ima
 so that a doc which the best of n² guesses solves as well is not called local. For scores in 0..1 it lies in
 [−1, 1]: 1 where a cell solves the doc and no donor's cells do, about 0 where that is luck, or where no cell does.
 
-Source: RCI paper, future work; donors: DESIGN §6, docs/records.md (``lent``).
+Source: RCI paper, future work; donors: DESIGN 6, docs/records.md (``lent``).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
-from lmms_patch.spec import KINDS
-from lmms_patch.tables import Record
+from lmms_patch.runs.tables import Record
 
 
 @dataclass(frozen=True)

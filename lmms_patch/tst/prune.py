@@ -1,6 +1,6 @@
 """Iterative Bias Pruning: remove what can be answered without looking, diagnose again, repeat. Pure.
 
-Source: TsT paper, §4.1 and Algorithm 1 (Appendix C). Items are known by their stable key throughout,
+Source: TsT paper, 4.1 and Algorithm 1 (Appendix C). Items are known by their stable key throughout,
 so that neither their order nor an interruption changes the result.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch import files, plain_json
+from lmms_patch import files
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.results import sign_flip_p
@@ -282,7 +282,7 @@ def load_state(path: Path, print_: str) -> list[Round]:
     if not path.exists():
         return []
     try:
-        data = plain_json.loads(path.read_text(encoding="utf-8"))
+        data = files.parse_json(path.read_text(encoding="utf-8"))
         schema, found, rounds = data["schema"], data["fingerprint"], [Round(**row) for row in data["rounds"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None

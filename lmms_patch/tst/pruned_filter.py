@@ -1,6 +1,6 @@
 """Keeps only some docs of a benchmark, known by stable ids. Stands alone: the standard library, and nothing of lmms-patch.
 
-lmms-patch copies this file into the task folder of a pruned benchmark (``lmms_patch.harness.pruned_task``), so that the
+lmms-patch copies this file into the task folder of a pruned benchmark (``lmms_patch.harness.tst.pruned_task``), so that the
 benchmark runs in lmms-eval without lmms-patch. Beside it lie ``kept_ids.txt`` (one id a line) and ``pruned_task.json``
 (what the folder was made from). ``lmms_patch.tst.keys`` uses the very same ids.
 """

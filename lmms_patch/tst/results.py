@@ -1,6 +1,6 @@
 """The numbers of a Test-set Stress-Test, from the records of a run. NumPy only; needs neither model nor data.
 
-Source: TsT paper, §3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority, chance); DESIGN §7.
+Source: TsT paper, 3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority, chance); DESIGN 7.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.answers import as_number
+from lmms_patch.ask.answers import as_number
 from lmms_patch.tst.items import Item, Places, Score
 
 Array = NDArray[np.float64]

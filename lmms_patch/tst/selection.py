@@ -1,6 +1,6 @@
 """What goes in a round of pruning: budgets, floors, strategies, ties. Pure.
 
-Source: TsT paper, §4.1 and Appendix C (selection strategies).
+Source: TsT paper, 4.1 and Appendix C (selection strategies).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.errors import OptionError, PatchError
-from lmms_patch.plain_json import is_number
+from lmms_patch.stats.bounds import is_number
 from lmms_patch.tst.folds import classes_of
 from lmms_patch.tst.items import Item
 

@@ -1,61 +1,61 @@
 """What the task files of MAGIC name: docs, prompts, scorer, aggregations. All of it is in lmms_patch.harness (docs/magic.md)."""
 
-from lmms_patch.harness import magic_docs
-from lmms_patch.harness.magic_tasks import mean, micro_f1, micro_precision, micro_recall, process_results, unbound
+from lmms_patch.harness.magic import docs
+from lmms_patch.harness.magic.tasks import mean, micro_f1, micro_precision, micro_recall, process_results, unbound
 
 __all__ = ["mean", "micro_f1", "micro_precision", "micro_recall", "process_results", "unbound"]
 
 
 def every_box(_):
     """The data of MAGIC_DATA with all boxes."""
-    return magic_docs.docs("all")
+    return docs.docs("all")
 
 
 def relevant(_):
     """The data of MAGIC_DATA with the relevant boxes."""
-    return magic_docs.docs("relevant")
+    return docs.docs("relevant")
 
 
 def nobox(_):
     """The data of MAGIC_DATA without boxes."""
-    return magic_docs.docs("none")
+    return docs.docs("none")
 
 
 def selfheal(_):
     """The wrong runs of MAGIC_DATA to go on from."""
-    return magic_docs.docs("selfheal")
+    return docs.docs("selfheal")
 
 
 def mosaic(_):
     """The embedded data with all boxes."""
-    return magic_docs.docs("all", magic_docs.MOSAIC)
+    return docs.docs("all", docs.MOSAIC)
 
 
 def mosaic_relevant(_):
     """The embedded data with the relevant boxes."""
-    return magic_docs.docs("relevant", magic_docs.MOSAIC)
+    return docs.docs("relevant", docs.MOSAIC)
 
 
 def mosaic_nobox(_):
     """The embedded data without boxes."""
-    return magic_docs.docs("none", magic_docs.MOSAIC)
+    return docs.docs("none", docs.MOSAIC)
 
 
 def mosaic_selfheal(_):
     """The wrong runs of the embedded data to go on from."""
-    return magic_docs.docs("selfheal", magic_docs.MOSAIC)
+    return docs.docs("selfheal", docs.MOSAIC)
 
 
 def doc_to_visual(doc):
     """The images of in-context examples, then the doc's own with its boxes drawn."""
-    return magic_docs.visuals(doc)
+    return docs.visuals(doc)
 
 
 def doc_to_text(doc, lmms_eval_specific_kwargs=None):
     """The prompt; for Self-Heal with the steps to go on from."""
-    return magic_docs.prompt(doc)
+    return docs.prompt(doc)
 
 
 def doc_to_messages(doc, lmms_eval_specific_kwargs=None):
     """The conversation; for Self-Heal with the steps to go on from as a turn of the model's own, where the adapter continues it."""
-    return magic_docs.messages(doc, (lmms_eval_specific_kwargs or {}).get("prefill", "prompt"))
+    return docs.messages(doc, (lmms_eval_specific_kwargs or {}).get("prefill", "prompt"))

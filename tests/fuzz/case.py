@@ -25,7 +25,7 @@ from xml.etree import ElementTree
 
 import typer
 
-from lmms_patch import cli
+from lmms_patch.app import cli
 from lmms_patch.errors import PatchError
 from tests.fuzz.damage import NUMBERS, TEXTS, damage
 from tests.fuzz.scenarios import SCENARIOS, Call, Scenario

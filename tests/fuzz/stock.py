@@ -10,16 +10,17 @@ from typing import Any
 
 import yaml
 
-from lmms_patch import outcome, resources
-from lmms_patch.cli import main
-from lmms_patch.spec import parse
+from lmms_patch import resources
+from lmms_patch.app.cli import main
+from lmms_patch.ask.spec import parse
+from lmms_patch.runs import numbers as outcome
+from tests.ask.test_boxes import METRIC, numbers, planted
 from tests.fuzz.scenarios import PRUNING
-from tests.gate import lean
-from tests.leaderboard import made as boards
 from tests.magic.worlds import World
-from tests.report import made as entries
-from tests.runs import guesses_on_cells, magic_doc, mc_run, world_run, write_magic, write_run
-from tests.test_regions import METRIC, numbers, planted
+from tests.making import boards as boards
+from tests.making import lean
+from tests.making import reports as entries
+from tests.making.runs import guesses_on_cells, magic_doc, mc_run, world_run, write_magic, write_run
 
 GATES = ("model-regression", "benchmark-release", "model-compliance", "magic")
 
@@ -157,7 +158,7 @@ def _settings(folder: Path) -> None:
     (folder / "tables" / "long.csv").write_text(LONG)
     (folder / "tables" / "wide.csv").write_text(WIDE)
     own = [entries.entry("=toy", "m, n", indices=(-0.1, 0.3)), entries.entry("d", "other", gate=0)]
-    from lmms_patch.report import across, benchmarks
+    from lmms_patch.present.report import across, benchmarks
 
     (folder / "tables" / "own.csv").write_text(benchmarks.indices(across.points_of(own)).to_csv())
     (folder / "profiles").mkdir()

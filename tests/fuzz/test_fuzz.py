@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from lmms_patch import cli
+from lmms_patch.app import cli
 from lmms_patch.errors import RecordError
 from tests.fuzz import case, pool, scenarios, stock
 
@@ -41,7 +41,7 @@ def true_files(tmp_path_factory):
 
 def seen(true_files, tmp_path, monkeypatch, show):
     """What a case says of a command that does something wrong."""
-    monkeypatch.setattr("lmms_patch.api.show", show)
+    monkeypatch.setattr("lmms_patch.app.api.show", show)
     monkeypatch.setattr(case, "SECONDS", 0.5)
     number = next(n for n in range(1000) if case.drawn(0, n, False)[0].name == "show")
     monkeypatch.setattr(case, "_prepare", lambda stream, call, true_files: "")

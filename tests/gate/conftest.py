@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.gate import lean
 from tests.gate.running import gate, rules_file
+from tests.making import lean
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ import shutil
 import numpy as np
 import pytest
 
-from lmms_patch import paired, runs
+from lmms_patch.compare import result
 from lmms_patch.gate.judge import gate
-from tests.gate import lean
+from lmms_patch.runs import run as runs
 from tests.gate.running import DROP, VALID, copied, refused
+from tests.making import lean
 
 INDEX = {"metric": "rci2", "absolute": True, "max_rise": 0, "margin": 0.05}
 
@@ -156,7 +157,7 @@ def test_few_clusters_that_differ_are_no_proof_though_their_docs_are_many(asked,
     assert (one["verdict"], one["difference"]["value"]) == ("inconclusive", pytest.approx(-0.1))
     assert ended.of("rule 1")["verdict"] != "fail"
     (a,), (b,) = (runs.find([path]) for path in (old, new))
-    compared = paired.compare((a, a.tasks[0]), (b, b.tasks[0]), level=0.975).differences["fip"].estimate
+    compared = result.compare((a, a.tasks[0]), (b, b.tasks[0]), level=0.975).differences["fip"].estimate
     assert one["difference"]["low"] <= compared.low < compared.high <= one["difference"]["high"]
     assert compared.high >= 0
 

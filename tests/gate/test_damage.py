@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from tests.gate import lean
 from tests.gate.running import DROP, VALID, copied, refused
+from tests.making import lean
 
 # --- damaged input ----------------------------------------------------------------------------------
 

@@ -12,12 +12,12 @@ import jsonschema
 import pytest
 import yaml
 
-from lmms_patch import schemas
-from lmms_patch.cli import main
+from lmms_patch.app.cli import main
 from lmms_patch.gate import rules
-from tests.gate import lean
+from lmms_patch.runs import schemas
+from tests.making import lean
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
 BLOCKS = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.S)]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))

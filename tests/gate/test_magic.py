@@ -7,7 +7,7 @@ import pytest
 
 from lmms_patch.gate import rules
 from tests.gate.running import copied, gate, refused
-from tests.runs import magic_doc, write_magic
+from tests.making.runs import magic_doc, write_magic
 
 F1 = {"metric": "magiscore_f1_macro"}
 

@@ -12,7 +12,7 @@ from lmms_patch.gate.intervals import _over_pairs
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement, Verdict, verdict
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
-from tests.gate import lean
+from tests.making import lean
 
 
 def estimate(value, low=None, high=None, se=0.01, n=100, clusters=100):

@@ -4,9 +4,9 @@ import pytest
 
 from lmms_patch.errors import OptionError
 from lmms_patch.gate.rules import parse
-from tests.gate import lean
 from tests.gate.running import copied, gate, refused
-from tests.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
+from tests.making import lean
+from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
 
 LOOKS = {"require": "looks"}
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from lmms_patch import audit
+from lmms_patch.compare import audit
 from lmms_patch.errors import OptionError
 from lmms_patch.gate import rules
-from tests.gate import lean
 from tests.gate.running import DROP, VALID, copied, refused
-from tests.runs import magic_doc, write_magic
+from tests.making import lean
+from tests.making.runs import magic_doc, write_magic
 
 VALUE = {"metric": "fip", "min": 0.1}
 

@@ -6,7 +6,6 @@ The studies are those of benchmarks/studies/rules.py, which judges arrays in pla
 import importlib.util
 import math
 import sys
-from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -14,10 +13,11 @@ import pytest
 
 from lmms_patch.gate import rules
 from lmms_patch.stats import paired
-from tests.gate import lean
 from tests.gate.running import gate, rules_file
+from tests.making import lean
+from tests.places import ROOT
 
-FILE = Path(__file__).parents[2] / "benchmarks" / "studies" / "rules.py"
+FILE = ROOT / "benchmarks" / "studies" / "rules.py"
 
 
 def load():

@@ -1,6 +1,6 @@
 """A true run, changed in one place at a time: a gate refuses it, or says that it could not check, or judges what it judged before.
 
-What is true is known from how the run was made: the files that ``tests.runs`` writes, before they are touched.
+What is true is known from how the run was made: the files that ``tests.making.runs`` writes, before they are touched.
 """
 
 import copy
@@ -10,12 +10,13 @@ import shutil
 
 import pytest
 
-from lmms_patch import audit, runs
+from lmms_patch.compare import audit
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.gate.judge import gate
 from lmms_patch.gate.outputs import to_json
+from lmms_patch.runs import run as runs
 from tests.gate.running import rules_file
-from tests.runs import as_before, guess, world_run, write_run
+from tests.making.runs import as_before, guess, world_run, write_run
 
 TASK, DOCS = "toy_rci2", 60
 RULES = [
@@ -328,7 +329,7 @@ def test_a_log_that_was_edited_is_refused(made, tmp_path, when, change):
 
 
 def test_the_line_names_what_differs_with_both_values(made, tmp_path, capsys):
-    from lmms_patch import cli
+    from lmms_patch.app import cli
 
     shutil.copytree(made / "now", tmp_path / "run")
     true = json.loads(next((made / "now").glob("*_results.json")).read_text())["results"][TASK]["acc,none"]

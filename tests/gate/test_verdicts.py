@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from tests.gate import lean
 from tests.gate.running import DROP, VALID, copied, refused
-from tests.runs import one_cell_knows, world_run, write_run
+from tests.making import lean
+from tests.making.runs import one_cell_knows, world_run, write_run
 
 # --- limits of the number itself --------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from lmms_eval import models  # noqa: F401 - loads the entry points, as every way of running the host does
 
-from tests.harness.magic_items import picture
+from tests.harness.magic.items import picture
 from tests.harness.warm import index_once
 
 

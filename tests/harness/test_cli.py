@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lmms_patch.outcome import flat_names
-from lmms_patch.recompute import Changes, load, recompute
-from lmms_patch.records import read_results, results_files
+from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.resources import folder
-from tests.harness import tst_toys, warm
+from lmms_patch.runs.numbers import flat_names
+from lmms_patch.runs.records import read_results, results_files
+from tests.harness import warm
+from tests.harness.tst import toys
 
 BIN = Path(sys.executable).parent
 FAMILIES = ("local", "center", "count", "sum", "same", "larger", "text")
@@ -271,7 +272,7 @@ def test_batch_size_changes_no_answer(equal_runs):
 def two_ranks(tmp_path_factory):
     """One start of two processes, two runs: the embedded benchmark, and a cross-validation of 49 docs, so that the ranks have 25 and 24."""
     out = tmp_path_factory.mktemp("ranks")
-    tst_toys.write(out / "tasks", rows=tst_toys.choices(49, purity=0.7, options=("bed", "rug", "lamp")), **tst_toys.ODD)
+    toys.write(out / "tasks", rows=toys.choices(49, purity=0.7, options=("bed", "rug", "lamp")), **toys.ODD)
     mosaic = {"model": "mosaic_vlm", "batch_size": 2, "tasks": "mosaic_rci3", "limit": 5}
     tst = {"model": "tst_rf", "model_args": "trees=5", "tasks": "toy_tst5", "include_path": str(out / "tasks")}
     runs = [{**run, "log_samples": True, "output_path": str(out / name)} for name, run in (("mosaic", mosaic), ("tst", tst))]

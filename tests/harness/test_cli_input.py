@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
 
-from lmms_patch.records import read_samples
+from lmms_patch.runs.records import read_samples
 from tests.harness.test_cli import INSTALLED, answers, lmms_eval, metrics, mosaic_file
-
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+from tests.places import SHARED
 
 pytestmark = pytest.mark.cli
 

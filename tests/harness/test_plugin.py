@@ -9,7 +9,7 @@ from lmms_eval.tasks import TaskManager
 
 from lmms_patch.harness import plugin
 
-HEAVY = ["lmms_eval.tasks", "torch", "numpy", "PIL", "datasets", "transformers", "lmms_patch.spec"]
+HEAVY = ["lmms_eval.tasks", "torch", "numpy", "PIL", "datasets", "transformers", "lmms_patch.ask.spec"]
 
 
 def test_the_models_of_the_host_are_imported_without_its_tasks():

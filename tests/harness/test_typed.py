@@ -18,13 +18,13 @@ from lmms_eval.api.task import ConfigurableTask
 from lmms_eval.tasks import TaskManager
 from PIL import Image
 
-from lmms_patch import cli
-from lmms_patch.spec import parse
-from tests.magic.runs import doc, write_magic_run
-from tests.runs import one_cell_knows, world_run, write_run
-from tests.test_show_tst import write_tst
+from lmms_patch.app import cli
+from lmms_patch.ask.spec import parse
+from tests.making.magic import doc, write_magic_run
+from tests.making.runs import one_cell_knows, world_run, write_run
+from tests.places import ROOT
+from tests.present.terminal.test_tst import write_tst
 
-ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md") if page.name not in ("architecture.md", "coverage.md"))]
 
 NEEDS_THE_HUB = ("prune gqa", "prune vsi")
@@ -33,7 +33,7 @@ ONLY_READ = (
     "tst gqa",  # starts lmms-eval, which then needs the hub
     "coverage",  # test_catalog.py
     "gap FULL",  # placeholders
-    "magic build",  # needs a dataset of images; tests/magic/test_build.py
+    "magic build",  # needs a dataset of images; tests/magic/build/test_builder.py
 )
 OWN_TASKS = ("mine_regions", "vsi_pruned", "...")
 """Names of a reader's own tasks, and what stands for more."""

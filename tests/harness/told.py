@@ -14,7 +14,7 @@ from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager, get_task_dict
 from PIL import Image
 
-from lmms_patch.spec import parse
+from lmms_patch.ask.spec import parse
 from tests.harness.standins import Rows, StandIn
 from tests.harness.toys import Model
 

@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.places import ROOT
+
 BIN = Path(sys.executable).parent
-ROOT = Path(__file__).parents[2]
 
 _server: list[subprocess.Popen[str]] = []
 
@@ -118,7 +119,7 @@ def serve() -> Callable[[], Any]:
     from lmms_eval.cli import dispatch
     from lmms_eval.tasks import TaskManager
 
-    from lmms_patch import cli
+    from lmms_patch.app import cli
 
     index_once()
     TaskManager("ERROR")

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from lmms_patch import schemas
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.dataset import Dataset, DatasetError, check, read, write
 from lmms_patch.magic.items import Box, MagicItem, Step
 from lmms_patch.magic.rows import Fault, Faults, parse, to_row
+from lmms_patch.runs import schemas
 
 
 def row(number: int = 1, **changes: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lmms_patch.magic.build import BuildSettings, build
-from lmms_patch.magic.choose import maps_of
+from lmms_patch.magic.build.builder import BuildSettings, build
+from lmms_patch.magic.build.choose import maps_of
 from lmms_patch.magic.dataset import check, inspect, read
 from lmms_patch.magic.sources import FORMATS, MOST_PIXELS, DatasetError, ImageFaultError, decode_image, open_source, upright_size
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from lmms_patch.magic import dataset, extract, selfheal
+from lmms_patch.magic import dataset
 from lmms_patch.magic.items import MagicItem
+from lmms_patch.magic.score import extract, selfheal
 from lmms_patch.resources import folder
+from tests.places import ROOT
 
 HERE = folder("tasks") / "magic" / "mosaic"
-SCRIPTS = Path(__file__).parents[2] / "scripts" / "mosaic"
+SCRIPTS = ROOT / "scripts" / "mosaic"
 COLOURS = ("red", "green", "blue")
 DATA = dataset.read(HERE)
 ITEMS = DATA.items

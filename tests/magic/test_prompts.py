@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lmms_patch.magic import prompts
-from lmms_patch.magic.response import parse
+from lmms_patch.magic.score.response import parse
 
 QUESTION = "What is in the pot?"
 SHOT = prompts.Example("What is it?", 2, ("I see a cat in R2.", "It is black."), "The cat is black.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from lmms_patch.magic.build import BuildSettings, Built, Progress, build
+from lmms_patch.magic.build.builder import BuildSettings, Built, Progress, build
 
 SIZE = (160, 120)
 LATTICE = {f"o{place}": (8 + 40 * (place % 4), 8 + 40 * (place // 4)) for place in range(12)}  # corners of 12 objects of 24 x 24, none near another

@@ -2,7 +2,6 @@ import csv
 import itertools
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.stats.index import band, disagreement, fragmentation, index, relative_change, span
+from tests.places import SHARED
 
-TABLE2 = Path(__file__).parents[3] / "shared" / "data" / "rci_table2.csv"
+TABLE2 = SHARED / "rci_table2.csv"
 
 
 @pytest.mark.parametrize(

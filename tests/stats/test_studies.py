@@ -4,12 +4,13 @@ import importlib.util
 import math
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"
+from tests.places import ROOT
+
+STUDIES = ROOT / "benchmarks" / "studies"
 
 
 def load(name):

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from lmms_patch.errors import PatchError
-from lmms_patch.harness import catalog
+from lmms_patch.harness.names import catalog
 from tests.harness.toys import Model, metrics, run
 
 # id, image, question, annotated type, truth, what the model says

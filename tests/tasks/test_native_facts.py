@@ -3,8 +3,8 @@
 import pytest
 from lmms_eval.utils import load_yaml_config
 
-from lmms_patch import profiles
-from lmms_patch.harness import catalog
+from lmms_patch.ask import profiles
+from lmms_patch.harness.names import catalog
 
 
 @pytest.fixture(scope="module")

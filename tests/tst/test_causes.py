@@ -33,7 +33,7 @@ def test_table_10_of_the_paper(thing):
 
 def test_the_papers_contrast_comes_out_of_a_diagnosis():
     """What varies little is answered well: of the published rows the steady five have greater s(x) than the two that vary."""
-    from lmms_patch.tst.models import ModelSettings
+    from lmms_patch.tst.trees import ModelSettings
     from tests.tst.worlds import cross_validate
 
     items = [item for item in load("vsi_bench") if item.category == "object_size_estimation"]

@@ -75,7 +75,7 @@ def test_deal_keeps_groups_of_a_part_of_the_items():
 @pytest.mark.parametrize("seed", [0, 42, 1234, 4294, 4295, 20260101, 2**31 - 1])
 @pytest.mark.parametrize("model", ["boosting", "forest"])
 def test_any_seed_can_be_given(seed, model):
-    from lmms_patch.tst.models import ModelSettings
+    from lmms_patch.tst.trees import ModelSettings
     from tests.tst.worlds import cross_validate
 
     items = [mc(i, f"which {i} {i % 7} {i % 3}?", ("x", "y", f"z{i}"), i % 3) for i in range(24)]

@@ -1,4 +1,4 @@
-"""The leak checks of DESIGN §7: held-out golds move no feature at all, held-out texts no training feature. Bitwise."""
+"""The leak checks of DESIGN 7: held-out golds move no feature at all, held-out texts no training feature. Bitwise."""
 
 from dataclasses import replace
 
@@ -8,20 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_patch.tst.features import Features, NumberTable, OptionTable, numbered
-from tests.tst.worlds import (
-    free,
-    load,
-    mc,
-    number,
-    planted_choice,
-    planted_number,
-    planted_open,
-    planted_yesno,
-    prepare,
-    regold,
-    subset,
-    yesno,
-)
+from tests.tst.worlds import free, load, mc, number, planted_choice, planted_number, planted_open, planted_yesno, prepare, regold, subset, yesno
 
 WORLDS = {
     "choice": lambda: planted_choice(90)[0],

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from lmms_patch.errors import RecordError
-from lmms_patch.recompute import load
+from lmms_patch.rci.recompute import load
 from lmms_patch.tst.locality import choose_grid, locality, scores
-from tests.runs import mc_run, write_run
+from tests.making.runs import mc_run, write_run
 
 
 def record(doc_id, cells, lent=(), *, kind="rci", excluded=False, grids=(2,), metrics=("acc",)):

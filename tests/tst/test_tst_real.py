@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lmms_patch.tst.models import ModelSettings
+from lmms_patch.tst.trees import ModelSettings
 from tests.tst.worlds import FEW_TREES, cross_validate, load, subset
 
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +11,12 @@ import pytest
 from lmms_patch.tst.diagnosis import Diagnosis, diagnose, in_threads
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Item
-from lmms_patch.tst.models import ModelSettings
 from lmms_patch.tst.rewards import Rewards
-from lmms_patch.tst.rf import PreparedRf, RfDiagnostic
+from lmms_patch.tst.tree_diagnostic import PreparedRf, RfDiagnostic
+from lmms_patch.tst.trees import ModelSettings
+from tests.places import SHARED
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = SHARED
 SMALL_FOREST = ModelSettings("forest", 30)
 FEW_TREES = ModelSettings("boosting", 40)
 OBJECTS = (

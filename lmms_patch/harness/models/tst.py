@@ -16,13 +16,13 @@ from accelerate import Accelerator
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 
+from lmms_patch.ask.spec import parse
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
-from lmms_patch.harness.calls import one_line
-from lmms_patch.harness.docs import ViewId
 from lmms_patch.harness.refuse import refuse
-from lmms_patch.harness.text_only import Found, TextOnly
-from lmms_patch.log import logger
-from lmms_patch.spec import parse
+from lmms_patch.harness.tst.text_only import Found, TextOnly
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.docs import ViewId
+from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
 
@@ -65,7 +65,7 @@ class _TextOnlyModel(lmms):
             except PatchError as error:
                 refuse(error)
             except Exception as error:  # the host would print it and end with status 0
-                logger.exception("the text-only diagnostic failed")
+                log().exception("the text-only diagnostic failed")
                 refuse(CannotWrapError(f"{text_only.spec.name}: the text-only diagnostic failed: {one_line(error)}"))
         return text_only
 
@@ -87,7 +87,7 @@ class _TextOnlyModel(lmms):
 
 def _tell(name: str, found: Found) -> None:
     head = found.by_grouping[found.headline]
-    logger.info(f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s")
+    log().info(f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s")
 
 
 class TstRf(_TextOnlyModel):
@@ -107,8 +107,8 @@ class TstRf(_TextOnlyModel):
         check: bool = False,
         **other: Any,
     ) -> None:
-        from lmms_patch.tst.models import ModelSettings
-        from lmms_patch.tst.rf import RfDiagnostic
+        from lmms_patch.tst.tree_diagnostic import RfDiagnostic
+        from lmms_patch.tst.trees import ModelSettings
 
         _check_arguments(type(self), groupings, other)
         try:
@@ -135,8 +135,8 @@ class TstLora(_TextOnlyModel):
     """
 
     def __init__(self, groupings: str = "headline", **settings: Any) -> None:
-        from lmms_patch.tst.lora import LoraDiagnostic
-        from lmms_patch.tst.lora_settings import LoraSettings
+        from lmms_patch.tst.lora.diagnostic import LoraDiagnostic
+        from lmms_patch.tst.lora.settings import LoraSettings
 
         settings.setdefault("cache", str(_cache_folder()))
         if settings["cache"] == "none":
@@ -150,7 +150,7 @@ class TstLora(_TextOnlyModel):
         super().__init__(LoraDiagnostic(found), found.described(), groupings == "all")
 
     def _runner(self, name: str) -> Runner:
-        from lmms_patch.tst.lora import run_folds
+        from lmms_patch.tst.lora.diagnostic import run_folds
 
         def run(prepared: Any, jobs: Any, groups: Any) -> Any:
             return run_folds(prepared, jobs, self.rank, self.world_size)

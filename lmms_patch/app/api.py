@@ -1,0 +1,516 @@
+"""lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
+
+Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``).
+
+>>> from lmms_patch import api
+>>> sorted(api.schema("patch")["properties"])[:3]
+['answer', 'base', 'baselines']
+
+A path is a text or a ``Path``; where several are taken, one is enough.
+
+Numbers are those that the commands show: scores on the metric's own scale (fractions where the metric is one), shares as
+fractions, None where not defined (docs/metrics.md). A user's mistake raises ``lmms_patch.errors.PatchError``, whose message
+is one line. What a function needs is imported when it is called: importing this module is cheap.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from lmms_patch.app import api_magic
+from lmms_patch.errors import OptionError, RecordError
+
+if TYPE_CHECKING:
+    from lmms_patch.app.pruning import Pruning
+    from lmms_patch.compare.gap import Gap
+    from lmms_patch.compare.gap_sides import Side
+    from lmms_patch.compare.tasks import Comparison
+    from lmms_patch.gate.judge import Judgement
+    from lmms_patch.harness.names.catalog import Entry
+    from lmms_patch.present.board.build import Built
+    from lmms_patch.present.report.data import Report
+    from lmms_patch.present.terminal.rci import Shown
+    from lmms_patch.rci.pooling import Averaged, Pooled
+    from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
+    from lmms_patch.runs.records import Taken, TaskResult
+
+Paths = str | Path | Sequence[str | Path]
+"""One path, or several."""
+Tell = Callable[[str], None]
+Watch = Callable[[Sequence[Any], str], Iterable[Any]]
+
+magic = api_magic
+"""The functions of the ``lmms-patch magic`` commands."""
+
+
+def _silent(line: str) -> None:
+    """Told of progress, says nothing."""
+
+
+def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
+    """Return one name or path as a list of one: a text alone would be taken for its characters."""
+    return [names] if isinstance(names, (str, os.PathLike)) else list(names)
+
+
+def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
+    return items
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What can be wrapped.
+
+    Attributes:
+        entries: the names that were asked for, each with its verdict.
+        kind: the suffix that they are priced for, such as ``rci3``.
+        asked: how often each doc is asked under it (once more per choice for log-likelihood tasks); None where its own boxes decide.
+    """
+
+    entries: list[Entry]
+    kind: str
+    asked: int | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """The wrapped tasks of a finished run, with the numbers of the run.
+
+    Attributes:
+        taken: its results file, and how many others the folder holds.
+        shown: tasks that show the image in some way, as the table has them.
+        tested: text-only cross-validations; ``details["tst_details"]`` has their numbers.
+        magic: MAGIC tasks; ``magic.show`` has more of them.
+    """
+
+    taken: Taken
+    shown: list[Shown]
+    tested: list[TaskResult]
+    magic: list[TaskResult] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        """The results file."""
+        return self.taken.path
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """Recomputed numbers.
+
+    Attributes:
+        runs: by run, its tasks.
+        pooled: by run, the pooled indices of its groups.
+        averaged: the tasks of all runs, averaged; empty with one run.
+        warnings: what to mind of the average, one line each.
+        taken: by run, its results file, and how many others its folder holds.
+    """
+
+    runs: list[list[Analyzed]]
+    pooled: list[list[Pooled]]
+    averaged: list[Averaged] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    taken: list[Taken] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
+        from lmms_patch.runs import numbers, records
+
+        found = [{"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
+        average = {"average": numbers.to_json(self.averaged)} if self.averaged else {}
+        return {"schema": records.SCHEMA, "runs": found, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
+
+
+def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None) -> Catalogue:
+    """What can be wrapped, what cannot and why, and what it costs.
+
+    Args:
+        pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
+        kind: the suffix to price, such as ``rci3`` or ``blind``; None: that of the pattern, else ``rci3``.
+        include_path: a folder with more task files.
+
+    Raises:
+        UnknownNameError: nothing matches, or ``kind`` is no way of wrapping.
+    """
+    from lmms_patch.harness.names import catalog
+
+    with catalog.quietly():
+        return _catalogue(catalog.task_manager(include_path), pattern, kind)
+
+
+def _catalogue(manager: Any, pattern: str | None, kind: str | None) -> Catalogue:
+    from lmms_patch.ask.spec import parse
+    from lmms_patch.harness.names import catalog
+
+    wrapped = None if pattern is None or pattern in manager.all_tasks or kind is not None else parse(pattern)
+    if wrapped is not None:
+        pattern, kind = wrapped.base, wrapped.suffix
+    kind = kind or "rci3"
+    asked = catalog.requests_per_doc(catalog.spec_of_suffix(kind))
+    return Catalogue(catalog.entries(manager, pattern, kind), kind, asked)
+
+
+def coverage() -> list[Entry]:
+    """Which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded."""
+    from lmms_patch.harness.names import catalog
+
+    with catalog.quietly():
+        return catalog.coverage(catalog.task_manager())
+
+
+def show(folder: str | Path) -> Run:
+    """The wrapped tasks of a finished run.
+
+    Args:
+        folder: the ``--output_path`` of the run (of several the newest with a task of ours), or one ``*_results.json``.
+
+    Raises:
+        RecordError: there is no such run, its files cannot be read, or it has no wrapped task.
+    """
+    from lmms_patch.compare import audit
+    from lmms_patch.present.terminal import rci as tables
+    from lmms_patch.runs import records
+    from lmms_patch.runs import run as runs
+
+    taken = records.newest(Path(folder), lambda file: bool(records.read_results(file)), "with a task of lmms-patch")
+    path = taken.path
+    run = runs.read(path)
+    for result in run.tasks:
+        audit.check(run, result, intervals=False)
+    shown, results = tables.load(path), run.tasks
+    tested = [result for result in results if result.details.get("tst_details")]
+    magic = [result for result in results if result.details.get("magic")]
+    if not shown and not tested and not magic:
+        asked = ", ".join(result.task for result in results)
+        none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
+        raise RecordError(f"{path}: {none}")
+    return Run(taken, shown, tested, magic)
+
+
+def tst(task: str, *, quiet: bool = True, **options: Any) -> Run:
+    """Test-set Stress-Test: can a text-only model, cross-validated on the test set, answer without looking?
+
+    It runs lmms-eval as a command of its own, which writes results and sample log into ``output``.
+
+    Args:
+        task: a base task, group or tag.
+        quiet: keep back what lmms-eval prints; False: it goes to stdout and stderr.
+        options: the other fields of ``lmms_patch.app.stress.Arguments``.
+
+    Raises:
+        PatchError: an option out of range, or lmms-eval ended with an error.
+    """
+    from lmms_patch.app import stress
+
+    return show(stress.run(stress.Arguments(task, **options), quiet))
+
+
+def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
+    """Remove what can be answered without looking, say whether that was more than noise, and write it all down.
+
+    A call that was interrupted goes on where it stopped when it is made again.
+
+    Args:
+        task: a base task.
+        tell: told of every round, and of every number of the judge.
+        options: the other fields of ``lmms_patch.app.pruning.Arguments``.
+
+    Raises:
+        PatchError: an option out of range, a task that cannot be pruned, or a folder of another pruning.
+    """
+    from lmms_patch.app import pruning
+    from lmms_patch.harness.names import catalog
+
+    with catalog.quietly(bars=tell is not _silent):
+        return pruning.run(pruning.Arguments(task, **options), tell)
+
+
+def gap(
+    full: str | Path,
+    blind: str | Path,
+    *,
+    subset: str | Path | None = None,
+    task: str | None = None,
+    metric: str | None = None,
+    match: str = "category",
+) -> Gap:
+    """The vision-blind gap of two finished runs: the score with images less the score without, on the metric's own scale.
+
+    Args:
+        full: run with images, of the plain task or a wrapped one that asks the full image: its folder or results file.
+        blind: run of the ``_blind`` task.
+        subset: folder of a pruning, its ``kept_ids.txt``, or a file of doc ids: the gap on these docs, beside random ones.
+        task: the base task, where the runs have several.
+        metric: None: the primary one.
+        match: what random removals keep the counts of: ``category``, ``format`` or ``none``.
+
+    Raises:
+        PatchError: the runs cannot be compared, or a file cannot be read.
+    """
+    from lmms_patch.compare import gap as gaps
+    from lmms_patch.compare import gap_sides
+
+    one, other = gap_sides.read_pair(Path(full), Path(blind), task=task, metric=metric)
+    one = dataclasses.replace(one, warnings=(*one.warnings, *_asked_apart(one, other)))
+    return gaps.gap(one, other, None if subset is None else gap_sides.read_subset(Path(subset), one.base), match=match)
+
+
+def _asked_apart(full: Side, blind: Side) -> list[str]:
+    """Say in what the full and the blind run were asked otherwise, beside the image, and what of that is not known."""
+    from lmms_patch.compare.checks import in_words
+    from lmms_patch.runs import run as runs
+
+    prints = []
+    for side in (full, blind):
+        assert side.file is not None
+        run = runs.read(side.file)
+        wrapped = next((result for result in run.tasks if result.task == side.task and not result.place), None)
+        found = runs.asked(run, side.task) if wrapped is None else runs.fingerprint(run, wrapped)
+        prints.append({key: found.get(key) for key in (*runs.RECORDED, "limit", "generation") if key not in ("image sizes", "images")})
+    apart, unknown = in_words(runs.differences(*prints)), runs.not_compared(*prints)
+    said = [f"the full and the blind run differ in {', '.join(apart)} too: the gap is not of the image alone"] if apart else []
+    return [*said, *([unknown] if unknown else [])]
+
+
+def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool = False, watch: Watch = _unwatched) -> Recomputed:
+    """Recompute the numbers of finished runs, with other settings where given; average several runs.
+
+    Args:
+        folders: of each run its ``--output_path`` (of several runs the newest with an index), or its ``*_results.json``.
+        changes: what to compute otherwise than the runs did (``recompute.Changes``).
+        by_category: also each category by itself.
+        watch: hands the tasks of a run on one by one, for a bar of progress.
+
+    Raises:
+        OptionError: a setting out of range.
+        RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be averaged.
+    """
+    from lmms_patch.rci import pooling, recompute
+
+    changes = changes or recompute.Changes()
+    _check_changes(changes)
+    folders = _listed(folders)
+    taken = [recompute.one_run(Path(folder)) for folder in folders]
+    paths = [one.path for one in taken]
+    warnings = _check_runs(paths) if len(paths) > 1 else []
+    loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
+    runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(folder))] for folder, run in zip(folders, loaded, strict=True)]
+    pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
+    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], warnings, taken)
+
+
+def _check_runs(paths: Sequence[Path]) -> list[str]:
+    """Check that runs which are averaged are several runs, of one model, asked alike. The model's arguments may differ (a seed).
+
+    Returns:
+        Warnings: what could not be checked, and other versions of lmms-eval.
+
+    Raises:
+        RecordError: one run twice, several models, or tasks that were asked otherwise.
+    """
+    from lmms_patch.compare.checks import in_words
+    from lmms_patch.runs import run as runs
+
+    found = [runs.read(path) for path in paths]
+    models = {(run.model, run.adapter) for run in found if run.adapter}
+    if len(models) > 1:
+        names = ", ".join(sorted(model for model, _ in models))
+        raise RecordError(f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: type 'lmms-patch compare A B'")
+    warnings: dict[str, None] = {}
+    first = {(result.task, result.filter): (found[0], result) for result in found[0].tasks}
+    seen: dict[str, Path] = {}
+    for path, run in zip(paths, found, strict=True):
+        for result in run.tasks:
+            if (origin := runs.origin(run, result)) in seen:
+                raise RecordError(
+                    f"{seen[origin]} and {path} are one run, not two: {result.task} has the same date, model and numbers; give each once"
+                )
+            seen[origin] = path
+            if run is found[0] or (result.task, result.filter) not in first:
+                continue
+            prints = [runs.fingerprint(*first[result.task, result.filter]), runs.fingerprint(run, result)]
+            apart = in_words(runs.differences(prints[0], prints[1], ignore=["lmms-eval version"]))
+            if apart:
+                raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; average only runs that were asked alike")
+            version = runs.differences({key: prints[0][key] for key in ("lmms-eval version",)}, prints[1])
+            said = [*(f"the runs differ in {one}" for one in version), runs.not_compared(*prints)]
+            warnings |= {f"{result.task}: {line}": None for line in said if line}
+    return list(warnings)
+
+
+def _check_changes(changes: Changes) -> None:
+    if changes.draws is not None and not 200 <= changes.draws <= 100_000:
+        raise OptionError(f"draws must be a whole number from 200 to 100000, not {changes.draws}")
+    if changes.seed is not None and changes.seed < 0:
+        raise OptionError(f"seed must be a whole number of at least 0, not {changes.seed}")
+    if changes.level is not None and not 0.5 <= changes.level < 1:
+        raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {changes.level:g}")
+    chance = changes.chance
+    if chance is not None and chance != "majority" and (isinstance(chance, str) or not math.isfinite(chance)):
+        raise OptionError(f"chance must be a number on the metric's own scale, or 'majority', not {chance!r}")
+    if changes.delta is not None and not math.isfinite(changes.delta):
+        raise OptionError(f"delta must be a number on the metric's own scale, not {changes.delta}")
+
+
+def report(
+    folders: Paths,
+    output: str | Path = "out/report",
+    *,
+    from_csv: Paths = (),
+    title: str = "",
+    examples: int = 2,
+    categories: bool = True,
+    with_images: bool = False,
+    include_path: str | Path | None = None,
+    tell: Tell = _silent,
+) -> Report:
+    """Write the report of finished runs: a folder with ``index.html``, ``figures/`` and ``tables/``; gives what its page shows.
+
+    Args:
+        folders: of each run its ``--output_path``, or its ``*_results.json``; models, benchmarks, grids and kinds may be mixed.
+        output: the folder; an earlier report there is replaced.
+        from_csv: published tables with the columns dataset, model, n and rci (or pcri), set beside the runs.
+        title: of the page; made from what is in it where empty.
+        examples: docs to show by rule and result.
+        categories: also each category by itself.
+        with_images: take the examples' images through the harness; where a dataset cannot be reached, their grids are drawn without.
+        include_path: a folder with more task files, for ``with_images``.
+        tell: is handed a line as work goes on.
+
+    Raises:
+        PatchError: a file is missing or not whole, nothing to report, or the folder cannot be written.
+    """
+    from lmms_patch.present.report.build import build
+
+    images = None
+    if with_images:
+        from lmms_patch.harness.names.catalog import quietly
+        from lmms_patch.harness.wrap.images import first_images
+
+        def images(base: str, ids: Sequence[int]) -> dict[int, Any]:
+            with quietly(bars=tell is not _silent):
+                return first_images(base, ids, include_path)
+
+    paths = [Path(folder) for folder in _listed(folders)]
+    csv = [Path(path) for path in _listed(from_csv)]
+    return build(paths, Path(output), from_csv=csv, title=title, count=examples, categories=categories, images=images, tell=tell)
+
+
+def leaderboard(
+    folders: Paths,
+    output: str | Path = "leaderboard",
+    *,
+    by: str = "pcri",
+    ignore: str | Sequence[str] = (),
+    over: str | Sequence[str] = (),
+    fresh: bool = False,
+    title: str = "Leaderboard",
+    tell: Tell = _silent,
+) -> Built:
+    """Bring a board up to date with some runs, and write it; results files that it knows are not read again.
+
+    Args:
+        folders: of runs, at any depth, or results files; none: the board is written again from what it knows.
+        output: the board's folder.
+        by: the number to rank by: ``pcri`` (nearer 0 is better), ``adj``, ``adj_blind``, ``gap``, ``fip`` or ``mpp``.
+        ignore: settings (keys of ``runs.fingerprint``) in which runs may differ and still be ranked together.
+        over: the benchmarks to take overall means over; none: those that most models have.
+        fresh: forget all runs but those in ``folders``.
+        title: of the page.
+        tell: is handed a line as work goes on.
+
+    Raises:
+        PatchError: a file is damaged, an option is not possible, or the folder cannot be written. The board is as it was.
+    """
+    from lmms_patch.present.board import build
+
+    paths = [Path(folder) for folder in _listed(folders)]
+    return build.leaderboard(paths, Path(output), by=by, ignore=_listed(ignore), over=_listed(over), fresh=fresh, title=title, tell=tell)
+
+
+def compare(
+    first: str | Path, second: str | Path, *, task: str | None = None, level: float = 0.95, draws: int = 0, seed: int = 0, watch: Watch = _unwatched
+) -> Comparison:
+    """Compare all tasks that two runs have in common, paired by doc; differences are second less first.
+
+    Args:
+        first, second: ``--output_path`` of a run, a folder of runs of one model, or one ``*_results.json``.
+        task: only tasks, or base tasks, that this wildcard means.
+        level: coverage of the intervals, from 0.5 to below 1.
+        draws: bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.
+        seed: of the bootstrap.
+        watch: hands the pairs of results on one by one, for a bar of progress.
+
+    Raises:
+        PatchError: an option out of range, a file that cannot be read, no task in both, or results that cannot be compared.
+    """
+    from lmms_patch.compare import tasks as comparing
+
+    return comparing.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: watch(list(pairs), label))
+
+
+def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: str | Path | None = None) -> Judgement:
+    """Judge a run by rules: every verdict, and the exit status that the command ends with (0 pass, 1 fail, 3 inconclusive where that blocks).
+
+    Args:
+        out: ``--output_path`` of the run, or its ``*_results.json``.
+        config: a YAML file of rules (docs/gate.md), the name of a shipped one, such as ``model-regression``, or the rules as a mapping.
+        baseline: the run to compare with, for rules with ``max_drop`` or ``max_rise``.
+
+    Raises:
+        PatchError: rules or runs that cannot be read or compared (exit status 2).
+    """
+    from lmms_patch.gate import judge
+
+    return judge.gate(out, config, baseline=baseline)
+
+
+@overload
+def config(name: str) -> str: ...
+
+
+@overload
+def config(name: None = None) -> dict[str, str]: ...
+
+
+def config(name: str | None = None) -> str | dict[str, str]:
+    """The text of a shipped file: a run config for lmms-eval, the rules of a gate, or the profile of a benchmark.
+
+    Args:
+        name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; None: all of them by name.
+
+    Raises:
+        UnknownNameError: there is none of this name, or several.
+    """
+    from lmms_patch import resources
+    from lmms_patch.errors import UnknownNameError, nearest
+
+    root = resources.folder("configs")
+    files = {path.relative_to(root).with_suffix("").as_posix(): path for path in sorted(root.glob("*/*.yaml"))}
+    if name is None:
+        return {one: path.read_text(encoding="utf-8") for one, path in files.items()}
+    asked = name.removesuffix(".yaml").removeprefix("configs/")
+    found = [one for one in files if asked in (one, one.partition("/")[2])]
+    if len(found) > 1:
+        raise UnknownNameError(f"{name!r} is the name of {len(found)} shipped files; write one of {', '.join(found)}")
+    if not found:
+        close = nearest(asked, [*files, *(one.partition("/")[2] for one in files)])
+        hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch config' for what there is"
+        raise UnknownNameError(f"no shipped file {name!r}; {hint}")
+    return files[found[0]].read_text(encoding="utf-8")
+
+
+def schema(name: str | None = None) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of this name; None: all of them by name, each with its ``title`` and ``description``.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    from lmms_patch.runs import schemas
+
+    return {one: schemas.load(one) for one in schemas.names()} if name is None else schemas.load(name)

@@ -1,0 +1,383 @@
+"""``lmms-patch <command>``: finds the command, and ends as every command ends. The commands are in ``commands``.
+
+A command may be a group of commands: ``lmms-patch magic check``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module, metadata
+from typing import Annotated, Any
+
+import typer
+from typer.core import MarkupMode, TyperCommand, TyperGroup
+from typer.main import get_command
+
+from lmms_patch import __version__
+from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
+from lmms_patch.text import said
+
+DONE, MISTAKE, INTERRUPTED = 0, 2, 130
+TRACEBACK = "LMMS_PATCH_TRACEBACK"
+"""Environment variable that shows the traceback of an unexpected error."""
+REPORT = "please open an issue in the repository of lmms-patch"
+VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One command, or a group of them.
+
+    Attributes:
+        help: its line in ``lmms-patch --help``.
+        module: the file in ``commands``; its own name where empty, words of a longer name joined by ``_``.
+        function: what is run: options in, None or an exit status out.
+        commands: of a group, its commands by name; nothing else counts then but ``help``.
+        misused: the function of the module that is handed the arguments where they cannot be read.
+    """
+
+    help: str
+    module: str = ""
+    function: str = "command"
+    commands: Mapping[str, Listed] = field(default_factory=dict)
+    misused: str = ""
+
+
+COMMANDS = {
+    "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
+    "coverage": Listed("Which tasks of the installed lmms-eval wrap.", "tasks", "coverage_command"),
+    "show": Listed("The table of a finished run."),
+    "analyze": Listed("Recompute a finished run's numbers with other settings; average several runs."),
+    "tst": Listed("Test-set Stress-Test: can a text-only model answer without looking?"),
+    "prune": Listed("Remove what can be answered without looking, and say whether that was more than noise."),
+    "gap": Listed("Vision-blind gap of two finished runs, on all docs, a pruned set and random ones."),
+    "report": Listed("A page to read, figures and tables, of any mix of finished runs."),
+    "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
+    "compare": Listed("Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."),
+    "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive.", misused="misused"),
+    "magic": Listed(
+        "MAGIC: which regions does a model name while it reasons, and is it right? Data and results.",
+        commands={
+            "check": Listed("Every fault of a dataset, with its line."),
+            "build": Listed("Make a dataset from questions, scene graphs and saliency maps."),
+            "show": Listed("The table of the MAGIC tasks of a run, and what other boxes cost."),
+            "steps": Listed("The reasoning steps of a run, to be labelled by people or a judge."),
+            "stepsense": Listed("The share of steps labelled correct, and how far annotators agree."),
+        },
+    ),
+    "config": Listed("The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks."),
+    "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
+}
+"""The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""
+
+EXAMPLES = """Examples:
+
+# from nothing to numbers, with the embedded benchmark and the embedded model
+lmms-eval --model mosaic_vlm --tasks mosaic_rci --output_path out --log_samples
+lmms-patch show out
+# of one command
+lmms-patch show --help"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: what follows ``lmms-patch``; None: of the process.
+
+    Returns:
+        The exit status. 0: done, 2: a user's mistake or an unexpected error, told in one line, 130: interrupted; a command may have others.
+    """
+    given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(given)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, so that a reader that is gone is noticed here
+    except PatchError as error:
+        return _refused(str(error))
+    except typer.TyperException as error:
+        _misused(given)
+        return _refused(_said(error, given))
+    except BrokenPipeError:
+        _hush()
+        return DONE
+    except (KeyboardInterrupt, typer.Abort):
+        _tell("interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _refused(_unexpected(error))
+    return status
+
+
+def _run(argv: list[str]) -> int:
+    # Why not the command's own ``main``: it prints boxes, and turns a broken pipe and Ctrl-C into exits of its own.
+    group = get_command(app)
+    try:
+        with group.make_context("lmms-patch", argv) as context:
+            return group.invoke(context) or DONE
+    except typer.Exit as ended:
+        return ended.exit_code
+
+
+def _refused(message: str) -> int:
+    _tell(said(message, sys.stderr.encoding if sys.stderr else "utf-8"))
+    return MISTAKE
+
+
+def _tell(message: str) -> None:
+    """Say a line on stderr, where there is one."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print("lmms-patch:", message, file=sys.stderr, flush=True)
+
+
+def _unexpected(error: Exception) -> str:
+    """Return one line for an error that is not the user's, and where to report it; of files that cannot be read or written, what is wrong."""
+    if isinstance(error, OSError) and error.strerror:
+        _hush()  # it may be stdout that cannot be written
+        return f"{error.filename or 'output'}: {error.strerror}"
+    told = " ".join(str(error).split())
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = "" if where is None else f" at {os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno}"
+    what = f"unexpected error ({type(error).__name__}{place}{f': {told[:300]}' if told else ''})"
+    return f"{what}; {REPORT}, with this line and the command; {TRACEBACK}=1 shows the whole traceback"
+
+
+def _misused(argv: Sequence[str]) -> None:
+    """Tell the command whose arguments cannot be read, where it wants to know."""
+    words = _called(argv)
+    listed = listed_at(*words) if words else None
+    if listed is not None and listed.misused:
+        getattr(_module(words), listed.misused)(argv)
+
+
+def _module(words: Sequence[str]) -> Any:
+    return import_module(f"lmms_patch.app.commands.{listed_at(*words).module or '_'.join(words)}")
+
+
+def _hush() -> None:
+    """Nothing more goes to a stdout whose reader is gone, also not what Python still writes at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# --- what was wrong, what is allowed, what to type ------------------------------------------------
+
+
+def _said(error: Any, argv: Sequence[str]) -> str:
+    """One line for an error of the command line itself."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else " ".join(["lmms-patch", *_called(argv)])
+    kind, param = type(error).__name__, getattr(error, "param", None)
+    more = f"type '{path} --help'"
+    if kind == "NoSuchOption":
+        close = nearest(error.option_name, [name for one in context.command.get_params(context) for name in one.opts] if context else [])
+        return f"no option {error.option_name}; " + (f"did you mean {' or '.join(close)}? {more}" if close else f"{more} for those that there are")
+    if kind == "MissingParameter" and param is not None and context is not None:
+        needed = [_name(one) for one in context.command.params if one.required]
+        return f"{_name(param)} is missing; type '{' '.join([path, *needed])}', or '{path} --help' for examples"
+    if kind == "BadParameter" and param is not None:
+        return f"{_name(param)} {_wrong_value(error)}; {more}"
+    text = error.format_message().strip().rstrip(".")
+    return f"{text[:1].lower()}{text[1:]}; {more}"
+
+
+def _called(argv: Sequence[str]) -> list[str]:
+    """The command that the arguments name, as far as there is one."""
+    found: list[str] = []
+    table: Mapping[str, Listed] = COMMANDS
+    for word in argv:
+        if word not in table:
+            break
+        found.append(word)
+        table = table[word].commands
+    return found
+
+
+def _name(param: Any) -> str:
+    """How a parameter is typed."""
+    return str(max(param.opts, key=len) if param.param_type_name == "option" else param.metavar or param.name.upper())
+
+
+_WANTED = {"Input should be a valid integer": "must be a whole number", "Input should be a valid number": "must be a number"}
+
+
+def _wrong_value(error: Any) -> str:
+    """What a value must be, and what it is."""
+    found: list[Any] = getattr(error.__cause__, "errors", list)()
+    given = f", not {found[0]['input']!r}" if found else ""
+    if allowed := error.param.type_descriptor.choices:
+        return f"must be {', '.join(allowed[:-1])} or {allowed[-1]}{given}"
+    for start, words in _WANTED.items():
+        if error.message.startswith(start):
+            return words + given
+    return str(error.message).replace("Input should be", "must be").rstrip(".") + given
+
+
+# --- help -----------------------------------------------------------------------------------------
+
+
+def _decorated() -> bool:
+    """Whether help may have boxes and colours: only where a person reads it."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+
+class _Plain:
+    """Help in plain text where stdout is no terminal."""
+
+    rich_markup_mode: MarkupMode
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """See the base class."""
+        self.rich_markup_mode = "rich" if _decorated() else None
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The examples as they are: commands that are wrapped cannot be pasted."""
+        if epilog := getattr(self, "epilog", None):
+            formatter.write("\n" + "".join(f"  {line}\n" if line and not line.endswith(":") else f"{line}\n" for line in epilog.splitlines()))
+
+
+class Command(_Plain, TyperCommand):
+    """One command."""
+
+
+class _Lazy(Command):
+    """A command whose module is imported when it is called; until then it has a name and one line of help."""
+
+    words: tuple[str, ...] = ()
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The line, whole."""
+        return self.help or ""
+
+    def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the command itself."""
+        return built(*self.words).make_context(info_name, args, parent, **extra)
+
+
+class Group(_Plain, TyperGroup):
+    """All commands, or those of a group."""
+
+    words: tuple[str, ...] = ()
+    table: Mapping[str, Listed] = COMMANDS
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name, or None."""
+        if (listed := self.table.get(cmd_name)) is None:
+            return None
+        found = _SubGroup(name=cmd_name, help=listed.help) if listed.commands else _Lazy(cmd_name, help=listed.help)
+        found.words = (*self.words, cmd_name)
+        if isinstance(found, _SubGroup):
+            found.table = listed.commands
+            found.epilog = _examples_of(found.words)
+        return found
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is asked for.
+
+        Raises:
+            UnknownNameError: there is none of this name.
+        """
+        if args[0] not in self.table:
+            close = nearest(args[0], self.table)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(self.table)};"
+            raise UnknownNameError(f"no {' '.join([*self.words, 'command'])} {args[0]!r}; {hint} type '{ctx.command_path} --help'")
+        return super().resolve_command(ctx, args)
+
+
+class _SubGroup(Group):
+    """A group within the group of all."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The line, whole."""
+        return self.help or ""
+
+    def invoke(self, ctx: Any) -> Any:
+        """The command that is asked for.
+
+        Raises:
+            OptionError: none is.
+        """
+        if not ctx._protected_args:
+            raise OptionError(f"no {' '.join(self.words)} command given; allowed: {', '.join(self.table)}; type '{ctx.command_path} --help'")
+        return super().invoke(ctx)
+
+
+def _examples_of(words: tuple[str, ...]) -> str:
+    """What a group's help ends with: how each of its commands is asked for its own."""
+    program = " ".join(["lmms-patch", *words])
+    return "Examples:\n\n" + "\n".join(f"{program} {name} --help" for name in listed_at(*words).commands)
+
+
+def listed_at(*words: str) -> Listed:
+    """What the table says of a command: ``listed_at("magic", "check")``."""
+    found = COMMANDS[words[0]]
+    for word in words[1:]:
+        found = found.commands[word]
+    return found
+
+
+def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
+    """The words of every command that runs something: ``("show",)``, ``("magic", "check")``."""
+    out: list[tuple[str, ...]] = []
+    for name, listed in (COMMANDS if table is None else table).items():
+        out += [(name, *rest) for rest in paths(listed.commands)] if listed.commands else [(name,)]
+    return out
+
+
+def built(*words: str) -> Any:
+    """A command with its options, from its module: ``built("show")``, ``built("magic", "check")``."""
+    listed = listed_at(*words)
+    function = getattr(_module(words), listed.function)
+    single = typer.Typer(add_completion=False)
+    single.command(words[-1], cls=Command, epilog=getattr(function, "epilog", None))(function)
+    return get_command(single)
+
+
+def versions() -> list[str]:
+    """One line per package that decides what a run gives; nothing is imported for it."""
+    out = [f"lmms-patch {__version__}"]
+    for name in VERSIONS:
+        try:
+            out.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            out.append(f"{name} not installed")
+    return [*out, f"Python {sys.version.split()[0]}"]
+
+
+def _print_versions(asked: bool) -> None:
+    if asked:
+        print("\n".join(versions()))
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=Group, add_completion=False, invoke_without_command=True, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.callback()
+def _start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_print_versions, help="Versions of what matters, and exit.")] = False,
+) -> None:
+    """Which part of the image does a multimodal benchmark, or a model, really use?"""
+    if context.invoked_subcommand is None:
+        raise OptionError(f"no command given; allowed: {', '.join(COMMANDS)}; type 'lmms-patch --help'")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The commands of ``lmms-patch``, one file each: options in, ``lmms_patch.app.api`` called, text out."""

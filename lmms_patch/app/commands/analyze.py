@@ -1,0 +1,102 @@
+"""``lmms-patch analyze``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_patch.app import api
+from lmms_patch.app.commands.common import Cells, Quiet, examples, progress, say, told
+
+if TYPE_CHECKING:
+    from lmms_patch.rci.pooling import Pooled
+    from lmms_patch.rci.recompute import Analyzed
+
+
+@examples(
+    "# the numbers of the run once more, from its files",
+    "lmms-patch analyze out",
+    "# 90 % intervals, each category by itself, everything into a file",
+    "lmms-patch analyze out --level 0.9 --by-category --json numbers.json",
+    "# three runs of the same, averaged",
+    "lmms-patch analyze out1 out2 out3",
+)
+def command(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="OUT...", help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged."
+        ),
+    ],
+    draws: Annotated[int | None, typer.Option("--draws", metavar="B", help="Bootstrap draws, 200 to 100,000; as the run if left out.")] = None,
+    level: Annotated[float | None, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1; as the run if left out.")] = None,
+    delta: Annotated[float | None, typer.Option("--delta", help="The gate's margin on the metric's own scale; 1 % of the scale if left out.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of the bootstrap; as the run if left out.")] = None,
+    chance: Annotated[
+        str | None, typer.Option("--chance", metavar="FLOOR", help="A documented chance floor on the metric's own scale, or 'majority'.")
+    ] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="Build the index on another metric of the task.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="FIELD", help="The field that names clusters, or 'none' for independent docs.")
+    ] = None,
+    category: Annotated[str | None, typer.Option("--category", help="Only docs of this category.")] = None,
+    by_category: Annotated[bool, typer.Option("--by-category", help="Also each category by itself.")] = False,
+    cells: Cells = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all numbers as JSON.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Recompute a finished run's numbers, with other settings where given; average several runs."""
+    from lmms_patch.files import write_all
+    from lmms_patch.rci.recompute import Changes
+    from lmms_patch.text import harmless
+
+    changes = Changes(draws, level, delta, seed, _floor(chance), metric, cluster, category)
+    found = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
+    told(found.taken)
+    if json_file:
+        write_all({json_file: json.dumps(harmless(found.to_json()), indent=2, allow_nan=False, ensure_ascii=False) + "\n"})
+    say(text(found, cells))
+    for one in found.taken:
+        if left := _magic(one.path):
+            say(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {one.path}'")
+    if json_file:
+        say(f"written: {json_file}")
+
+
+def _magic(file: Path) -> list[str]:
+    """The MAGIC tasks of a run."""
+    from lmms_patch.runs.records import read_results
+
+    return [result.task for result in read_results(file) if result.described["kind"] == "magic"]
+
+
+def _floor(text: str | None) -> float | str | None:
+    """A number where it is one; what else it may be is checked where it is used."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def text(found: api.Recomputed, cells: bool = False) -> str:
+    """The tables of each run, and their average."""
+    from lmms_patch.present.terminal import rci
+
+    parts = ["\n\n".join(blocks(run, groups, cells)) + "\n" for run, groups in zip(found.runs, found.pooled, strict=True)]
+    return "\n".join([*parts, *([rci.averaged_table(found.averaged, found.runs)] if found.averaged else []), *found.warnings])
+
+
+def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool) -> list[str]:
+    """The tables of one run, its notes and warnings, and what it all means."""
+    from lmms_patch.present.terminal import rci
+
+    shown = rci.recomputed(run)
+    out = [rci.table(shown), rci.chances(shown), *([rci.cell_tables(shown)] if cells else [])]
+    out += [rci.pooled_table(groups)] if groups else []
+    out += [rci.category_table(one) for one in run if one.categories]
+    lines = [*(one.note for one in run if one.note), *rci.warnings(shown)]
+    return [*out, *(["\n".join(lines)] if lines else []), rci.meaning(shown)]

@@ -1,0 +1,60 @@
+"""``lmms-patch config``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lmms_patch.app import api
+from lmms_patch.app.commands.common import examples
+from lmms_patch.errors import OptionError
+
+
+@examples(
+    "# which there are",
+    "lmms-patch config",
+    "# the papers' benchmarks on lmms-eval's lite sets, as a file for lmms-eval --config",
+    "lmms-patch config rci_suite_lite --output rci_suite_lite.yaml",
+    "# the rules of a gate, to start your own from",
+    "lmms-patch config model-regression",
+)
+def command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Of one file, such as rci_suite_lite or gates/magic; their list if left out.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Copy it to this new file instead of printing it.")] = None,
+) -> None:
+    """The shipped files: run configs for lmms-eval --config, rules for gate --config, and profiles of benchmarks."""
+    if output is None:
+        print(listing() if name is None else api.config(name), end="\n" if name is None else "")
+    elif name is None:
+        raise OptionError("--output: name the file to copy, such as 'lmms-patch config rci_suite_lite --output rci_suite_lite.yaml'")
+    else:
+        copy(name, output)
+        print(f"written: {output}")
+
+
+def listing() -> str:
+    """One line per file: its name, and the first line of what it says of itself."""
+    found = api.config()
+    width = max(map(len, found))
+    return "\n".join(f"{name:<{width}}  {text.splitlines()[0].removeprefix('#').strip()}" for name, text in found.items())
+
+
+def copy(name: str, output: Path) -> None:
+    """Write a shipped file to a new one.
+
+    Raises:
+        OptionError: the file is there already, or cannot be written.
+        UnknownNameError: there is none of this name.
+    """
+    text = api.config(name)
+    try:
+        with open(output, "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise OptionError(f"--output {output}: there already, and may have been changed; give another name") from None
+    except OSError as error:
+        raise OptionError(f"--output {output}: cannot be written: {error.strerror}; give a file in a folder that exists") from None

@@ -1,0 +1,119 @@
+"""``lmms-patch gate``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_patch.app.commands.common import examples
+from lmms_patch.errors import PatchError
+from lmms_patch.text import printed
+
+if TYPE_CHECKING:
+    from lmms_patch.gate.judge import Judgement
+
+
+@examples(
+    "# is the new checkpoint worse than the last one? (a rules file that comes with lmms-patch)",
+    "lmms-patch gate out/new --config model-regression --baseline out/last",
+    "# your own rules, and files for a build server",
+    "lmms-patch gate out --config gates.yaml --json gate.json --junit gate.xml",
+    "# is a benchmark fit to be released?",
+    "lmms-patch gate out --config benchmark-release",
+)
+def command(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The --output_path of runs (of each model and task the newest), or one *_results.json.")],
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="Rules in YAML, or the name of shipped ones: model-regression, benchmark-release, model-compliance, magic.",
+        ),
+    ],
+    baseline: Annotated[Path | None, typer.Option("--baseline", "-b", metavar="DIR", help="Earlier runs, for max_drop and max_rise.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON (lmms-patch schema gate).")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML: one testcase per verdict.")] = None,
+    summary: Annotated[
+        Path | None, typer.Option("--summary", metavar="FILE", help="Append a Markdown summary; default: the file that GITHUB_STEP_SUMMARY names.")
+    ] = None,
+    annotations: Annotated[
+        bool | None, typer.Option("--annotations/--no-annotations", help="Print GitHub annotations; default: where GITHUB_ACTIONS is true.")
+    ] = None,
+) -> int:
+    """Hold the numbers of finished runs to rules; the exit status says whether they hold.
+
+    0: all pass. 1: a rule failed. 2: bad input. 3: something that blocks is inconclusive. docs/gate.md has every key of the rules.
+    """
+    from lmms_patch.gate import outputs
+    from lmms_patch.gate.judge import BAD_INPUT, Judgement, gate
+
+    given = os.environ.get("GITHUB_STEP_SUMMARY")
+    summary_file = summary or (Path(given) if given else None)
+    told = os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations
+    forget(json_file, junit)
+    mistake: BaseException | None = None
+    try:
+        found = gate(out, config, baseline=baseline)
+    except BaseException as error:  # whatever it is, the files say that nothing was judged
+        mistake = error
+        said = str(error) if isinstance(error, PatchError) else f"ended by {type(error).__name__} before anything was judged: {error}"
+        found = Judgement((), (), config, str(out), str(baseline or ""), " ".join(said.split()))
+    if mistake is None:
+        outputs.write(found, json_file=json_file, junit_file=junit, summary_file=summary_file)
+    else:
+        with contextlib.suppress(PatchError):  # the first mistake is the one to tell
+            outputs.write(found, json_file=json_file, junit_file=junit, summary_file=summary_file)
+    _print(found, told)
+    if mistake is not None:
+        raise mistake
+    assert found.status != BAD_INPUT
+    return found.status
+
+
+def forget(*files: Path | None) -> None:
+    """Remove the verdicts of an earlier gate, so that none passes for this one's where this one is killed; no other file is touched."""
+    for path in files:
+        if path is None:
+            continue
+        with contextlib.suppress(OSError):
+            with open(path, "rb") as start:
+                head = start.read(200)
+            if head.startswith(b'{\n  "schema": 1,\n  "status":') or b'<testsuites name="lmms-patch gate"' in head:
+                os.unlink(path)
+
+
+def misused(argv: Sequence[str]) -> None:
+    """Forget earlier verdicts where the command line cannot be read: nothing is judged then, and nothing written."""
+    for option in ("--json", "--junit"):
+        for place, word in enumerate(argv):
+            name, _, value = word.partition("=")
+            if name == option:
+                forget(Path(value or next(iter(argv[place + 1 :]), "")))
+
+
+def _print(found: Judgement, told: bool) -> None:
+    """Print annotations, the table, and the verdict in the last line.
+
+    The exit status is the verdict: a reader that is gone, a full disk or a closed stdout does not change it.
+    """
+    from lmms_patch.gate import outputs
+
+    if sys.stdout is None:  # closed before we started
+        return
+    encoding = sys.stdout.encoding or "utf-8"
+    lines = [*(outputs.workflow_commands(found) if told else []), *([printed(outputs.text(found))] if not found.error else [])]
+    try:
+        for line in lines:
+            print(line.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,114 @@
+"""``lmms-patch leaderboard``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_patch.app.commands.common import Quiet, examples, say, tell, teller
+
+if TYPE_CHECKING:
+    from lmms_patch.present.board.board import Group
+    from lmms_patch.present.board.build import Built
+
+
+@examples(
+    "# a board of all runs under two folders",
+    "lmms-patch leaderboard runs/qwen runs/llava --output board",
+    "# later: add a run; what is known is not read again",
+    "lmms-patch leaderboard runs/new --output board",
+    "# the same board, ranked by FIP",
+    "lmms-patch leaderboard --output board --by fip",
+    "# rank runs of two versions of lmms-eval together, and say so on the page",
+    "lmms-patch leaderboard runs --output board --ignore 'lmms-eval version'",
+)
+def command(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DIR...", help="Folders with runs, at any depth, or single *_results.json. None: write the board again from what it knows."
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The board's folder; made if it is not there.")] = Path(
+        "leaderboard"
+    ),
+    by: Annotated[
+        str, typer.Option("--by", metavar="NUMBER", help="Rank by pcri (or rci; nearer 0 is better), adj, adj_blind, gap (nearer 0), fip or mpp.")
+    ] = "pcri",
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore",
+            metavar="SETTING",
+            help="Rank runs together that differ in this setting (prompts, limit, 'lmms-eval version', ...); repeatable.",
+        ),
+    ] = None,
+    over: Annotated[
+        list[str] | None,
+        typer.Option("--over", metavar="BENCHMARK", help="Take overall means over these; repeatable. Default: what most models have."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget runs that are not in DIR...")] = False,
+    title: Annotated[str, typer.Option("--title", help="Of the page.")] = "Leaderboard",
+    quiet: Quiet = False,
+) -> None:
+    """A board of many runs: ranked where they are comparable, apart where they are not. Adding a run recomputes nothing."""
+    from lmms_patch.app import api
+
+    built = api.leaderboard(folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet))
+    for line in notes(built):
+        tell(line, quiet)
+    say(text(built))
+
+
+LINES = 20
+"""Models that are printed of an overall table; the files have all."""
+
+
+def text(built: Built) -> str:
+    """The overall tables, and where the board is."""
+    from lmms_patch.present.board import tables
+
+    blocks = []
+    for one in built.overall:
+        if not one.type:
+            sheet = tables.overall_sheet(one)
+            few = [c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith(tables.ON)]
+            shown = dataclasses.replace(sheet, columns=tuple(few), rows=sheet.rows[:LINES])
+            more = f"\n... and {len(sheet.rows) - LINES} more" if len(sheet.rows) > LINES else ""
+            blocks.append(f"{sheet.title}\n{shown.to_text()}{more}\n{sheet.note}")
+    page = built.folder / "index.html"
+    blocks.append(f"written: {page}" if built.written else f"nothing new: {page}")
+    return "\n\n".join(blocks)
+
+
+def notes(built: Built) -> list[str]:
+    """What was read, and what stands apart and why."""
+    update = built.update
+    gone = f", {update.gone} whose files have gone" if update.gone else ""
+    out = [f"runs {built.board.runs}, models {len(built.board.models)}; results files: {update.read} read, {update.known} known{gone}"]
+    out += refused(built)
+    apart = [group for group in built.board.groups if group.number > 1]
+    out += [_apart(group) for group in apart[:10]]
+    if len(apart) > 10:
+        out.append(f"... and {len(apart) - 10} more tables that stand apart; the page has them all")
+    return out
+
+
+def refused(built: Built) -> list[str]:
+    """What has no rank because its numbers cannot all be true, a line each."""
+    from lmms_patch.text import clean
+
+    entries = {(entry.model, entry.result.task, entry.result.nonsense): None for group in built.board.groups for entry in group.entries}
+    lines = [f"{clean(model)}: {clean(task)} is not ranked, it contradicts itself: {clean(why)}" for model, task, why in entries if why]
+    return lines if len(lines) <= 10 else [*lines[:10], f"... and {len(lines) - 10} more results that contradict themselves; the page has them all"]
+
+
+def _apart(group: Group) -> str:
+    from lmms_patch.text import clean
+
+    grid = f" {group.grid}×{group.grid}" if group.grid else ""
+    differs = clean("; ".join(group.differs)) or "its settings"
+    return f"{clean(group.base)}{grid}: group {group.number} ({len(group.entries)} of the models) stands apart; it differs in {differs}"

@@ -1,0 +1,122 @@
+"""``lmms-patch magic check``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_patch.app.commands.common import Quiet, counting, examples, say
+
+if TYPE_CHECKING:
+    from lmms_patch.magic.dataset import Checked
+    from lmms_patch.magic.rows import Fault
+
+CLEAN, FAULTY = 0, 1
+_SHOWN = 20  # warnings of one kind; a file without adversarial boxes has one on every line
+
+
+@examples(
+    "# the embedded data, in a checkout",
+    "lmms-patch magic check tasks/magic/mosaic",
+    "# your own, all faults also into a file",
+    "lmms-patch magic check data/items.jsonl --json faults.json",
+    "# a dataset on the hub",
+    "lmms-patch magic check owner/name --split dev",
+)
+def command(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A .jsonl or .parquet file, a folder with one, or a name on the hub.")],
+    split: Annotated[str, typer.Option("--split", help="Of a dataset on the hub.")] = "test",
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write everything as JSON.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every warning; else the first 20 of each kind.")] = False,
+    quiet: Quiet = False,
+) -> int:
+    """Every fault of a dataset, with its line; the exit status says whether there is an error.
+
+    0: none (there may be warnings). 1: errors; runs leave those items out. 2: there is no such dataset, or it cannot be read. docs/magic.md
+    has the form.
+    """
+    from lmms_patch.app import api
+    from lmms_patch.app.commands.magic_files import write
+
+    with counting("check", quiet) as tell:
+        found = api.magic.check(data, split=split, tell=lambda lines: tell(lines, None))
+    written = write(found.to_json, json_file)
+    say("\n".join([text(found, every), *written]))
+    return FAULTY if found.level("error") else CLEAN
+
+
+def text(found: Checked, every: bool = False) -> str:
+    """Errors, warnings, both counted by kind, and what is in the dataset.
+
+    Args:
+        found: what was found.
+        every: every warning, and not the first of each kind alone.
+    """
+    from lmms_patch.present.terminal.rci import aligned
+
+    blocks = []
+    errors, warnings = found.level("error"), found.level("warning")
+    if errors:
+        what = f"{found.total - found.usable} of {_some(found.total, 'item')} will be left out of runs"
+        blocks.append("\n".join([f"errors ({what}):" if found.total else "errors:", *(f"  {_at(one)}" for one in errors)]))
+    if warnings:
+        blocks.append("\n".join(["warnings (the items are used):", *_warned(warnings, every)]))
+    if found.faults:
+        rows = [[level, kind, str(many), str(lines)] for level, kind, many, lines in found.kinds()]
+        blocks.append(aligned([["level", "what", "faults", "items"], *rows]))
+    blocks.append("\n".join([_verdict(found), *_inside(found)]))
+    return "\n\n".join(blocks)
+
+
+def _at(fault: Fault) -> str:
+    """A fault without its level, which stands above."""
+    return str(fault).replace(": error: ", ": ", 1).replace(": warning: ", ": ", 1)
+
+
+def _warned(warnings: Sequence[Fault], every: bool) -> list[str]:
+    """The warnings in the order of their lines, so many of each kind."""
+    seen: Counter[str] = Counter()
+    lines = []
+    for one in warnings:
+        seen[one.kind] += 1
+        if every or seen[one.kind] <= _SHOWN:
+            lines.append(f"  {_at(one)}")
+    more = [f"  ... and {count - _SHOWN} more of: {kind} (--all shows them)" for kind, count in seen.items() if count > _SHOWN and not every]
+    return [*lines, *more]
+
+
+def _verdict(found: Checked) -> str:
+    errors, warnings = len(found.level("error")), len(found.level("warning"))
+    if not errors and not warnings:
+        return f"{found.name}: {_some(found.total, 'item')}, no fault"
+    what = " and ".join([*([_some(errors, "error")] if errors else []), *([_some(warnings, "warning")] if warnings else [])])
+    return f"{found.name}: {_some(found.total, 'item')}, {found.usable} of them can be used; {what}"
+
+
+def _inside(found: Checked) -> list[str]:
+    """What is in the usable items."""
+    n = found.counts
+    if not found.usable:
+        return []
+    boxes = f"{_some(n['images'], 'image')}; {n['relevant boxes']} relevant and {n['adversarial boxes']} adversarial boxes"
+    if not n["items with steps"]:
+        return [f"in it: {boxes}; no annotated steps, so nothing for Self-Heal"]
+    steps = f"{_some(n['steps'], 'step')} of {_some(n['items with steps'], 'item')}, {n['wrong steps']} of them wrong"
+    why = {
+        "wrong runs at the start": "at the start",
+        "wrong runs near the end": "near the end",
+        "wrong runs without correction": "without correction",
+    }
+    out = ", ".join(f"{n[name]} {said}" for name, said in why.items() if n[name])
+    return [
+        f"in it: {boxes}; {steps}",
+        f"Self-Heal: {_some(n['wrong runs to test'], 'run')} of wrong steps to test{f' (left out: {out})' if out else ''}",
+    ]
+
+
+def _some(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,86 @@
+"""``lmms-patch magic steps``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_patch.app.commands.common import Quiet, counting, examples, say
+
+if TYPE_CHECKING:
+    from lmms_patch.app.api_magic import Steps
+
+_NAMED = 5  # reasons that are named
+
+
+@examples(
+    "# 100 items for two people, each a file of their own",
+    "lmms-patch magic steps out --items 100 --annotator ann --output ann.csv",
+    "lmms-patch magic steps out --items 100 --annotator bob --output bob.csv",
+    "# the same items labelled by a judge (address and key: OPENAI_API_URL, OPENAI_API_KEY)",
+    "lmms-patch magic steps out --items 100 --judge Qwen/Qwen2.5-72B-Instruct --output judge.csv",
+)
+def command(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The --output_path of the run, or its *_results.json.")],
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="File to write: .csv or .jsonl.")] = Path("steps.csv"),
+    task: Annotated[str | None, typer.Option("--task", metavar="NAME", help="The MAGIC task, where the run has several.")] = None,
+    items: Annotated[int | None, typer.Option("--items", metavar="N", help="At most so many items: a seeded sample.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    annotator: Annotated[str, typer.Option("--annotator", metavar="NAME", help="Who is to label: written into each line.")] = "",
+    judge: Annotated[str, typer.Option("--judge", metavar="MODEL", help="Label them by a judge model (docs/magic-judge.md).")] = "",
+    concurrency: Annotated[int, typer.Option("--concurrency", metavar="N", help="Requests to the judge at once.")] = 8,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file where it is there: it may hold labels.")] = False,
+    quiet: Quiet = False,
+) -> int:
+    """The reasoning steps of a run, one line each, to be labelled by people or a judge.
+
+    Write 1 (correct) or 0 in the column 'correct' of each line, then type 'lmms-patch magic stepsense FILE'.
+    0: written. 1: written, but the judge labelled no step. 2: nothing could be written.
+    """
+    from lmms_patch.app import api
+    from lmms_patch.errors import OptionError
+    from lmms_patch.files import write_all
+    from lmms_patch.magic.score.labels import FORMS
+
+    form = output.suffix.lower()
+    if form not in FORMS:
+        raise OptionError(f"--output {output}: steps are written as {' or '.join(FORMS)}")
+    if output.exists() and not overwrite:
+        raise OptionError(f"{output} is there already, and may hold labels; give another --output, or --overwrite")
+    with counting("judge", quiet) as bar:
+        found = api.magic.steps(
+            out, task=task, items=items, seed=seed, annotator=annotator, judge=judge, concurrency=concurrency, tell=lambda n, of: bar(n, of)
+        )
+    write_all({output: found.to_text(form)})
+    say(text(found, output))
+    return int(bool(found.judge) and found.unjudged == len(found.rows))
+
+
+def text(found: Steps, output: Path) -> str:
+    """What was written, what is not in it, and what to do with it."""
+    lines = [f"{found.task}: {len(found.rows)} steps of {found.items} items" + (f" (of {found.of})" if found.items < found.of else "")]
+    if found.without:
+        lines.append(f"mind: {found.without} responses have no reasoning step, and are no part of this")
+    if found.otherwise:
+        lines.append(f"mind: {found.otherwise} of these items were split into another number of steps when the run was scored, by another version")
+    if found.judge:
+        labelled = len(found.rows) - found.unjudged
+        lines.append(f"labelled by {found.judge}: {labelled} steps")
+        if found.unjudged:
+            lines.append(f"mind: {found.unjudged} steps have no verdict ({_reasons(found)}); the same command with --overwrite asks only for these")
+        if not labelled:
+            return "\n".join([*lines, f"written: {output}", "there is nothing to score yet"])
+        do = "score them"
+    else:
+        do = (
+            "write 1 (correct) or 0 into the column 'correct'" + ("" if found.rows[0].get("annotator") else ", your name into 'annotator'") + ", then"
+        )
+    return "\n".join([*lines, f"written: {output}", f"{do}: lmms-patch magic stepsense {output}"])
+
+
+def _reasons(found: Steps) -> str:
+    """Why there are no verdicts, each reason once."""
+    more = len(found.errors) - _NAMED
+    return "; ".join(found.errors[:_NAMED]) + (f"; and {more} more reasons" if more > 0 else "")

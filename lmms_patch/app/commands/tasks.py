@@ -1,0 +1,92 @@
+"""``lmms-patch tasks`` and ``lmms-patch coverage``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_patch import files
+from lmms_patch.app import api
+from lmms_patch.app.commands.common import IncludePath, examples, say
+
+if TYPE_CHECKING:
+    from lmms_patch.harness.names.catalog import Entry
+
+_VERDICTS = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}
+_TALLY = {"wraps": "wrap", "judge": "wrap with allow_judge", "data": "are decided by the first doc", "no": "do not wrap"}
+
+
+@examples(
+    "# as which names GQA and its variants can be asked, at what cost",
+    "lmms-patch tasks 'gqa*'",
+    "# the embedded benchmark on both grids",
+    "lmms-patch tasks mosaic_rci",
+    "# the same without images",
+    "lmms-patch tasks mosaic --as blind",
+)
+def command(
+    pattern: Annotated[
+        str | None,
+        typer.Argument(metavar="PATTERN", help="A base task, group, tag or wildcard (gqa*), or a wrapped name (gqa_rci3); all if left out."),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--as", metavar="SUFFIX", help="The way of wrapping to price: rci3, rci, pcri, blind, ...; rci3 if left out.")
+    ] = None,
+    include_path: IncludePath = None,
+) -> None:
+    """What can be wrapped, what cannot and why, and what it costs."""
+    found = api.tasks(pattern, kind, include_path=include_path)
+    say("\n".join(lines(found)))
+
+
+def lines(found: api.Catalogue) -> list[str]:
+    """One line per name, and the counts."""
+    out = []
+    for e in found.entries:
+        wrong = e.on_wrong_images or 0
+        requests = "" if e.docs is None or found.asked is None else f", {(e.docs + wrong) * found.asked:,} requests"
+        requests += f" ({wrong:,} docs also on another doc's image)" if wrong else ""
+        cost = "" if e.docs is None else f", {e.docs:,} docs{requests}"
+        name = e.name if e.verdict == "no" else f"{e.name}_{found.kind}"
+        out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
+    often = "once, and once more per box of its own" if found.asked is None else f"{found.asked}x"
+    asked = f"As {found.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
+    return [*out, "", f"{tally(found.entries)}. {asked}"]
+
+
+def tally(entries: Iterable[Entry]) -> str:
+    """How many entries of each verdict, in words."""
+    from lmms_patch.harness.names.catalog import counts
+
+    return ", ".join(f"{n} {_TALLY[verdict]}" for verdict, n in counts(entries).items())
+
+
+@examples(
+    "# count them",
+    "lmms-patch coverage",
+    "# the whole list, with the reasons",
+    "lmms-patch coverage --write coverage.md",
+)
+def coverage_command(
+    write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the whole list as Markdown.")] = None,
+) -> None:
+    """Which tasks of the installed lmms-eval wrap, counted."""
+    found = api.coverage()
+    say(f"{len(found)} tasks: {tally(found)}.")
+    if write:
+        write_page(write, found)
+        say(f"written: {write}")
+
+
+def write_page(path: Path, found: list[Entry]) -> None:
+    """Write the list as Markdown.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    from lmms_patch.harness.names.catalog import coverage_page
+
+    files.write(path, coverage_page(found))

@@ -1,0 +1,365 @@
+"""Pruning a task from loading to writing: what ``lmms-patch prune`` does. The parts are in ``tst``; this puts them together."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.runs import records
+from lmms_patch.tst import controls, locality, pruned
+from lmms_patch.tst.controls import CONTROLS, SHUFFLES
+from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
+from lmms_patch.tst.folds import Grouping
+from lmms_patch.tst.items import Item, Places
+from lmms_patch.tst.prune import Pruned, fingerprint, prune
+from lmms_patch.tst.selection import PruneSettings, Selector
+from lmms_patch.tst.shuffle import shuffle_golds
+
+if TYPE_CHECKING:
+    from lmms_patch.harness.tst.text_only import TextOnly
+    from lmms_patch.tst.rewards import Rewards
+
+JUDGE_TREES = 50
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to prune, and how.
+
+    Attributes:
+        task: a base task.
+        output: folder for lists, history and the pruned task; None: ``out/pruned/<task>``.
+        include_path: a folder with more task files.
+        budget: docs to remove: a number, or a share below 1.
+        batch: docs per round, likewise; None: a fifth of the budget.
+        tau: stop when no score is this high; None: never for that reason.
+        near_chance_stop: stop when text-only answers are no better than the majority answer.
+        by: the score that ranks: ``s_minus_chance``, ``s``, ``delta`` or ``locality``.
+        strategy: ``top``, ``weighted`` or ``balanced`` (``selection.PruneSettings``).
+        allocate: ``global``, ``format``, ``category``, or budgets by category (``a=0.3,b=20``, or a mapping).
+        floor: docs that every category keeps: a number, or a share below 1.
+        scores_of: single pass by the scores of a finished ``_tst`` run, or for ``locality`` of an ``_rci`` run: its folder or results file.
+        grid: for ``locality``: the grid; None: the finest of the run.
+        folds: number of folds, 2 to 50.
+        fold_seeds: fold seeds per round.
+        grouping: what stays in one fold.
+        key: doc field with a stable id; None: the task's option ``key``, else a hash of the doc.
+        model: the diagnostic that selects, ``boosting`` or ``forest``; the judge is the other.
+        controls: matched-random removals.
+        shuffles: prunings of shuffled golds; 0: no verdict.
+        match: what random removals keep the counts of: ``category``, ``format`` or ``none``.
+        against: a true/false doc field: how far the removed docs are those.
+        seed: of ties, draws and fold seeds.
+        fresh: begin anew where an earlier call was interrupted.
+    """
+
+    task: str
+    output: Path | None = None
+    include_path: str | Path | None = None
+    budget: float = 0.3
+    batch: float | None = None
+    tau: float | None = None
+    near_chance_stop: bool = True
+    by: str = "s_minus_chance"
+    strategy: str = "top"
+    allocate: str | Mapping[str, float] = "global"
+    floor: float = 0
+    scores_of: Path | None = None
+    grid: int | None = None
+    folds: int = 5
+    fold_seeds: int = 3
+    grouping: str = "auto"
+    key: str | None = None
+    model: str = "boosting"
+    controls: int = CONTROLS
+    shuffles: int = SHUFFLES
+    match: str = "category"
+    against: str | None = None
+    seed: int = 0
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("output", "scores_of"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, Path(given))
+
+    @property
+    def folder(self) -> Path:
+        """Where everything is written."""
+        return self.output or Path("out/pruned") / self.task
+
+    @property
+    def judge_model(self) -> str:
+        """The model class that did not select."""
+        return "forest" if self.model == "boosting" else "boosting"
+
+    @property
+    def about(self) -> str:
+        """What a history depends on beside docs and settings."""
+        return f"{self.model}/{self.folds}/{self.grouping}/{self.by}"
+
+    def settings(self) -> PruneSettings:
+        """The settings of the pruning itself.
+
+        Raises:
+            OptionError: a value that is not allowed.
+        """
+        return PruneSettings(
+            budget=self.budget,
+            batch=self.batch,
+            tau=self.tau,
+            near_chance=self.near_chance_stop,
+            by="s" if self.by == "locality" else self.by,
+            strategy=self.strategy,
+            allocation=_allocation(self.allocate) if isinstance(self.allocate, str) else self.allocate,
+            floor=self.floor,
+            seed=self.seed,
+            fold_seeds=self.fold_seeds,
+        )
+
+    def check(self) -> None:
+        """Refuse what cannot end well before anything is computed.
+
+        Raises:
+            OptionError: an option that is missing or out of range.
+        """
+        if self.by in ("locality", "delta") and self.scores_of is None:
+            raise OptionError(
+                f"--by {self.by} needs --from OUT, a finished {'_rci run' if self.by == 'locality' else '_tst run with --model tst_lora'}"
+            )
+        if self.model not in ("boosting", "forest"):
+            raise OptionError(f"model must be boosting or forest, not {self.model!r}")
+        if self.match not in controls.MATCHES:
+            raise OptionError(f"match must be {', '.join(controls.MATCHES)}, not {self.match!r}")
+        if self.controls < 1:
+            raise OptionError("--controls: at least one matched-random removal is needed to compare with")
+        if self.shuffles < 0:
+            raise OptionError(f"--shuffles must be 0 or more, not {self.shuffles}")
+        _check_output(self.folder)
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What a pruning left.
+
+    Attributes:
+        arguments: what was asked.
+        items: all docs of the task.
+        found: which of them are kept and removed, and the rounds.
+        judged: what an independent judge says of it; None where nothing went, or it went by locality.
+        overlap: with the docs of ``against``; None where not asked, or nothing went.
+        folder: everything that was written (``tst.pruned``).
+        task_file: the task of the kept docs, for ``--include_path``.
+    """
+
+    arguments: Arguments
+    items: Sequence[Item]
+    found: Pruned
+    judged: controls.Judged | None
+    overlap: controls.Overlap | None
+    folder: Path
+    task_file: Path
+
+    @property
+    def categories(self) -> list[tuple[str, int, int, float, int]]:
+        """By category: its name, docs, removed, percent removed, kept; the last row is the total."""
+        return pruned.categories(self.items, self.found)
+
+
+def _allocation(text: str) -> str | dict[str, float]:
+    """``category``, or ``a=0.3,b=20`` as a mapping.
+
+    Raises:
+        OptionError: neither.
+    """
+    if "=" not in text:
+        return text
+    out = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        try:
+            out[name.strip()] = float(number)
+        except ValueError:
+            raise OptionError(f"--allocate: {part!r} is no budget; write category=share, such as counting=0.3,size=20") from None
+    return out
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is pruned, and by which model class."""
+
+    items: Sequence[Item]
+    grouping: Grouping
+    folds: int
+
+    def diagnose(self, items: Sequence[Item], rewards: Rewards, model: str) -> Diagnose:
+        """A diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
+        from lmms_patch.tst.tree_diagnostic import RfDiagnostic
+        from lmms_patch.tst.trees import ModelSettings
+
+        prepared = RfDiagnostic(ModelSettings(model, JUDGE_TREES if model == "forest" else None)).prepare(items, rewards)
+        workers = in_threads(os.cpu_count() or 1)
+        return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers)
+
+
+def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
+    """Prune, judge, write.
+
+    Args:
+        arguments: what to prune, and how.
+        tell: told of every round, and of every number of the judge.
+
+    Raises:
+        PatchError: a user's mistake.
+    """
+    from lmms_patch.harness.load import text_only
+    from lmms_patch.harness.tst import pruned_task
+
+    settings, out = arguments.settings(), arguments.folder
+    arguments.check()
+    pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
+    task = text_only(arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping)
+    items = task.keyed_items(arguments.key)
+    against = None if arguments.against is None else _marks(task, arguments.against)
+    _check_budget(items, settings, arguments.folds)
+    given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
+    work = _Work(items, task.headline, arguments.folds)
+    selector = None if given is not None else work.diagnose(items, task.rewards, arguments.model)
+    found = prune(items, settings, selector, given=given, state=out / "history.json", about=arguments.about, fresh=arguments.fresh, tell=tell)
+    judged = overlap = None
+    if len(found.removed) and arguments.by != "locality":
+        judged = _judge(arguments, work, task, settings, found, given, tell)
+    if against is not None and len(found.removed):
+        overlap = controls.overlap(controls.group_keys(items, arguments.match), found.removed, against)
+    more = {} if judged is None else {"judged": controls.to_json(judged)}
+    more |= {} if overlap is None else {"overlap": dataclasses.asdict(overlap)}
+    pruned.write(out, arguments.task, items, found, _described(arguments, settings, task.headline.name), more)
+    kept = [items[int(i)].key for i in found.kept]
+    written = pruned_task.write(arguments.task, kept, out / "task", include_path=arguments.include_path, key=arguments.key or task.spec.options.key)
+    return Pruning(arguments, items, found, judged, overlap, out, written)
+
+
+def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> dict[str, Any]:
+    own = {"by": arguments.by, "model": arguments.model, "judge": arguments.judge_model, "folds": arguments.folds, "grouping": grouping}
+    return {**dataclasses.asdict(settings), **own}
+
+
+def _judge(arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell) -> controls.Judged:
+    state, model = arguments.folder / "judge.json", arguments.judge_model
+    if arguments.fresh and state.exists():
+        state.unlink()
+
+    def world(seed: int) -> tuple[Places, Diagnose]:
+        items = shuffle_golds(work.items, seed)
+        rewards = task.rewards.regold(items)
+        alike = dataclasses.replace(settings, near_chance=False, over_pruned=False, tau=None, seed=seed, **_same_number(settings, found))
+        select = work.diagnose(items, rewards, arguments.model)
+        if given is not None:  # a single pass by scores of golds that mean something has no shuffled counterpart but one round of our own
+            alike = dataclasses.replace(alike, batch=float(max(1, len(found.removed))), by="s_minus_chance")
+        return prune(items, alike, select).removed, work.diagnose(items, rewards, model)
+
+    return controls.judge(
+        work.items,
+        found.removed,
+        work.diagnose(work.items, task.rewards, model),
+        world,
+        controls=arguments.controls,
+        shuffles=arguments.shuffles,
+        match=arguments.match,
+        seed=arguments.seed,
+        state=state,
+        fingerprint=fingerprint(work.items, settings, f"{arguments.about}/{model}/{arguments.match}", given),
+        tell=tell,
+    )
+
+
+def _same_number(settings: PruneSettings, found: Pruned) -> Mapping[str, Any]:
+    return {"budget": float(len(found.removed))} if isinstance(settings.allocation, str) else {}
+
+
+def _has_scores(result: records.TaskResult, by: str) -> bool:
+    kind = KINDS[result.described["kind"]]
+    return bool(kind.index if by == "locality" else kind.folds)
+
+
+def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any:
+    """The scores of a finished run, in the order of the items; nan for docs without.
+
+    Raises:
+        RecordError: the run is of another task or kind, or has no such scores.
+    """
+    run = arguments.scores_of
+    assert run is not None
+    kind = "rci" if arguments.by == "locality" else "tst5"
+
+    def fitting(file: Path) -> list[records.TaskResult]:
+        return [r for r in records.read_results(file) if r.described["base"] == arguments.task and _has_scores(r, arguments.by)]
+
+    taken = records.newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
+    path = taken.path
+    wanted = fitting(path)
+    if not wanted:
+        raise RecordError(f"{path}: no {arguments.task}_{kind} in this run")
+    if taken.said:
+        tell(taken.said)
+    log = records.samples_file(path, wanted[0].task)
+    if log is None:
+        raise RecordError(f"{path}: no sample log of {wanted[0].task} beside it; run it with --log_samples")
+    found = list(records.read_samples(log, 0))
+    if found and len(found) != wanted[0].docs:
+        raise RecordError(f"{log}: {len(found)} docs, but the run scored {wanted[0].docs}; the file is cut, or of another run")
+    _check_golds(log, found, items)
+    if arguments.by == "locality":
+        told = locality.locality(found, arguments.grid, wanted[0].described["metric"])
+        for line in told.warnings:
+            tell(line)
+        by_doc: Mapping[int, float | None] = told.scores
+    else:
+        by_doc = {r["doc_id"]: r.get("tst", {}).get(arguments.by) for r in found}
+    scores = np.array([np.nan if (value := by_doc.get(item.doc_id)) is None else value for item in items], float)
+    if not np.isfinite(scores).any():
+        raise RecordError(f"{log}: no doc has a score {arguments.by!r}")
+    return scores
+
+
+def _check_golds(log: Path, found: Sequence[Mapping[str, Any]], items: Sequence[Item]) -> None:
+    """Whether the docs of a run are those of the task as it is now; they are joined by their numbers."""
+    golds = {item.doc_id: item.golds[0] for item in items if item.golds}
+    for record in found:
+        gold, doc_id = (record.get("answer") or {}).get("gold"), record["doc_id"]
+        if gold is not None and doc_id in golds and golds[doc_id] != gold:
+            raise RecordError(
+                f"{log}: doc {doc_id} has the gold {gold!r} in this run and {golds[doc_id]!r} in the task: the dataset has changed since"
+            )
+
+
+def _marks(task: TextOnly, name: str) -> NDArray[np.bool_]:
+    values = task.column(name)
+    if not all(isinstance(value, (bool, np.bool_)) for value in values):
+        raise OptionError(f"--against {name}: not a field with true or false for every doc")
+    return np.array(values, bool)
+
+
+def _check_output(out: Path) -> None:
+    there = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise OptionError(f"--output {out}: {there} is no folder that can be written to; give another --output")
+
+
+def _check_budget(items: Sequence[Item], settings: PruneSettings, folds: int) -> None:
+    left = len(items) - Selector(items, settings).budget
+    if left < folds:
+        raise OptionError(
+            f"a budget that leaves {left} of {len(items)} docs leaves nothing to cross-validate in {folds} folds; give a smaller --budget"
+        )

@@ -1,0 +1,134 @@
+"""A Test-set Stress-Test without a harness command line: this writes that very command line, and runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lmms_patch.ask.spec import Options, check_folds
+from lmms_patch.errors import OptionError, PatchError
+from lmms_patch.runs.records import results_files
+
+DIAGNOSTICS = ("rf", "lora")
+
+
+class RunError(PatchError):
+    """The harness ended with an error; its own lines say why."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to test, and how.
+
+    Attributes:
+        task: a base task, group or tag.
+        diagnostic: ``rf`` (features and trees) or ``lora`` (a language model).
+        folds: number of folds, 2 to 50.
+        fold_seed: the first fold seed; None: 0.
+        fold_seeds: number of fold seeds to average over; None: 3.
+        grouping: what stays in one fold (``spec.GROUPINGS``); None: auto.
+        model_args: arguments of the diagnostic, ``name=value,...``.
+        check: first see on these docs that nothing leaks from held-out ones (``rf`` only).
+        limit: the first docs only; None: all.
+        include_path: a folder with more task files.
+        output: folder for results and sample log.
+    """
+
+    task: str
+    diagnostic: str = "rf"
+    folds: int = 5
+    fold_seed: int | None = None
+    fold_seeds: int | None = None
+    grouping: str | None = None
+    model_args: str = ""
+    check: bool = False
+    limit: int | None = None
+    include_path: str | Path | None = None
+    output: Path = Path("out/tst")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", Path(self.output))
+
+
+def command_of(arguments: Arguments, folder: Path) -> list[str]:
+    """The harness command line.
+
+    Args:
+        arguments: what to test.
+        folder: an empty folder, for a task file where options are given.
+
+    Raises:
+        PatchError: an option out of range.
+    """
+    name = f"{arguments.task}_tst{check_folds('tst', (arguments.folds,), '--folds')}"
+    if arguments.diagnostic not in DIAGNOSTICS:
+        raise OptionError(f"diagnostic must be {' or '.join(DIAGNOSTICS)}, not {arguments.diagnostic!r}")
+    if arguments.check and arguments.diagnostic != "rf":
+        raise OptionError("--check: a language model has no features to check; it is for --diagnostic rf")
+    given = {key: value for key in ("fold_seed", "fold_seeds", "grouping") if (value := getattr(arguments, key)) is not None}
+    Options.from_mapping(given, "lmms-patch tst")
+    include = [str(arguments.include_path)] if arguments.include_path else []
+    if given and include:
+        raise OptionError(
+            "--fold-seed, --fold-seeds and --grouping cannot be given beside --include-path: write them into the task's metadata.lmms_patch"
+        )
+    if given:
+        include.append(_task_file(folder, name, {"base": arguments.task, "kind": "tst", "folds": arguments.folds, **given}))
+    command = [sys.executable, "-m", "lmms_eval", "--model", f"tst_{arguments.diagnostic}", "--tasks", name]
+    command += ["--log_samples", "--output_path", str(arguments.output)]
+    model_args = ",".join(part for part in (arguments.model_args, "check=True" if arguments.check else "") if part)
+    command += ["--model_args", model_args] if model_args else []
+    command += ["--limit", str(arguments.limit)] if arguments.limit is not None else []
+    return command + (["--include_path", include[0]] if include else [])
+
+
+def _task_file(folder: Path, name: str, config: Mapping[str, Any]) -> str:
+    text = yaml.safe_dump({"task": name, **config}, sort_keys=False)
+    (folder / f"{name}.yaml").write_text(f"class: !function lmms_patch.Wrap\n{text}", encoding="utf-8")
+    return str(folder)
+
+
+def run(arguments: Arguments, quiet: bool = False) -> Path:
+    """Run the test.
+
+    Args:
+        arguments: what to test.
+        quiet: keep the harness's own lines back; where it fails, the last of them is told.
+
+    Returns:
+        The results file.
+
+    Raises:
+        RunError: the harness ended with an error, or wrote no results.
+    """
+    before = set(_results(arguments.output))
+    held: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"} if quiet else {}
+    with tempfile.TemporaryDirectory(prefix="lmms_patch_") as folder:
+        command = command_of(arguments, Path(folder))
+        done = subprocess.run(command, env={**os.environ, "TOKENIZERS_PARALLELISM": "false"}, check=False, **held)
+    why = _last_line(done.stdout) if quiet else "its last lines say why"
+    if done.returncode:
+        raise RunError(f"lmms-eval ended with status {done.returncode}; {why}")
+    new = [path for path in _results(arguments.output) if path not in before]
+    if not new:
+        raise RunError(f"{arguments.output}: no *_results.json here from this run; {why if quiet else 'the last lines of lmms-eval say why'}")
+    return new[-1]
+
+
+def _last_line(text: str | None) -> str:
+    """What the harness said at last: our own refusal where there is one."""
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    own = [line.removeprefix("lmms-patch: ") for line in lines if line.startswith("lmms-patch: ")]
+    return f"it said: {(own or lines)[-1]}" if lines else "it said nothing"
+
+
+def _results(folder: Path) -> list[Path]:
+    return results_files(folder) if any(folder.rglob("*_results.json")) else []

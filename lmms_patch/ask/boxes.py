@@ -1,0 +1,183 @@
+"""A doc's own boxes, read from its row. Pure; docs/regions.md lists the forms that are understood.
+
+A doc with any box that cannot be read has none: a set of boxes with one missing would give another best box. The fault says why, its
+part before the colon what kind of fault it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_patch import files
+from lmms_patch.ask.views import Box, Region, Size
+
+_NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
+_FLAGS: dict[Any, bool] = {True: True, False: False, "relevant": True, "adversarial": False}
+_NOISE = 1e-6
+
+
+@dataclass(frozen=True)
+class DocBoxes:
+    """The boxes of one doc.
+
+    Attributes:
+        boxes: in the doc's order, numbered from 1; none where there is a fault.
+        fault: why the doc has no boxes that can be used, though it may have some; empty otherwise.
+    """
+
+    boxes: tuple[Region, ...] = ()
+    fault: str = ""
+
+
+class _BoxError(ValueError):
+    """What is wrong with a doc's boxes."""
+
+
+def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant", form: str = "ltrb") -> DocBoxes:
+    """The boxes of a doc.
+
+    Args:
+        row: the doc.
+        boxes: the field with its boxes: a list, each four numbers or a mapping; or a mapping of lists; or JSON text of one of these.
+        relevant: the field that says which are relevant: a list as long as that of the boxes. Not asked where each box says it itself.
+        form: what four numbers are (pixels): ``ltrb`` left, top, right, bottom; ``ltwh`` left, top, width, height.
+
+    >>> read({"boxes": [[0, 0, 9, 5]], "relevant": [True]}).boxes[0].area
+    (0, 0, 9, 5)
+    >>> read({"boxes": [[9, 0, 9, 5]], "relevant": [True]}).fault
+    'a box without area: box 1 is [9, 0, 9, 5]'
+    """
+    try:
+        entries = _entries(within(row, boxes), boxes)
+        flags = _flags(entries, within(row, relevant), boxes, relevant)
+        corners = [_corners(entry, place, form) for place, entry in enumerate(entries, 1)]
+        if corners and all(abs(x) <= 1 for one in corners for x in one) and any(x != int(x) for one in corners for x in one):
+            raise _BoxError("boxes that are not in pixels: all numbers lie between 0 and 1")
+        areas = [_area(one, place) for place, one in enumerate(corners, 1)]
+    except _BoxError as fault:
+        return DocBoxes((), str(fault))
+    return DocBoxes(tuple(Region(number=i, area=area, relevant=flag) for i, (area, flag) in enumerate(zip(areas, flags, strict=True), 1)))
+
+
+def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
+    """Why the boxes of a doc do not fit an image of this size (pixels); empty where they do.
+
+    Args:
+        boxes: those of the doc.
+        size: of the image as the base task shows it.
+        min_side: the least side of a box.
+    """
+    for one in boxes:
+        left, top, right, bottom = one.area
+        if right > size[0] or bottom > size[1]:
+            return f"a box that leaves the image: box {one.number} is {list(one.area)}, the image has {size[0]}x{size[1]} pixels"
+        if min(right - left, bottom - top) < min_side:
+            return f"a box that is too small: box {one.number} has {right - left}x{bottom - top} pixels, min_side is {min_side}"
+    return ""
+
+
+def _entries(value: Any, name: str) -> list[Any]:
+    """One entry per box."""
+    if isinstance(value, str):
+        try:
+            value = files.parse_json(value) if value.strip() else []
+        except ValueError:
+            raise _BoxError(f"boxes that cannot be read: field {name!r} holds a text that is not JSON") from None
+    if value is None:
+        return []
+    if isinstance(value, Mapping):  # by column, as HF datasets give a list of structs
+        columns = {key: _listed(column) for key, column in value.items()}
+        lengths = {len(column) for column in columns.values() if column is not None}
+        if len(lengths) != 1 or None in columns.values():
+            raise _BoxError(f"boxes that cannot be read: field {name!r} is a mapping, but not of lists that are equally long")
+        return [{key: (column or [])[i] for key, column in columns.items()} for i in range(lengths.pop())]
+    found = _listed(value)
+    if found is None:
+        raise _BoxError(f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes")
+    return found
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """A list, tuple or array as a list; None for anything else."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return list(value) if isinstance(value, (list, tuple)) else None
+
+
+def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> list[bool]:
+    """Whether each box is relevant: as the box says, else as the field beside it says."""
+    if not entries:
+        return []
+    if all(isinstance(entry, Mapping) and ("relevant" in entry or "adversarial" in entry) for entry in entries):
+        said = [entry["relevant"] if "relevant" in entry else _not(entry["adversarial"]) for entry in entries]
+    else:
+        if isinstance(parallel, str):
+            try:
+                parallel = files.parse_json(parallel)
+            except ValueError:
+                parallel = None
+        found = _listed(parallel)
+        if found is None:
+            told = f"neither its boxes nor a list in field {relevant!r} say it"
+            raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; name the field with the option 'relevant'")
+        if len(found) != len(entries):
+            raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(found)} in {relevant!r}")
+        said = found
+    for place, one in enumerate(said, 1):
+        if not isinstance(one, (bool, int, float, str)) or one not in _FLAGS:
+            raise _BoxError(f"a box that is neither relevant nor not: of box {place} it says {one!r}; allowed: true, false")
+    return [_FLAGS[one] for one in said]
+
+
+def _not(flag: Any) -> Any:
+    return not _FLAGS[flag] if isinstance(flag, (bool, int, float, str)) and flag in _FLAGS else flag
+
+
+def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, float]:
+    """Left, top, right, bottom of a box, as it says."""
+    numbers: Any = entry
+    if isinstance(entry, Mapping):
+        numbers = next((entry[key] for key in ("box", "bbox") if entry.get(key) is not None), None)
+        keys = next((keys for keys in _NUMBERS if numbers is None and all(entry.get(key) is not None for key in keys)), None)
+        if keys is not None:
+            numbers, form = [entry[key] for key in keys], "ltrb" if keys[0] == "left" else "ltwh"
+    found = _listed(numbers)
+    if found is None or len(found) != 4 or not all(_is_number(x) for x in found):
+        raise _BoxError(f"a box that is not four numbers: box {place} is {_short(entry)}")
+    left, top, right, bottom = (float(x) for x in found)
+    return (left, top, left + right, top + bottom) if form == "ltwh" else (left, top, right, bottom)
+
+
+def _area(corners: tuple[float, float, float, float], place: int) -> Box:
+    """The whole pixels that a box touches."""
+    left, top, right, bottom = corners
+    if right - left <= _NOISE or bottom - top <= _NOISE:
+        raise _BoxError(f"a box without area: box {place} is {_said(corners)}")
+    if left < -_NOISE or top < -_NOISE:
+        raise _BoxError(f"a box that leaves the image: box {place} is {_said(corners)}")
+    return math.floor(left + _NOISE), math.floor(top + _NOISE), math.ceil(right - _NOISE), math.ceil(bottom - _NOISE)
+
+
+def _said(corners: Sequence[float]) -> list[float | int]:
+    return [int(x) if x == int(x) else round(x, 3) for x in corners]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def within(row: Mapping[str, Any], name: str) -> Any:
+    """A doc's field, or a field of a field (``meta.boxes``); None where there is none."""
+    if name in row:
+        return row[name]
+    value: Any = row
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,81 @@
+"""Benchmark profiles: what lmms-eval's task files do not say of a benchmark (clusters, chance, metric).
+
+A profile is a YAML file: ``tasks`` (names or wildcards of base tasks) and any of ``spec.Options``.
+Those of the project lie in configs/profiles; a user's folder, named in the environment variable
+``LMMS_PATCH_PROFILES``, comes first. The inline profile of a task's own file wins over both.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from lmms_patch import files, resources
+from lmms_patch.ask.spec import Options
+from lmms_patch.errors import OptionError
+
+FOLDER = "LMMS_PATCH_PROFILES"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One profile file.
+
+    Attributes:
+        name: the file's name, without its ending.
+        tasks: names or wildcards of base tasks.
+        options: what it sets.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    options: Options
+
+
+def read(path: Path) -> Profile:
+    """Read and check one profile.
+
+    Raises:
+        OptionError: it is not YAML, has no ``tasks``, or an option that is unknown or out of range.
+    """
+    where = f"profile {path}"
+    try:
+        data = files.parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise OptionError(f"{where}: cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict):
+        raise OptionError(f"{where}: must be a mapping with 'tasks' and options, such as 'tasks: [gqa]'")
+    tasks = data.pop("tasks", None)
+    if not (isinstance(tasks, list) and tasks and all(isinstance(task, str) and task for task in tasks)):
+        raise OptionError(f"{where}: 'tasks' must be a list of task names, such as 'tasks: [gqa]', not {tasks!r}")
+    return Profile(path.stem, tuple(tasks), Options.from_mapping(data, where))
+
+
+def of(task: str) -> Options | None:
+    """The options that the profiles give a base task; None where no profile names it.
+
+    A user's folder wins over the project's, and an exact name over a wildcard.
+
+    Raises:
+        OptionError: a profile is wrong, or the folder in the environment variable is missing.
+    """
+    for folder in _folders():
+        found = [(task not in profile.tasks, profile) for profile in _all(folder) if any(fnmatchcase(task, pattern) for pattern in profile.tasks)]
+        if found:
+            return min(found, key=lambda pair: pair[0])[1].options
+    return None
+
+
+def _folders() -> list[Path]:
+    own = os.environ.get(FOLDER)
+    if own and not Path(own).is_dir():
+        raise OptionError(f"{FOLDER}={own}: no such folder; it must hold profiles (*.yaml)")
+    return [*([Path(own)] if own else []), resources.folder("configs") / "profiles"]
+
+
+@functools.lru_cache(maxsize=8)
+def _all(folder: Path) -> tuple[Profile, ...]:
+    return tuple(read(path) for path in sorted(folder.glob("*.yaml")))

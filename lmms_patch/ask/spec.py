@@ -1,0 +1,413 @@
+"""``"gqa_rci3"`` -> ``WrapSpec(base="gqa", kind="rci", grids=(3,))``. Pure: no harness, no image.
+
+The grammar of wrapped names is one table, ``KINDS``; a new kind of view is a new row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lmms_patch.ask.answers import FORMATS
+from lmms_patch.errors import OptionError, UnknownNameError
+from lmms_patch.stats.bounds import LARGEST, is_number
+from lmms_patch.stats.forms import FORMS
+
+MIN_GRID, MAX_GRID = 2, 9
+MIN_FOLDS, MAX_FOLDS = 2, 50
+GROUPINGS = ("auto", "source", "none", "text")
+
+Key = int | str
+"""Names a set of a doc's views that compete to be its best: a grid size n (the n² cells), or one of ``REGIONS``."""
+REGIONS = ("relevant", "adversarial")
+"""The two sets of a doc's own boxes."""
+BOX_FORMS = ("ltrb", "ltwh")
+"""How four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row of the grammar.
+
+    Attributes:
+        name: the suffix, as in ``gqa_<name>3``.
+        grid: whether a number (a grid size) follows the suffix: it must, it may (else ``default_grids``), or it cannot.
+        default_grids: the grids of a name without a number.
+        full: whether the full image is asked too (view 0).
+        view: the kind of the other views: one per cell, or one per doc.
+        per_cell: whether there is one view per cell (n² of them) rather than one.
+        index: the name under which 1 − MPP/FIP is reported, if it is.
+        folds: whether the number after the suffix is a number of folds, not of cells.
+        summary: what it shows, in a few words (for ``lmms-patch tasks`` and the documentation).
+        suffix: whether a task can be asked so by its name; else the kind is that of tasks of our own (docs/magic.md).
+        regions: whether there is one view per box of the doc (docs/regions.md).
+        swapped: whether the doc's question is asked on another doc's image.
+    """
+
+    name: str
+    grid: Literal["required", "optional", "none"]
+    view: str
+    full: bool
+    per_cell: bool
+    summary: str
+    default_grids: tuple[int, ...] = ()
+    index: str | None = None
+    folds: bool = False
+    suffix: bool = True
+    regions: bool = False
+    swapped: bool = False
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether a doc keeps its best cell or box; ``occlude`` keeps the worst, other kinds have none."""
+        return self.has_index or self.swapped
+
+    @property
+    def has_index(self) -> bool:
+        """Whether an index is made of the best cells or boxes."""
+        return self.prefix is not None
+
+    @property
+    def prefix(self) -> str | None:
+        """What the names of its indices start with; None where it has none."""
+        return "rci" if self.regions else self.index
+
+    @property
+    def takes_null(self) -> bool:
+        """Whether some docs are also asked on another doc's image, to measure what answers earn without the right picture."""
+        return self.has_index
+
+    def sets(self, grids: Iterable[int]) -> tuple[Key, ...]:
+        """The sets of views of which a doc keeps one: of each grid its cells; its relevant and its adversarial boxes."""
+        return REGIONS if self.regions else tuple(grids) if self.per_cell else ()
+
+    @property
+    def needs_image(self) -> bool:
+        """Whether a base must show still images to be asked so."""
+        return self.view != "blind"
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("rci", "optional", "cell", True, True, "full image and each cell: RCI, a property of the benchmark", (2, 3), "rci"),
+        Kind("pcri", "optional", "cell", True, True, "the same numbers as rci, read as a property of the model", (2, 3), "pcri"),
+        Kind("tst", "optional", "blind", False, False, "text-only cross-validation (--model tst_rf or tst_lora)", (5,), folds=True),
+        Kind("blind", "none", "blind", False, False, "no image at all"),
+        Kind("blank", "none", "blank", False, False, "a uniform grey image of the same size"),
+        Kind("swap", "optional", "swap", False, True, "another doc's image: what is answered without the right picture", swapped=True),
+        Kind("shuffle", "required", "shuffle", False, False, "cells permuted: local cues kept, layout destroyed"),
+        Kind("occlude", "required", "occlude", True, True, "full image, and one cell greyed at a time"),
+        Kind("regions", "none", "region", True, False, "full image and each of the doc's own boxes: relevant against adversarial", regions=True),
+        Kind("magic", "none", "full", False, False, "region focus, judged accuracy and self-correction", suffix=False),
+    )
+}
+
+SUFFIXES = tuple(name for name, kind in KINDS.items() if kind.suffix)
+"""The kinds that a name can end in."""
+
+_SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(SUFFIXES)})(?P<n>\d*)$")
+
+
+Fields = str | list[str]
+"""One field of a doc, or several that count together."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a task file, a base task's inline profile or a profile may set. Every default serves.
+
+    Attributes:
+        metric: the primary metric, which the index is built on. Default: the only one, else the first.
+        score: the key of a native item that holds its scalar, or several of which an item has one. Default: the item itself if it is a
+            number, else its ``score``, else the native aggregation of that one item.
+        scorer: ``cider_d``: the scalar of a caption item is its CIDEr-D, with the corpus's document frequencies.
+        aggregation: metric -> form (``stats.forms.FORMS``), where a native aggregation is not a mean.
+        chance: a documented chance floor on the metric's own scale, or ``majority``: the share of the most frequent
+            gold, at least 1/2 for yes/no. Default: asked of the native scorer.
+        scale, delta: the metric's full marks, and the gate's margin, on the metric's own scale. Default: what the gold
+            answers score, and 1 % of that.
+        signed: the metric's scale goes below 0 (−1..1), also where no answer shows it: it has no natural zero, and so no index.
+        type: the papers' task type: mcq, yesno, vqa or caption; for reports.
+        format: the answer format (``answers.FORMATS``). Default: recognised from golds and prompts.
+        gold: the doc field that holds the gold, where the base's target is not what its scorer compares with.
+        cluster: doc field, or fields, of docs that are resampled together.
+        group: doc field, or fields, that name the image: donors never share it.
+        category: doc field by which results are split.
+        stratum: doc field that says which answers are possible (a question type).
+        choices: doc field with the list of option texts.
+        images: cut every image of a doc, or only the first (the others stay whole).
+        min_side: a cell side below this many pixels makes a doc unusable for that grid.
+        min_cell: upsample cells whose shorter side is below this many pixels (bicubic). 0: never.
+        allow_judge: run tasks whose scorer calls a judge model, once per view.
+        seconds: time budget of the bootstrap where the native aggregation must be called for each draw.
+        seed: seed of the permutations of ``shuffle``, of the donors, of the wrong images and of the bootstrap.
+        null: how many docs are also asked on another doc's image (whole clusters; all docs where there are no more). 0: none.
+        grouping: what ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, or nothing (none); auto:
+            source where a usable one is known.
+        fold_seed: the first fold seed of ``tst``: its answers go to the native scorer.
+        fold_seeds: number of fold seeds, over which scores are averaged.
+        features: ``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}.
+        key: doc field with an id that stays the same when docs are added or reordered; default: a hash of the doc.
+        boxes, relevant: of ``regions``: the doc fields with its boxes, and with which of them are relevant (docs/regions.md).
+        box_form, box_image: of ``regions``: what four numbers are, one of ``BOX_FORMS``; of which image shown: the first or the last.
+        given: the options that were written down, also where they equal the default.
+    """
+
+    metric: str | None = None
+    score: Fields | None = None
+    scorer: str | None = None
+    aggregation: Mapping[str, str] | None = None
+    chance: float | str | None = None
+    scale: float | None = None
+    delta: float | None = None
+    signed: bool = False
+    type: str | None = None
+    format: str | None = None
+    gold: str | None = None
+    cluster: Fields | None = None
+    group: Fields | None = None
+    category: Fields | None = None
+    stratum: Fields | None = None
+    choices: str | None = None
+    images: str = "all"
+    min_side: int = 1
+    min_cell: int = 0
+    allow_judge: bool = False
+    seconds: float = 60.0
+    seed: int = 0
+    null: int = 300
+    grouping: str = "auto"
+    fold_seed: int = 0
+    fold_seeds: int = 3
+    features: str | None = None
+    key: str | None = None
+    boxes: str = "boxes"
+    relevant: str = "relevant"
+    box_form: str = "ltrb"
+    box_image: str = "first"
+    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], where: str) -> Options:
+        """Options from a task file; ``where`` names that file in errors.
+
+        Raises:
+            OptionError: an unknown key, or a value that is not allowed.
+        """
+        known = cls.names()
+        mapping = {"null" if key is None else key: value for key, value in mapping.items()}  # YAML reads the bare key null as None
+        for key, value in mapping.items():
+            if key not in known:
+                raise OptionError(f"{where}: unknown option {key!r}; allowed: {', '.join(known)}")
+            _check_option(key, value, where)
+        return cls(**mapping, given=frozenset(mapping))
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names that a file may set."""
+        return [f.name for f in dataclasses.fields(cls) if f.name != "given"]
+
+    def over(self, base: Options) -> Options:
+        """These options where they were given, else those of ``base``."""
+        return dataclasses.replace(base, **{key: getattr(self, key) for key in self.given}, given=base.given | self.given)
+
+    def described(self) -> dict[str, Any]:
+        """All options, in plain JSON types."""
+        return {key: getattr(self, key) for key in self.names()}
+
+
+_TEXT = ("metric", "gold", "choices", "features", "key", "boxes", "relevant")
+_FIELDS = ("score", "cluster", "group", "category", "stratum")
+_ONE_OF = {
+    "grouping": GROUPINGS,
+    "images": ("all", "first"),
+    "type": ("mcq", "yesno", "vqa", "caption"),
+    "format": FORMATS,
+    "scorer": ("cider_d",),
+    "box_form": BOX_FORMS,
+    "box_image": ("first", "last"),
+}
+_LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "null": 0, "fold_seed": 0, "fold_seeds": 1}
+_MOST = {"min_side": 10**6, "min_cell": 10**6, "fold_seeds": 1000}
+_NEVER_NONE = (*_LEAST, "images", "allow_judge", "signed", "seconds", "grouping", "boxes", "relevant", "box_form", "box_image")
+
+
+def _check_option(key: str, value: Any, where: str) -> None:
+    if value is None and key not in _NEVER_NONE:
+        return
+    if isinstance(value, int) and abs(value) > _MOST.get(key, LARGEST):
+        raise OptionError(f"{where}: {key} must be at most {_MOST.get(key, LARGEST):g}")
+    if key in _TEXT and not _is_name(value):
+        raise OptionError(f"{where}: {key} must be a name, not {value!r}")
+    if key in _FIELDS and not (_is_name(value) or (isinstance(value, list) and value and all(map(_is_name, value)))):
+        raise OptionError(f"{where}: {key} must be the name of a field, or a list of names, not {value!r}")
+    if key in _ONE_OF and value not in _ONE_OF[key]:
+        raise OptionError(f"{where}: {key} must be {' or '.join(map(repr, _ONE_OF[key]))}, not {value!r}")
+    if key == "chance" and value != "majority" and not is_number(value):
+        raise OptionError(f"{where}: chance must be a number on the metric's own scale, or 'majority', not {value!r}")
+    if key in ("scale", "delta", "seconds") and not (is_number(value) and value > 0):
+        raise OptionError(f"{where}: {key} must be a number above 0, not {value!r}")
+    if key == "aggregation" and not (isinstance(value, Mapping) and value and set(value.values()) <= set(FORMS)):
+        raise OptionError(f"{where}: aggregation must say which form a metric has ({', '.join(FORMS)}), such as {{acc: mean}}, not {value!r}")
+    if key in _LEAST and (not isinstance(value, int) or isinstance(value, bool) or value < _LEAST[key]):
+        raise OptionError(f"{where}: {key} must be a whole number of at least {_LEAST[key]}, not {value!r}")
+    if key in ("allow_judge", "signed") and not isinstance(value, bool):
+        raise OptionError(f"{where}: {key} must be true or false, not {value!r}")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+@dataclass(frozen=True)
+class WrapSpec:
+    """What to make of a base task.
+
+    Attributes:
+        base: a task, group or tag that the harness knows.
+        kind: a key of ``KINDS``.
+        grids: grid sizes n, ascending, each 2..9; empty for kinds without a grid.
+        folds: number of folds of ``tst``, 2..50; 0 for other kinds.
+        options: see ``Options``.
+        name: the name of the wrapped task; by default it is made of the parts.
+    """
+
+    base: str
+    kind: str
+    grids: tuple[int, ...] = ()
+    options: Options = field(default_factory=Options)
+    name: str = ""
+    folds: int = 0
+
+    def __post_init__(self) -> None:
+        if KINDS[self.kind].folds and not self.folds:
+            object.__setattr__(self, "folds", KINDS[self.kind].default_grids[0])
+        if not self.name:
+            object.__setattr__(self, "name", f"{self.base}_{self.suffix}")
+
+    @property
+    def suffix(self) -> str:
+        """The part of the name after the base: ``rci3``, ``rci``, ``blind``."""
+        kind = KINDS[self.kind]
+        if kind.folds:
+            return self.kind if self.name == f"{self.base}_{self.kind}" else f"{self.kind}{self.folds}"
+        bare = not self.grids or self.grids == kind.default_grids
+        return self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
+
+    @property
+    def sets(self) -> tuple[Key, ...]:
+        """The sets of views of which a doc keeps one (``Kind.sets``)."""
+        return KINDS[self.kind].sets(self.grids)
+
+    def of(self, base: str) -> WrapSpec:
+        """The same wrapping of another base: for the members of a group.
+
+        Members of a task file with a name of its own carry that name: its options may be others than
+        those of the plain wrapped name, and two tasks of one name would overwrite each other.
+        """
+        own = self.name != f"{self.base}_{self.suffix}"
+        return dataclasses.replace(self, base=base, name=f"{base}_{self.name if own else self.suffix}")
+
+    def described(self) -> dict[str, Any]:
+        """The spec as plain JSON types: everything that changes a view is in it."""
+        folds = {"folds": self.folds} if self.folds else {}
+        return {"base": self.base, "kind": self.kind, "grids": list(self.grids), **folds, "options": self.options.described()}
+
+
+def end(key: Key) -> str:
+    """How the names of a set's numbers end.
+
+    >>> f"rci{end(3)}", f"rci{end('relevant')}"
+    ('rci3', 'rci_relevant')
+    """
+    return str(key) if isinstance(key, int) else f"_{key}"
+
+
+def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """``grids`` if they fit ``kind``, its defaults if there are none.
+
+    Raises:
+        UnknownNameError: too few, too many, or out of 2..9; says what to type.
+    """
+    row = KINDS[kind]
+    if row.grid == "none" and grids:
+        raise UnknownNameError(f"{name}: '{kind}' takes no grid size; type '..._{kind}'")
+    if row.grid == "required" and not grids:
+        raise UnknownNameError(f"{name}: '{kind}' needs a grid size {MIN_GRID} to {MAX_GRID}; type '..._{kind}3'")
+    for n in grids:
+        if not MIN_GRID <= n <= MAX_GRID:
+            raise UnknownNameError(f"{name}: grid size {n} is not possible; allowed: {MIN_GRID} to {MAX_GRID}; type '..._{kind}3'")
+    return tuple(sorted(set(grids))) or row.default_grids
+
+
+def check_folds(kind: str, numbers: tuple[int, ...], name: str) -> int:
+    """The number of folds.
+
+    Raises:
+        UnknownNameError: several, or out of 2..50; says what to type.
+    """
+    if len(numbers) > 1 or any(not MIN_FOLDS <= k <= MAX_FOLDS for k in numbers):
+        raise UnknownNameError(f"{name}: {numbers[0]} folds are not possible; allowed: {MIN_FOLDS} to {MAX_FOLDS}; type '..._{kind}5'")
+    return numbers[0] if numbers else KINDS[kind].default_grids[0]
+
+
+def parse(name: str) -> WrapSpec | None:
+    """Read a wrapped name.
+
+    Returns:
+        The spec, or None where the name does not end in ``_<kind>`` or ``_<kind><n>``.
+
+    Raises:
+        UnknownNameError: it ends so, but with a grid size that is not possible.
+
+    >>> spec = parse("gqa_rci3")
+    >>> spec.base, spec.kind, spec.grids
+    ('gqa', 'rci', (3,))
+    >>> parse("gqa_lite") is None
+    True
+    """
+    match = _SUFFIX.match(name)
+    if match is None:
+        return None
+    digits = match["n"]
+    if len(digits) > 1 and digits.startswith("0"):
+        raise UnknownNameError(
+            f"{name}: write the number without leading zeros, {MIN_GRID} to {MAX_FOLDS if KINDS[match['kind']].folds else MAX_GRID}"
+        )
+    grids = (int(digits),) if digits else ()
+    if KINDS[match["kind"]].folds:
+        return WrapSpec(match["base"], match["kind"], name=name, folds=check_folds(match["kind"], grids, name))
+    return WrapSpec(match["base"], match["kind"], check_grids(match["kind"], grids, name), name=name)
+
+
+def from_file(config: Mapping[str, Any]) -> WrapSpec:
+    """The spec of an explicit task file (``class: !function lmms_patch.Wrap``).
+
+    Args:
+        config: the file's keys: ``task``, ``base``, ``kind``, ``grids`` (for ``tst``: ``folds``), and any of ``Options``.
+
+    Raises:
+        OptionError, UnknownNameError: a key that is missing, unknown, or out of range.
+    """
+    config = {k: v for k, v in config.items() if k != "class"}
+    name = config.pop("task", None)
+    where = f"task file {name!r}"
+    base, kind = config.pop("base", None), config.pop("kind", "rci")
+    if not isinstance(base, str) or not base:
+        raise OptionError(f"{where}: 'base' is missing; add the task to wrap, such as 'base: gqa'")
+    if not isinstance(kind, str) or kind not in SUFFIXES:
+        raise OptionError(f"{where}: kind {kind!r} is not known; allowed: {', '.join(SUFFIXES)}")
+    if KINDS[kind].folds:
+        folds = config.pop("folds", KINDS[kind].default_grids[0])
+        if not isinstance(folds, int) or isinstance(folds, bool):
+            raise OptionError(f"{where}: folds must be a whole number, such as 'folds: 5', not {folds!r}")
+        return WrapSpec(base, kind, (), Options.from_mapping(config, where), name=str(name), folds=check_folds(kind, (folds,), where))
+    grids = config.pop("grids", ())
+    grids = tuple(grids or ()) if isinstance(grids, (list, tuple)) or grids is None else (grids,)
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in grids):
+        raise OptionError(f"{where}: grids must be whole numbers, such as 'grids: [3]', not {list(grids)!r}")
+    return WrapSpec(base, kind, check_grids(kind, grids, where), Options.from_mapping(config, where), name=str(name))

@@ -1,0 +1,242 @@
+"""A spec and an image -> the views of a doc. Pillow and the standard library only.
+
+Sizes and boxes are in pixels, boxes are half-open ``(left, top, right, bottom)``. Cells are
+numbered row by row from 1, as in the papers (patch 5 is the centre of 3×3).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from PIL import Image
+
+from lmms_patch.ask.spec import KINDS, REGIONS, Key, WrapSpec
+
+Size = tuple[int, int]
+Box = tuple[int, int, int, int]
+
+GREY = (128, 128, 128)
+
+PIXELS = 1
+"""Goes up whenever a view comes to have other pixels: the harness's response cache must then ask again."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One way of showing a doc's image.
+
+    Attributes:
+        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, or ``region`` (see ``Region``).
+        n: the grid size, 0 where there is no grid.
+        row, col: the cell, from 0; 0 where the view is not of one cell.
+        swapped: whether it is cut from another doc's image. Not in the text of a view: random streams of scorers are named by that text,
+            and those of earlier versions stay as they were.
+    """
+
+    kind: str
+    n: int = 0
+    row: int = 0
+    col: int = 0
+    swapped: bool = field(default=False, repr=False, kw_only=True)
+
+    @property
+    def cell(self) -> int | None:
+        """The cell's number, row by row from 1; None where the view is not of one cell."""
+        return self.row * self.n + self.col + 1 if self.kind in ("cell", "occlude") else None
+
+    def box(self, size: Size) -> Box | None:
+        """The cell's box on an image of this size (pixels), or None."""
+        return cell_box(size, self.n, self.row, self.col) if self.cell is not None else None
+
+    @property
+    def set(self) -> Key | None:
+        """The set of views that it competes in to be the doc's best; None where it competes in none."""
+        return self.n if self.cell is not None else None
+
+
+@dataclass(frozen=True)
+class Region(View):
+    """One of a doc's own boxes, cut from one of its images.
+
+    Attributes:
+        number: its place in the doc's list, from 1.
+        area: the box on the image as the base shows it (pixels).
+        relevant: whether the answer needs it; else it is adversarial.
+    """
+
+    kind: str = "region"
+    number: int = 0
+    area: Box = (0, 0, 0, 0)
+    relevant: bool = True
+
+    def box(self, size: Size) -> Box:
+        """The box, whatever the size of the image."""
+        return self.area
+
+    def on(self, own: Size, other: Size) -> Region:
+        """Return the same part of another image: the box moved and scaled with the image, at least one pixel wide and high.
+
+        Args:
+            own: size of the image that the box is of (pixels).
+            other: size of the image that it is to be cut from (pixels).
+        """
+        left, top, right, bottom = self.area
+        x, y = other[0] / own[0], other[1] / own[1]
+        left, top = min(round(left * x), other[0] - 1), min(round(top * y), other[1] - 1)
+        return dataclasses.replace(
+            self, area=(left, top, min(max(left + 1, round(right * x)), other[0]), min(max(top + 1, round(bottom * y)), other[1]))
+        )
+
+    @property
+    def set(self) -> Key:
+        """One of ``spec.REGIONS``."""
+        return REGIONS[0] if self.relevant else REGIONS[1]
+
+
+def views_of(spec: WrapSpec) -> tuple[View, ...]:
+    """All views of a doc, in request order: the full image first where it is asked; without a doc's own boxes, which the doc alone knows.
+
+    >>> len(views_of(WrapSpec("gqa", "rci", (2, 3))))
+    14
+    """
+    kind = KINDS[spec.kind]
+    if kind.swapped:
+        return swapped([View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))])
+    views = [View("full")] if kind.full else []
+    if kind.regions:
+        return tuple(views)
+    for n in spec.grids or (0,):
+        if kind.per_cell:
+            views += [View(kind.view, n, row, col) for row in range(n) for col in range(n)]
+        else:
+            views.append(View(kind.view, n))
+    return tuple(views)
+
+
+def swapped(views: Sequence[View]) -> tuple[View, ...]:
+    """Return the same views, cut from another doc's image."""
+    return tuple(dataclasses.replace(view, swapped=True) for view in views)
+
+
+def cell_box(size: Size, n: int, row: int, col: int) -> Box:
+    """Cell (row, col) of the n×n grid: ``[W·c//n, H·r//n, W·(c+1)//n, H·(r+1)//n)``.
+
+    The boxes cover the image exactly, without overlap; their sides differ by at most 1 pixel.
+
+    >>> cell_box((10, 4), 3, 1, 2)
+    (6, 1, 10, 2)
+    """
+    width, height = size
+    return (width * col // n, height * row // n, width * (col + 1) // n, height * (row + 1) // n)
+
+
+def is_usable(size: Size, n: int, min_side: int = 1) -> bool:
+    """Whether every cell of an n×n grid has sides of at least ``min_side`` pixels."""
+    return min(size) >= n * min_side
+
+
+def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") -> Image.Image:
+    """The view of one image: always a new image, never the one given.
+
+    Args:
+        image: any PIL image; it is left as it is.
+        view: ``full`` gives a copy; ``blind`` is not an image and is not handled here.
+        min_cell: cells whose shorter side is below this are upsampled (bicubic), keeping their shape.
+        seed: decides the permutation of ``shuffle``.
+
+    Raises:
+        ValueError: a view that is not an image.
+    """
+    if view.kind == "full":
+        return image.copy()
+    if view.kind == "cell":
+        return _upsample(image.crop(cell_box(image.size, view.n, view.row, view.col)), min_cell)
+    if isinstance(view, Region):
+        return _upsample(image.crop(view.area), min_cell)
+    if view.kind == "blank":
+        return Image.new("RGB", image.size, GREY)
+    if view.kind == "occlude":
+        return occlude(image, cell_box(image.size, view.n, view.row, view.col))
+    if view.kind == "shuffle":
+        return shuffle(image, view.n, seed)
+    raise ValueError(f"a {view.kind!r} view is not an image")
+
+
+def _upsample(image: Image.Image, min_cell: int) -> Image.Image:
+    short = min(image.size)
+    if short >= min_cell:
+        return image
+    scale = min_cell / short
+    return _paintable(image).resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BICUBIC)
+
+
+def _paintable(image: Image.Image) -> Image.Image:
+    """A copy in a mode that can be painted and resampled: palettes and bilevel images lose theirs."""
+    if image.mode in ("P", "PA"):
+        return image.convert("RGBA" if image.has_transparency_data else "RGB")
+    if image.mode == "1":
+        return image.convert("L")
+    return image.copy()
+
+
+def _grey(mode: str) -> float | tuple[int, ...]:
+    """Mid-grey, opaque, in a Pillow mode."""
+    if mode.startswith("I;16"):
+        return 1 << 15
+    if mode in ("I", "F", "L"):
+        return GREY[0]
+    return {
+        "LA": (128, 255),
+        "La": (128, 255),
+        "RGBA": (*GREY, 255),
+        "RGBa": (*GREY, 255),
+        "CMYK": (0, 0, 0, 127),
+        "HSV": (0, 0, 128),
+        "LAB": (137, 128, 128),
+    }.get(mode, GREY)
+
+
+def occlude(image: Image.Image, box: Box) -> Image.Image:
+    """The image with one box painted grey."""
+    out = _paintable(image)
+    patch = Image.new(out.mode, (box[2] - box[0], box[3] - box[1]), _grey(out.mode))
+    out.paste(patch, box[:2])
+    return out
+
+
+def derangement(count: int, seed: str) -> list[int]:
+    """A permutation of ``range(count)`` in which nothing stays in its place, decided by ``seed``.
+
+    Uniform over all such permutations (drawn by rejection: about one draw in e is kept).
+
+    Raises:
+        ValueError: fewer than 2 things, which no permutation moves.
+    """
+    if count < 2:
+        raise ValueError(f"{count} thing cannot be deranged; at least 2 are needed")
+    stream = random.Random(seed)
+    order = list(range(count))
+    while any(i == place for place, i in enumerate(order)):
+        stream.shuffle(order)
+    return order
+
+
+def shuffle(image: Image.Image, n: int, seed: str) -> Image.Image:
+    """The image with its n×n cells permuted, none left in its place.
+
+    Cells differ by at most 1 pixel a side; one that lands in a place of another size is resampled
+    to it (bicubic), so that the result covers the image exactly.
+    """
+    out = _paintable(image)
+    source = out.copy()
+    boxes = [cell_box(image.size, n, row, col) for row in range(n) for col in range(n)]
+    for target, index in zip(boxes, derangement(n * n, seed), strict=True):
+        piece = source.crop(boxes[index])
+        size = (target[2] - target[0], target[3] - target[1])
+        if piece.size != size:
+            piece = piece.resize(size, Image.Resampling.BICUBIC)
+        out.paste(piece, target[:2])
+    return out

@@ -1,0 +1,134 @@
+"""Which docs are asked on another doc's image, and on whose. Pure.
+
+What a model answers on a wrong picture of the right kind shows what its answers are worth without the right one: its guessing, its text
+priors and its habits, whatever they are. Both choices come from seeded hashes of docs, so that neither their order, nor ``--limit``, nor
+the number of ranks changes what a doc is asked. A doc's wrong image depends on all docs of the split; whether a doc is asked on it also
+depends on which docs are evaluated.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lmms_patch.ask.views import Size
+from lmms_patch.stats.donors import Strata
+
+LOOKED_AT, ACCEPTED = 40, 5
+"""How many docs are looked at for a wrong image, and among how many that fit the one of the nearest shape is taken."""
+
+
+def hashed(*parts: object) -> int:
+    """Return a 64-bit hash of the texts of some parts.
+
+    >>> hashed(0, "a") == hashed(0, "a") != hashed(1, "a")
+    True
+    """
+    return int.from_bytes(hashlib.blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def sample(units: Mapping[int, str], least: int, seed: int) -> frozenset[int]:
+    """Choose whole clusters of docs by the hashes of their names, until at least ``least`` docs are chosen.
+
+    Every cluster is as likely to be chosen as any other, whatever its size; so is every doc.
+
+    Args:
+        units: by doc id, the name of each evaluated doc's cluster; of a doc without one, an id that does not depend on its place.
+        least: how many docs are wanted; all are chosen where there are no more.
+        seed: of the hashes.
+    """
+    if len(units) <= least:
+        return frozenset(units)
+    members: dict[str, list[int]] = {}
+    for doc_id, unit in units.items():
+        members.setdefault(unit, []).append(doc_id)
+    chosen: list[int] = []
+    for unit in sorted(members, key=lambda name: hashed(seed, "null", name)):
+        if len(chosen) >= least:
+            break
+        chosen += members[unit]
+    return frozenset(chosen)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is known of a doc's images.
+
+    Attributes:
+        sizes: width and height of each, in pixels.
+        prints: a digest of the pixels of each.
+        usable: whether every view can be cut from them.
+    """
+
+    sizes: tuple[Size, ...]
+    prints: tuple[str, ...]
+    usable: bool
+
+
+class Ring:
+    """The docs of a split on a ring, at the places of their hashes; each doc starts looking at a place of its own.
+
+    Args:
+        found: the strata of all docs, by place.
+        keys: an id of each doc that does not depend on its place.
+        units: the cluster of each doc.
+        sources: the image of each doc, as far as its fields name it; None: unknown.
+        seed: of the hashes.
+    """
+
+    def __init__(self, found: Strata, keys: Sequence[str], units: Sequence[Hashable], sources: Sequence[Hashable], seed: int) -> None:
+        self._found, self._keys, self._units, self._sources, self._seed = found, keys, units, sources, seed
+        self._places = [hashed(seed, "ring", key) for key in keys]
+        self._rings: dict[tuple[Hashable, ...], list[tuple[int, int]]] = {}
+
+    def candidates(self, doc: int) -> Iterator[int]:
+        """Yield the docs that may lend their image: those of the doc's own stratum first, then of ever coarser ones, each once."""
+        start, seen = hashed(self._seed, "start", self._keys[doc]), {doc}
+        label = self._found.labels[doc]
+        for depth in range(len(label), -1, -1):
+            ring = self._ring(label[:depth])
+            at = bisect.bisect_left(ring, (start, -1))
+            for _, other in (*ring[at:], *ring[:at]):
+                if other not in seen and self._allowed(doc, other):
+                    yield other
+                seen.add(other)
+
+    def _allowed(self, doc: int, other: int) -> bool:
+        same_source = self._sources[doc] is not None and self._sources[doc] == self._sources[other]
+        return self._units[doc] != self._units[other] and not same_source
+
+    def _ring(self, label: tuple[Hashable, ...]) -> list[tuple[int, int]]:
+        if label not in self._rings:
+            docs = (i for i, one in enumerate(self._found.labels) if one[: len(label)] == label)
+            self._rings[label] = sorted((self._places[i], i) for i in docs)
+        return self._rings[label]
+
+
+def choose(doc: int, own: Look, candidates: Iterator[int], look: Callable[[int], Look | None]) -> int | None:
+    """Return the doc whose images take the place of a doc's own.
+
+    Among the first docs of the ring that show as many images, none of them the doc's own, it is the one whose images have the nearest
+    shape. The first ``LOOKED_AT`` docs are looked at: an image must be decoded for that.
+
+    Args:
+        doc: the doc that is asked.
+        own: its own images.
+        candidates: docs in the order in which they are considered (``Ring.candidates``).
+        look: what is known of a doc's images; None where they cannot be had.
+
+    Returns:
+        None where no doc fits.
+    """
+    fits: list[tuple[float, int, int]] = []
+    for rank, other in enumerate(candidates):
+        if rank >= LOOKED_AT or len(fits) >= ACCEPTED:
+            break
+        seen = look(other)
+        if seen is None or not seen.usable or len(seen.sizes) != len(own.sizes) or set(seen.prints) & set(own.prints):
+            continue
+        shapes = (abs(math.log(a * d / (b * c))) for (a, b), (c, d) in zip(own.sizes, seen.sizes, strict=True))
+        fits.append((sum(shapes), rank, other))
+    return min(fits)[2] if fits else None

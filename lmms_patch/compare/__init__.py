@@ -1,0 +1,1 @@
+"""Two results, doc by doc, by whatever method they were made."""

@@ -1,0 +1,597 @@
+"""Are the numbers of a results file those of its own sample log? Every reader of finished runs asks here. Pure.
+
+A results file may be edited, a log may be cut, and both may be of different runs. ``check`` recomputes what can be recomputed:
+
+- within the file: the flat numbers are those of the ``patch`` object, ends of intervals are on the right sides, the index is
+  1 − MPP/FIP, the gate says what its terms give, the grids are those that were asked.
+- against the log: how many docs, which; the best views; FIP, MPP and every other number that follows from the records. Draws are
+  seeded, so intervals are the same too.
+
+What a run of an earlier version computed by another method, and what only the native aggregation's own code can compute, cannot be
+checked: ``check`` returns it in words, and the gate's ``require: checked`` makes it a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.ask.spec import KINDS, Key, end, parse
+from lmms_patch.compare import magic as magic_pairs
+from lmms_patch.compare.checks import tst_score
+from lmms_patch.errors import PatchError, RecordError
+from lmms_patch.magic.score import results as magic
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.recompute import Changes, Logged, TaskRun, fip_of, form_of, sets_of, table_of
+from lmms_patch.runs import failures
+from lmms_patch.runs import numbers as outcome
+from lmms_patch.runs.numbers import sets_in
+from lmms_patch.runs.record_checks import hashed, log_digest
+from lmms_patch.runs.records import TaskResult, in_set, lean_record, read_lines
+from lmms_patch.runs.run import Run
+from lmms_patch.runs.scoring import best, scalar
+from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.stats import forms
+from lmms_patch.stats.forms import Form
+from lmms_patch.tst.results import stress
+
+CHANGED = "the file was changed, or the log is of another run"
+NO_LOG = "no sample log beside the results file (--log_samples writes one): its numbers stand unchecked"
+OLD = "made by another version of lmms-patch, which computed some of it otherwise"
+DECLARED = 5
+"""Docs from which on a gap in their numbers may show a missing rank."""
+_TOLERANCE = 1e-6
+"""Relative to the larger of two numbers and to 1: sums in another order differ in the 12th digit."""
+_POINTS = re.compile(
+    r"analysis\.(n_docs|fip\.value|(grids|regions\.sets)\.\w+\.(fip|excluded|mpp\.value)|failed\.(docs|of|calls|asked|first))$"
+    r"|tst_details\.by_grouping\.\w+\.accuracy\.value$"
+)
+"""What every version computed alike: here a difference is never the version's."""
+_WORDS = ("metric", "form", "floor", "band", "span", "null", "against", "state", "label", "headline")
+"""Texts that readers go by; all others are for people, and may be worded otherwise by another version."""
+
+
+def check(run: Run, result: TaskResult, *, intervals: bool = True) -> tuple[str, ...]:
+    """Check the numbers of a result against each other, and against its own sample log.
+
+    Args:
+        run: the run.
+        result: one of its results.
+        intervals: also recompute chance, gate and intervals, which takes some seconds per 10,000 docs; else counts, FIP and MPP.
+
+    Returns:
+        What could not be checked, in words; empty where everything was.
+
+    Raises:
+        RecordError: a number is not what the others, or the log, give. The message names it, with both values.
+    """
+    if not result.docs:
+        return ("nothing was scored",)
+    where = f"{run.path}: {result.task}"
+    try:
+        _check_file(run, result, where)
+        if run.log(result) is None:
+            _check_range(result, where)
+            return (NO_LOG,)
+        if result.described["kind"] == "magic":
+            return _check_magic(run, result, where, intervals)
+        return _Log(run, result, where).check(intervals)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        raise RecordError(f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
+    except OSError as error:
+        raise RecordError(f"{where}: cannot be read ({error.strerror or error})") from None
+
+
+def _refuse(where: str, name: str, reported: Any, given: Any, by: str = "the sample log") -> RecordError:
+    return RecordError(f"{where}: {by} gives {name} {_said(given)}, but the run reported {_said(reported)}; {CHANGED}")
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two numbers (or None, or texts) are the same, but for the error of adding in another order."""
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(one == other)
+
+
+# --- within the results file ----------------------------------------------------------------------
+
+
+def _check_file(run: Run, result: TaskResult, where: str) -> None:
+    """Check what needs no log."""
+    details, analysis = result.details, result.details.get("analysis") or {}
+    for name, value in details.items():
+        if (value is None or isinstance(value, (int, float))) and name in result.metrics and not _same(value, result.metrics[name]):
+            raise _refuse(where, name, result.metrics[name], value, "the object of all its numbers")
+    for path, one in _estimates(details, ""):
+        _check_estimate(path, one, where)
+    _check_size(run, result, where)
+    if result.described["kind"] == "magic":
+        for name, one in ((details.get("magic") or {}).get("numbers") or {}).items():
+            if name in result.metrics and not _same(one["value"], result.metrics[name]):
+                raise _refuse(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
+        return
+    _check_settings(result, where)
+    if not analysis:
+        return
+    _check_grids(result, analysis, where)
+    for name, value in _flat(result, analysis).items():
+        if name in result.metrics and not _same(value, result.metrics[name]):
+            raise _refuse(where, name, result.metrics[name], value, "the analysis in the same file")
+    for key, grid in sets_in(analysis).items():
+        _check_index(grid, f"{where}, {key if str(key).isalpha() else f'grid {key}'}")
+    _check_gate(analysis, where)
+    docs = analysis.get("n_docs")
+    if docs is not None and docs > result.docs:
+        raise _refuse(where, "n_docs", docs, f"at most {result.docs}", "the number of its records")
+    for key, grid in sets_in(analysis).items():
+        if docs is not None and not 0 <= grid["excluded"] <= docs:
+            raise _refuse(where, f"n_excluded{key}", grid["excluded"], f"at most {docs}", "the number of its docs")
+
+
+def _estimates(found: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every estimate in an object, with its path."""
+    if isinstance(found, Mapping):
+        if {"value", "low", "high"} <= set(found):
+            yield path, found
+        for key, value in found.items():
+            yield from _estimates(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(found, list):
+        for place, value in enumerate(found):
+            yield from _estimates(value, f"{path}.{place}")
+
+
+def _check_estimate(path: str, one: Mapping[str, Any], where: str) -> None:
+    value, low, high = one["value"], one["low"], one["high"]
+    if (low is None) != (high is None):
+        raise RecordError(f"{where}: {path} has an interval with one end; the file was changed or written by another program")
+    slack = _TOLERANCE * max([1.0, *(abs(end) for end in (value, low, high) if end is not None)])
+    if low is not None and (value is None or not low - slack <= value <= high + slack):
+        raise RecordError(f"{where}: {path} is {_said(value)}, outside its own interval from {low:.6g} to {high:.6g}; the file was changed")
+    if (one.get("se") or 0) < 0 or not 0 < (one.get("level") or 0.5) < 1:
+        raise RecordError(f"{where}: {path} has a standard error or level that cannot be; the file was changed or written by another program")
+
+
+def _check_size(run: Run, result: TaskResult, where: str) -> None:
+    """Check the number of docs against what the harness says that it asked."""
+    told = run.about.get("n-samples")
+    found = told.get(result.task) if isinstance(told, Mapping) else None
+    if not isinstance(found, Mapping) or KINDS[result.described["kind"]].regions:
+        return
+    there = found["original"] - int(run.about.get("offset") or 0)
+    asked = min(found["effective"], there)
+    if asked < there and run.about.get("limit") in (None, -1):
+        raise _refuse(where, "limit", run.about.get("limit"), f"{asked} (of {there} docs)", "the harness's count of its samples")
+    if result.docs != asked:
+        raise RecordError(f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}")
+
+
+def _check_settings(result: TaskResult, where: str) -> None:
+    """Check that the statistics' settings are those that the task's options say."""
+    options, settings = result.described["options"], result.details.get("settings") or {}
+    said = {**options, "form": (options.get("aggregation") or {}).get(result.described["metric"])}
+    for name in ("seed", "delta", "scale", "chance", "signed", "form"):
+        if name in settings and name in said and not _same(settings[name], said[name]):
+            raise _refuse(where, f"settings.{name}", settings[name], said[name], "its configuration")
+
+
+def _check_grids(result: TaskResult, analysis: Mapping[str, Any], where: str) -> None:
+    """Check that the grids are those that the task was asked, and that its name says."""
+    described = result.described
+    kind, grids = KINDS[described["kind"]], list(described["grids"])
+    named = _spec_of(result.task)
+    if named is not None and (named.base, named.kind) == (described["base"], described["kind"]) and list(named.grids) != grids:
+        raise _refuse(where, "grids", _listed(grids), _listed(named.grids), "its name")
+    if described["metric"] != analysis.get("metric"):
+        raise _refuse(where, "metric", described["metric"], analysis.get("metric"), "the analysis in the same file")
+    if kind.prefix is None:
+        return
+    wanted = [str(key) for key in kind.sets(described["grids"])]
+    if sorted(sets_in(analysis)) != sorted(wanted):
+        raise _refuse(where, "grids", _listed(sets_in(analysis)), _listed(wanted), "what was asked")
+
+
+def _spec_of(name: str) -> Any:
+    try:
+        return parse(name)
+    except PatchError:
+        return None
+
+
+def _listed(found: Any) -> str:
+    return ", ".join(map(str, found)) or "none"
+
+
+def _flat(result: TaskResult, analysis: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flat numbers that an analysis in plain JSON types gives, as far as it has them (``outcome.metrics``)."""
+    prefix, metric = KINDS[result.described["kind"]].prefix, analysis["metric"]
+    gate, failed = analysis.get("gate") or {}, analysis.get("failed")
+    out = {"chance": analysis["chance"]["value"], "ceiling": analysis["ceiling"], "n_docs": analysis.get("n_docs")}
+    if "failed" in analysis:
+        out["n_failed"] = failed["docs"] if failed else 0
+    if not failed or not failed["first"]:  # else the harness's own number is also of failed calls
+        out[metric] = analysis["fip"]["value"]
+    if prefix is None:
+        return out
+    out["gate"] = None if gate.get("valid") is None else int(gate["valid"])
+    if isinstance(gate.get("looks"), list):
+        wrong = next((one for one in gate["looks"] if one.get("against") == "wrong images"), {"docs": 0, "other": None})
+        out |= {name: wrong[key] for name, key in (("n_null", "docs"), ("fip0", "other")) if key in wrong}
+    estimates = dict(outcome.region_estimates(analysis))
+    for key, grid in sets_in(analysis).items():
+        n = end(int(key) if str(key).isdigit() else key)
+        out |= {f"{metric}_mpp{n}": grid["mpp"]["value"], f"n_excluded{n}": grid["excluded"]}
+        estimates |= {f"{prefix}{n}": grid["index"], f"gap{n}": grid["gap"]}
+        for way in ("adj", "adj_blind"):
+            nothing = {"value": None, "low": None, "high": None} if way == "adj" and way in grid else None
+            if (found := (grid.get(way) or {}).get("estimate") or nothing) is not None:
+                estimates[f"{prefix}{n}_{way}"] = found
+    for name, one in estimates.items():
+        out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
+    return out
+
+
+def _check_index(grid: Mapping[str, Any], where: str) -> None:
+    """Check that the index is 1 − MPP/FIP, and the gap FIP − MPP."""
+    fip, mpp = grid["fip"], grid["mpp"]["value"]
+    for name, found in (("index", grid["index"]["value"]), ("gap", grid["gap"]["value"])):
+        if found is None:
+            continue
+        if fip is None or mpp is None or (name == "index" and not fip):
+            raise _refuse(where, name, found, None, "FIP and MPP")
+        given = 1 - mpp / fip if name == "index" else fip - mpp
+        if not _same(given, found):
+            raise _refuse(where, name, found, given, f"FIP {fip:.6g} and MPP {mpp:.6g}")
+
+
+def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
+    """Check that the gate says what its own terms give, and that no index stands behind one that fails."""
+    gate = analysis.get("gate") or {}
+    valid, fip, threshold = gate.get("valid"), gate.get("fip"), gate.get("threshold")
+    for name in ("fip", "chance"):
+        if name in gate and not _same(gate[name], analysis[name]["value"]):
+            raise _refuse(where, f"gate.{name}", gate[name], analysis[name]["value"], "the analysis in the same file")
+    terms = [gate.get(name) for name in ("fip", "chance", "delta", "se", "threshold")]
+    if all(isinstance(term, (int, float)) for term in terms):
+        _, chance, delta, se, asked = map(float, terms)  # type: ignore[arg-type]
+        if not _same(asked, chance + max(delta, 2 * se)):
+            raise _refuse(where, "gate.threshold", asked, chance + max(delta, 2 * se), "the gate's own terms")
+    unseen = any(one.get("value") is False for one in gate.get("looks") or () if isinstance(one, Mapping))
+    if valid and (unseen or (fip is not None and threshold is not None and fip < threshold - _TOLERANCE * max(1.0, abs(threshold)))):
+        raise _refuse(where, "gate", "valid", "not valid", "the gate's own terms")
+    if valid is False and not unseen and fip is not None and threshold is not None and fip >= threshold + _TOLERANCE * max(1.0, abs(threshold)):
+        raise _refuse(where, "gate", "not valid", "valid", "the gate's own terms")
+    shown = next((key for key, grid in sets_in(analysis).items() if grid["index"]["value"] is not None), None)
+    if valid is False and shown is not None:
+        raise _refuse(where, f"an index ({shown})", sets_in(analysis)[shown]["index"]["value"], None, "the gate, which fails,")
+
+
+def _check_range(result: TaskResult, where: str) -> None:
+    """Check that scores lie within the metric's scale, where nothing else tells what they are.
+
+    The scale is a guess, so this is generous: 0 to 1 (of a percentage to 100) where the gold answers score no more, else to twice what
+    they score, since a scorer may give an answer more than it gives the gold.
+    """
+    analysis = result.details.get("analysis") or {}
+    top, lower = analysis.get("ceiling"), not result.details.get("higher_is_better", {}).get(analysis.get("metric"), True)
+    if analysis.get("form") not in ("mean", "percent", "macro") or not top or top < 0 or lower:
+        return
+    unit, top = (100.0 if analysis["form"] == "percent" else 1.0), max(top, result.described["options"].get("scale") or top)
+    bound = unit if top <= unit else 2 * top
+    scores = {"FIP": analysis["fip"]["value"]}
+    for key, grid in sets_in(analysis).items():
+        scores |= {f"FIP over the docs of {key}": grid["fip"], f"MPP {key}": grid["mpp"]["value"]}
+    for name, value in scores.items():
+        if value is not None and value > bound * (1 + _TOLERANCE):
+            raise RecordError(f"{where}: {name} is {value:.6g}, but the gold answers score {top:.6g}; the file was changed")
+
+
+# --- against the sample log -----------------------------------------------------------------------
+
+
+def _check_digest(result: TaskResult, path: object, hashes: Iterable[bytes]) -> list[str]:
+    """Check that the log is the one that the run wrote; returns what cannot be checked."""
+    told = (result.details.get("made") or {}).get("log")
+    if told is None:
+        return ["the log as a whole (an earlier version recorded no digest of it)"]
+    if told != (digest := log_digest(hashes)):
+        raise RecordError(f"{path}: not the log that the run wrote: its digest is {digest}, but the run reported {told}; {CHANGED}")
+    return []
+
+
+class _Log:
+    """The records of a result, and what follows from them."""
+
+    def __init__(self, run: Run, result: TaskResult, where: str) -> None:
+        self.where, self.result, self.described = where, result, result.described
+        self.kind = KINDS[self.described["kind"]]
+        self.higher = result.details.get("higher_is_better") or {}
+        path = run.log(result)
+        assert path is not None
+        self.path = path
+        self.hashes: list[bytes] = []
+        pipelines = sum(other.task == result.task for other in run.tasks)
+        self.run = TaskRun(result, self._records(pipelines))
+        made = result.details.get("made") or {}
+        self.current = made.get("numbers") == outcome.NUMBERS
+        """Whether this version's way of computing made the numbers."""
+        self.unchecked = _check_digest(result, path, self.hashes)
+
+    def _records(self, pipelines: int) -> list[dict[str, Any]]:
+        """Return the records of this filter, each checked by itself."""
+        times, out, shared = Counter[int](), [], dict[str, Any]()
+        for line in read_lines(self.path):  # every line, whatever the filter
+            record = line["patch"]
+            self._check_record(record, line.get("doc_id"))
+            times[record["doc_id"]] += 1
+            if times[record["doc_id"]] == self.result.place + 1:
+                self.hashes.append(hashed(record))
+                out.append(lean_record(record, shared))
+        docs = self.result.docs
+        if times.total() != docs * pipelines:
+            raise RecordError(f"{self.path}: {times.total()} lines, but the run scored {docs * pipelines}; the file is not whole, or of another run")
+        if wrong := [doc for doc, count in times.items() if count != pipelines]:
+            said = f"doc {wrong[0]} has {times[wrong[0]]} lines, but the task has {pipelines} filter{'s' * (pipelines > 1)}"
+            raise RecordError(f"{self.path}: {said}; each doc has one line per filter: two runs in one file?")
+        if not self.kind.regions and (gap := missing_rank(list(times))):
+            raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
+        return out
+
+    def _check_record(self, record: Mapping[str, Any], doc_id: Any) -> None:
+        """Check that a record is of this task, has all its views, and keeps the best ones."""
+        if record.get("base") != self.described["base"]:
+            said = f"records of {record.get('base')}, but {self.result.task} asks {self.described['base']}"
+            raise RecordError(f"{self.path}: {said}; the file is of another run")
+        where = f"{self.path}: doc {record['doc_id']}"
+        if doc_id is not None and doc_id != record["doc_id"]:
+            raise _refuse(where, "doc_id", record["doc_id"], doc_id, "its line")
+        for name in ("kind", "grids"):
+            if record.get(name) != self.described[name]:
+                raise _refuse(where, name, record.get(name), self.described[name], "the results file")
+        for view in (*record["views"], *(record.get("wrong_image") or {}).get("views", ())):
+            for metric, score in view["scores"].items():
+                item = view["items"].get(metric)
+                if isinstance(item, (int, float)) and not _same(scalar(item), score):
+                    raise _refuse(where, f"the score of a view ({metric})", score, scalar(item), "its item")
+        metric = self.described["metric"]
+        for key in self.kind.sets(self.described["grids"]):
+            self._check_set(record, key, metric, where)
+
+    def _check_set(self, record: Mapping[str, Any], key: Key, metric: str, where: str) -> None:
+        """Check the cells (or boxes) of a doc, and which of them is kept."""
+        views = record["views"]
+        places = [i for i, view in enumerate(views) if in_set(view, key)]
+        kept = record["best"].get(str(key))
+        if str(key) in record["excluded"]:
+            if kept is not None:
+                raise _refuse(where, f"best {key}", kept, None, "being excluded")
+            return
+        if isinstance(key, int) and [views[i]["cell"] for i in places] != list(range(1, key * key + 1)):
+            raise _refuse(where, f"cells of grid {key}", len(places), key * key, "the grid")
+        if kept is not None and kept not in places:
+            raise _refuse(where, f"best {key}", kept, "one of its own views", "the set")
+        own = best([views[i]["scores"].get(metric) for i in places], self.higher.get(metric, True) == self.kind.keeps_best)
+        if own is not None and kept != places[own]:
+            raise _refuse(where, f"best {key}", kept, places[own], "the scores of its views")
+
+    # --- numbers ----------------------------------------------------------------------------------
+
+    def check(self, intervals: bool) -> tuple[str, ...]:
+        """Check the numbers; returns what could not be."""
+        settings, metric, table = table_of(self.run, Changes())
+        sets = sets_of(self.run)
+        form = form_of(self.run, table, settings, sets)
+        analysis = self.result.details.get("analysis") or {}
+        self._check_errors(analysis)
+        if form is None:
+            self.unchecked.append(f"{metric} and what is made of it: only its own aggregation can compute it")
+        else:
+            self.unchecked += check_points(self.run, table, form, sets, folds=False, where=self.where)
+        if self.kind.folds:
+            self.unchecked += check_points(self.run, table, forms.MEAN, (), folds=True, where=self.where)
+        self._check_others(metric, settings.form)
+        if not intervals:
+            return (*self.unchecked, "intervals, chance and gate")
+        if form is not None and analysis:
+            fresh = outcome.to_json(analyse(table, Logged(self.run, table, form, True), settings, sets))
+            self._compare(analysis, json.loads(json.dumps(fresh)), "analysis")
+        elif not analysis:
+            self.unchecked.append("intervals, chance and gate: the run has none")
+        tested = stress(self.run.records, seed=settings.seed) if self.kind.folds else None
+        if tested is not None:
+            self._compare(self.result.details.get("tst_details") or {}, json.loads(json.dumps(outcome.to_json(tested))), "tst_details")
+        return tuple(dict.fromkeys(self.unchecked))
+
+    def _check_errors(self, analysis: Mapping[str, Any]) -> None:
+        """Check that a run in which a doc could not be scored has no number that needs this doc."""
+        broken = next((record["doc_id"] for record in self.run.records if any("error" in view for view in record["views"])), None)
+        for key, grid in sets_in(analysis).items() if broken is not None else ():
+            if grid["mpp"]["value"] is not None:
+                raise _refuse(self.where, f"MPP {key}", grid["mpp"]["value"], None, f"doc {broken}, which could not be scored,")
+
+    def _check_others(self, primary: str, declared: str | None) -> None:
+        """Check the other native metrics, and those over cells that a kind without index has, where they are means or sums of scores."""
+        metrics = {m: None for record in self.run.records for m in record["views"][0]["items"]}
+        for metric in metrics:
+            table = Table(self.run.records, metric, higher=self.higher.get(metric, True), whole=forms.is_whole(declared))
+            failed = any(map(failures.unanswered, table.asked_records))
+            wanted = [] if metric == primary or failed else [(metric, table.full)]
+            for n in self.described["grids"] if not self.kind.has_index else ():
+                wanted.append((f"{metric}_drop{n}", self._worst(table, n)))
+            if metric != primary:
+                wanted += [(f"{metric}_mpp{end(key)}", table.at(table.best_places(key))) for key in sets_of(self.run)]
+            for name, chosen in wanted:
+                self._check_other(name, table, chosen, self.result.metrics.get(name), declared if metric == primary else None)
+            if failed and metric != primary and self.result.metrics.get(metric) is not None:
+                self.unchecked.append(f"{metric}, which counts failed calls as answers")
+
+    def _worst(self, table: Table, n: int) -> Chosen:
+        """Return the item of each doc with the cell hidden that hurts most; of a doc that is not used, its first."""
+        places: list[int | None] = []
+        for record in table.records:
+            cells = [i for i, view in enumerate(record["views"]) if in_set(view, n)]
+            own = best([record["views"][i]["scores"].get(table.metric) for i in cells], not table.higher)
+            places.append(None if str(n) in record["excluded"] else record["best"].get(str(n)) if own is None else cells[own])
+        return table.at(places)
+
+    def _check_other(self, name: str, table: Table, chosen: Chosen, own: float | None, declared: str | None) -> None:
+        if own is None:
+            return
+        known = np.array([item is not None for item in chosen.items], bool)
+        picked = table.picked(chosen).where(known)
+        value = own
+        if "_drop" in name:  # FIP less M over the docs with a cell hidden: of the same docs
+            full = table.picked(table.full).where(known)
+            form = next((one for one in (forms.FORMS.get(declared or ""), forms.MEAN, forms.PERCENT) if one is not None), forms.MEAN)
+            if known.any() and forms.same(forms.value_of(form, full) - forms.value_of(form, picked), own):
+                return
+        elif known.any() and forms.recognise([(picked, value)], declared)[0] is not None:
+            return
+        self.unchecked.append(f"{name}: no mean of its docs")
+
+    def _compare(self, stored: Any, fresh: Any, path: str) -> None:
+        """Compare what the run stored with what the log gives now, part by part."""
+        if isinstance(fresh, Mapping) and isinstance(stored, Mapping):
+            for key, value in fresh.items():
+                if key in stored:
+                    self._compare(stored[key], value, f"{path}.{key}")
+                else:
+                    self._differs(f"{path}.{key}", None, value)
+        elif isinstance(fresh, list) and isinstance(stored, list) and not any(isinstance(one, str) for one in (*fresh, *stored)):
+            if len(fresh) != len(stored):
+                self._differs(f"{path} (its length)", len(stored), len(fresh))
+            for place, (one, other) in enumerate(zip(stored, fresh, strict=False)):
+                self._compare(one, other, f"{path}.{place}")
+        elif isinstance(fresh, (str, list)) and isinstance(stored, (str, list)):
+            name = path.rpartition(".")[2]
+            if (name in _WORDS or (name in ("reason", "mark") and bool(stored) != bool(fresh))) and stored != fresh:
+                self._differs(path, stored, fresh)
+        elif isinstance(fresh, Mapping) or isinstance(stored, Mapping) or not _same(stored, fresh):
+            self._differs(path, stored, fresh)
+
+    def _differs(self, path: str, stored: Any, fresh: Any) -> None:
+        """Refuse a difference; where another version computed the number, only those that every version computes alike."""
+        if self.current or _POINTS.search(path):
+            raise _refuse(self.where, path, stored, fresh)
+        self.unchecked.append(f"intervals, chance and gate ({OLD})")
+
+
+def missing_rank(ids: Sequence[int]) -> str:
+    """Say which docs are missing where they lie in steps, as the docs of a rank do; empty where none are.
+
+    >>> missing_rank([0, 2, 4, 6, 8, 10])
+    '6 docs, of every 2 from doc 0 on only one'
+    >>> missing_rank(list(range(10))), missing_rank([0, 1, 5, 9])
+    ('', '')
+    """
+    if len(ids) < DECLARED:
+        return ""
+    first, span = min(ids), max(ids) - min(ids) + 1
+    there = set(ids)
+    if len(there) == span:
+        return ""
+    for ranks in range(2, min(64, len(ids)) + 1):
+        kept = {doc % ranks for doc in there}
+        if len(kept) < ranks and len(there) == sum(doc % ranks in kept for doc in range(first, first + span)):
+            many = "one" if len(kept) == 1 else str(len(kept))
+            return f"{len(there)} docs, of every {ranks} from doc {first} on only {many}"
+    return ""
+
+
+# --- the numbers that every version computes alike ------------------------------------------------
+
+
+def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[Key], *, folds: bool, where: str = "") -> list[str]:
+    """Check whether the log gives the numbers that the run reported: on full images, and of each set on best views.
+
+    Args:
+        run: the run.
+        table: all its docs.
+        form: of its aggregation; None: nothing can be checked.
+        sets: those of an index; empty for kinds without one.
+        folds: a text-only cross-validation.
+        where: what an error starts with; default: the task's name.
+
+    Returns:
+        Warnings: numbers that are only nearly the run's own.
+
+    Raises:
+        RecordError: a number is another: it is the log of another run, or was changed.
+    """
+    if form is None:
+        return []
+    where = where or run.name
+    own = run.result.metrics.get("tst") if folds else fip_of(run.result, table)
+    scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
+    out = []
+    if own is not None and np.isfinite(scores).all():
+        out += _check(where, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own, table)
+    for key in sets:
+        out += _check_best(run, table, form, key, where)
+    return out
+
+
+def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) -> list[str]:
+    """FIP and MPP over the docs that a set uses, as the run reported them. Docs that could not be scored: then the run has no such number."""
+    best = table.at(table.best_places(key))
+    used = np.array([item is not None for item in best.items], bool)
+    if not used.any() or any("error" in view for record in table.records for view in record["views"]):
+        return []
+    grid = sets_in(run.result.details.get("analysis") or {}).get(str(key)) or {}
+    name = f"{table.metric}_mpp{end(key)}"
+    numbers = {f"{table.metric} over the docs of grid {key}": (table.full, grid.get("fip")), name: (best, run.result.metrics.get(name))}
+    warnings = {}
+    for what, (chosen, own) in numbers.items():
+        picked = table.picked(chosen).where(used)
+        if own is not None and np.isfinite(picked.scores).all():
+            warnings[what] = _check(where, what, form, forms.value_of(form, picked), own, table)
+    return warnings.get(name, [])  # of FIP it is said already
+
+
+def _check(where: str, name: str, form: Form, value: float, own: float, table: Table) -> list[str]:
+    """Return nothing where a number is the run's own, within rounding; of captions a warning where it is nearly so, as a mean of docs may be."""
+    decimals = max(2, len(repr(own).partition(".")[2]))
+    if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
+        return []
+    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own) and all(doc.format == "caption" for doc in table.asked):  # as ``analysis`` takes it
+        return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
+    raise RecordError(f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed")
+
+
+# --- MAGIC tasks ----------------------------------------------------------------------------------
+
+
+def _check_magic(run: Run, result: TaskResult, where: str, intervals: bool) -> tuple[str, ...]:
+    """Check the numbers of a MAGIC task; each is recomputed from the records."""
+    every = [line["magic"] for line in magic_pairs.read(run, result).values()]
+    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, run.log(result), map(hashed, every)))
+    about, settings = result.details["magic"], result.details.get("settings") or {}
+    records, judged = magic.answered(every), any(record.get("judge") for record in every)
+    counts = {**magic.counts(records, str(about["variant"]), judged), "failed": len(every) - len(records)}
+    for name, count in about["counts"].items():
+        if name in counts and counts[name] != count:
+            raise _refuse(where, f"counts.{name}", count, counts[name])
+    if not intervals:
+        return (*unchecked, "intervals")
+    options = {name: settings[name] for name in ("draws", "level", "seed") if name in settings}
+    fresh = magic.numbers(records, str(about["variant"]), judged, **options)
+    current = (result.details.get("made") or {}).get("numbers") == outcome.NUMBERS
+    for name, one in about["numbers"].items():
+        again = magic.to_json(fresh[name])
+        apart = next((key for key in ("value", "low", "high", "n", "se", "level") if key in one and not _same(one[key], again[key])), None)
+        if apart is not None and (current or apart == "value"):
+            raise _refuse(where, f"{name} ({apart})", one[apart], again[apart])
+        unchecked |= {} if apart is None else {f"intervals ({OLD})": None}
+    return tuple(unchecked)

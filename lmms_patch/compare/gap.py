@@ -1,0 +1,298 @@
+"""Does the model need to look? The gap between a full and a blind run, and whether pruning widened it. Needs neither model nor data.
+
+The vision-blind gap is the mean over docs of (score with the image − score without), joined on the doc id.
+A subset that was pruned of what can be answered without looking should have a wider one. But any subset
+has a gap of its own, by luck. So the gap of the kept docs is set beside those of random subsets with as many docs
+of every group, and its difference to the gap of all docs gets a paired interval; a widening is claimed where both agree.
+
+Source: TsT paper, 4.2, Table 4; DESIGN 7.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.compare.gap_sides import Side
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.scoring import Scalar
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, cluster_numbers, generator
+from lmms_patch.tst.controls import ALPHA, matched_part, matched_random
+
+CONTROLS = 200
+_ROUNDING = 1e-9
+"""Gaps this close are the same: means of the same scores, summed in another order."""
+
+
+@dataclass(frozen=True)
+class GapRow:
+    """One set of docs.
+
+    Attributes:
+        name: ``original`` or ``pruned``.
+        docs: how many, scored in both runs.
+        full, blind: mean scores, on the metric's own scale.
+        gap: full − blind, paired by doc (blind − full where lower is better: above 0, looking helps).
+    """
+
+    name: str
+    docs: int
+    full: Estimate
+    blind: Estimate
+    gap: Estimate
+
+
+@dataclass(frozen=True)
+class Controls:
+    """Random subsets with as many docs of every group as the pruned one.
+
+    Attributes:
+        subsets: R, how many.
+        groups: number of groups that are matched; 1: only the size is.
+        full, blind: mean scores over docs and subsets.
+        low, mean, high: of the subsets' gaps; low and high are the ends of the central 95 %.
+    """
+
+    subsets: int
+    groups: int
+    full: float
+    blind: float
+    low: float
+    mean: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The vision-blind gap, and whether pruning widened it.
+
+    Attributes:
+        base, metric: of what.
+        original: on all docs that are scored in both runs.
+        kept: on the kept ones of these; None where no subset was given.
+        controls: on random subsets; None with ``kept``.
+        widened: gap(kept) − gap(original), paired by doc, over docs in their clusters; None with ``kept``.
+        p: (1 + random subsets with at least the gap of the kept docs) / (1 + R); None with ``kept``.
+        claimed: whether "pruning widened the gap" can be said: p < 0.05, and the interval of ``widened`` above 0.
+        verdict: in one sentence.
+        n_only_full, n_only_blind: docs that only one of the two runs asked.
+        warnings: one line each.
+    """
+
+    base: str
+    metric: str
+    original: GapRow
+    kept: GapRow | None
+    controls: Controls | None
+    widened: Estimate | None
+    p: float | None
+    claimed: bool
+    verdict: str
+    n_only_full: int
+    n_only_blind: int
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON types."""
+        return dataclasses.asdict(self)
+
+
+# --- the gap ------------------------------------------------------------------------------------
+
+
+def gap(
+    full: Side,
+    blind: Side,
+    kept: Iterable[int] | None = None,
+    *,
+    controls: int = CONTROLS,
+    match: str = "category",
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Gap:
+    """The gap on all docs and, with a subset, on the kept ones and on random subsets.
+
+    Args:
+        full, blind: the two runs.
+        kept: doc ids; None: no subset.
+        controls: R, random subsets.
+        match: what they keep the counts of, see ``controls.group_keys``: category, format or none.
+        draws, level: of the bootstrap.
+        seed: of the bootstrap and the random subsets.
+
+    Raises:
+        RecordError: runs of different benchmarks or metrics, or no doc that both (and the subset) have.
+    """
+    paired = _Paired(full, blind, {"draws": draws, "level": level, "seed": seed})
+    whole = paired.whole()
+    if kept is None:
+        return whole
+    wanted = set(kept)
+    own = np.flatnonzero([doc_id in wanted for doc_id in paired.ids])
+    if not len(own):
+        raise RecordError(f"{full.base}: none of the {len(wanted)} doc ids of the subset is scored in both runs; is it of another benchmark?")
+    row, widened = paired.row("pruned", own), paired.widened(own)
+    gaps, random = paired.controls(own, controls, match, seed)
+    p = (1 + int((gaps >= paired.mean_gap(own) - _ROUNDING).sum())) / (1 + controls)
+    circular = blind.kind == "tst"
+    claimed = p < ALPHA and widened.low is not None and widened.low > 0 and not circular
+    verdict = _widening(row, random, widened, p, claimed, circular)
+    warnings = (*whole.warnings, *_subset_warnings(len(wanted), len(own), len(paired.ids)))
+    return dataclasses.replace(whole, kept=row, controls=random, widened=widened, p=p, claimed=claimed, verdict=verdict, warnings=warnings)
+
+
+def _subset_warnings(wanted: int, kept: int, docs: int) -> list[str]:
+    out = []
+    if wanted > kept:
+        out.append(f"{wanted - kept} of the {wanted} docs of the subset are not scored in both runs")
+    if kept == docs:
+        out.append("the subset has every doc: there is nothing to compare")
+    return out
+
+
+class _Paired:
+    """The docs that both runs scored, as arrays."""
+
+    def __init__(self, full: Side, blind: Side, options: Mapping[str, Any]) -> None:
+        _check_pair(full, blind)
+        self.sides, self.options = (full, blind), options
+        common = [doc_id for doc_id in sorted(full.scores) if doc_id in blind.scores]
+        self.only = len(full.scores) - len(common), len(blind.scores) - len(common)
+        self.ids = [doc_id for doc_id in common if full.scores[doc_id] is not None and blind.scores[doc_id] is not None]
+        self.unscored = len(common) - len(self.ids)
+        if not self.ids:
+            why = "all are unscored in one of them" if common else f"doc ids {_span(full.scores)} and {_span(blind.scores)}"
+            raise RecordError(f"{full.base}: no doc is scored in both the full and the blind run ({why}); both must be asked the same docs")
+        self.scores = np.array([[side.scores[doc_id] for side in self.sides] for doc_id in self.ids], float)
+        self.gaps = (self.scores[:, 0] - self.scores[:, 1]) * (1 if full.higher else -1)
+        self.ends = intervals.ends_of(self.scores)
+        self.clusters = self._clusters()
+
+    def _clusters(self) -> NDArray[np.intp] | None:
+        """Cluster numbers, by the run that knows more of them; None: docs are independent. A doc without a label is a cluster of its own."""
+        known: Mapping[int, Any] = max((side.clusters for side in self.sides), key=lambda labels: sum(doc_id in labels for doc_id in self.ids))
+        labels = [("of", known[doc_id]) if doc_id in known else ("doc", doc_id) for doc_id in self.ids]
+        return cluster_numbers(labels) if any(doc_id in known for doc_id in self.ids) else None
+
+    def _groups(self, match: str) -> list[Hashable]:
+        known: Mapping[int, Any] = max((side.groups for side in self.sides), key=lambda labels: sum(doc_id in labels for doc_id in self.ids))
+        return [matched_part(group, match) if isinstance(group := known.get(doc_id), tuple) else group for doc_id in self.ids]
+
+    def mean_gap(self, places: NDArray[np.intp]) -> float:
+        """Mean gap of some docs."""
+        return float(self.gaps[places].mean())
+
+    @property
+    def _ends_of_gap(self) -> tuple[float, float]:
+        width = self.ends[1] - self.ends[0]
+        return -width, width
+
+    def row(self, name: str, places: NDArray[np.intp]) -> GapRow:
+        """Means and gap of some docs, clusters of docs together."""
+        clusters = None if self.clusters is None else self.clusters[places]
+        full, blind = (intervals.mean(self.scores[places, k], clusters, ends=self.ends, **self.options) for k in (0, 1))
+        return GapRow(name, len(places), full, blind, intervals.mean(self.gaps[places], clusters, ends=self._ends_of_gap, **self.options))
+
+    def widened(self, places: NDArray[np.intp]) -> Estimate:
+        """Gap of some docs less the gap of all, on the same draws of all docs' clusters."""
+        kept = np.isin(np.arange(len(self.ids)), places).astype(float)
+        rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
+        unseen = [[gap * own, own, gap, 1.0] for gap in self._ends_of_gap for own in (0.0, 1.0)]
+        return intervals.estimate(rows, lambda s: s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3], self.clusters, extremes=unseen, **self.options)
+
+    def controls(self, places: NDArray[np.intp], subsets: int, match: str, seed: int) -> tuple[Array, Controls]:
+        """Gaps of random subsets, shape (R,), and what is told of them."""
+        groups, stream = self._groups(match), generator(seed)
+        drawn = [matched_random(groups, places, stream) for _ in range(subsets)]
+        gaps = np.array([self.mean_gap(own) for own in drawn])
+        full, blind = np.mean([self.scores[own].mean(axis=0) for own in drawn], axis=0).tolist()
+        low, high = np.quantile(gaps, [0.025, 0.975]).tolist()
+        return gaps, Controls(subsets, len(set(groups)), full, blind, low, float(gaps.mean()), high)
+
+    def whole(self) -> Gap:
+        """The gap on all docs, with what is to be said of the two runs."""
+        full, blind = self.sides
+        warnings = [*full.warnings, *blind.warnings]
+        if full.model and blind.model and full.model != blind.model and blind.kind != "tst":
+            warnings.append(f"the full run is of the model {full.model}, the blind run of {blind.model}: the gap is also one between models")
+        warnings += [f"{n} docs are only in the {name} run and are left out" for n, name in zip(self.only, ("full", "blind"), strict=True) if n]
+        if self.unscored:
+            warnings.append(f"{self.unscored} docs are unscored in one of the runs and are left out")
+        row = self.row("original", np.arange(len(self.ids)))
+        return Gap(full.base, full.metric, row, None, None, None, None, False, _seeing(row.gap), *self.only, tuple(warnings))
+
+
+def _check_pair(full: Side, blind: Side) -> None:
+    if full.base != blind.base:
+        raise RecordError(f"the full run is of {full.base} ({full.task}), the blind run of {blind.base} ({blind.task}); give runs of one benchmark")
+    if full.metric != blind.metric:
+        raise RecordError(
+            f"{full.base}: the full run's metric is {full.metric}, the blind run's {blind.metric}; name one that both have with --metric"
+        )
+    if full.higher != blind.higher:
+        raise RecordError(f"{full.base}: higher {full.metric} is better in one run and worse in the other; they are not the same metric")
+
+
+def _span(scores: Mapping[int, Scalar]) -> str:
+    return f"{min(scores)} to {max(scores)}" if scores else "none"
+
+
+# --- in words -----------------------------------------------------------------------------------
+
+
+def rows(found: Gap) -> list[list[str]]:
+    """The table, header first; every row has six cells: docs, docs' number, full, blind, gap, interval of the gap.
+
+    For the random subsets the interval is the central 95 % of their gaps.
+    """
+    out = [["docs", "n", "full", "blind", "gap", "interval"]]
+    for row in (found.original, found.kept):
+        if row is not None:
+            out.append([row.name, str(row.docs), *(_value(e.value) for e in (row.full, row.blind, row.gap)), _interval(row.gap)])
+    if found.controls is not None and found.kept is not None:
+        random = found.controls
+        numbers = [_value(number) for number in (random.full, random.blind, random.mean)]
+        out.append([f"random ({random.subsets})", str(found.kept.docs), *numbers, f"[{random.low:.3f}, {random.high:.3f}]"])
+    return out
+
+
+def _value(value: float | None) -> str:
+    return "N/A" if value is None else f"{value:.3f}"
+
+
+def _interval(estimate: Estimate) -> str:
+    return "N/A" if estimate.low is None or estimate.high is None else f"[{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def _signed(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None or estimate.value is None:
+        return f"{_value(estimate.value)} without an interval ({estimate.reason})"
+    return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"
+
+
+def _seeing(gap: Estimate) -> str:
+    if gap.low is None or gap.high is None:
+        return f"unknown: the gap is {_signed(gap)}"
+    if gap.low > 0:
+        return f"looking helps: the gap is {_signed(gap)}"
+    return f"{'looking hurts' if gap.high < 0 else 'no gap is shown'}: {_signed(gap)}"
+
+
+def _widening(kept: GapRow, random: Controls, widened: Estimate, p: float, claimed: bool, circular: bool) -> str:
+    numbers = f"{_signed(widened)} against all docs; {_value(kept.gap.value)} against {random.mean:.3f} in random subsets (p = {p:.3f})"
+    if claimed:
+        return f"pruning widened the gap: {numbers}"
+    why = ["the blind answers are those of a text-only diagnostic, which is what pruning goes by"] if circular else []
+    why += [] if p < ALPHA else ["random subsets have gaps as wide"]
+    if widened.low is None:
+        why.append("there is no interval")
+    elif widened.low <= 0:
+        why.append("the interval reaches 0" if widened.high is not None and widened.high >= 0 else "the gap is narrower than before")
+    return f"no widening is shown ({', and '.join(why)}): {numbers}"

@@ -1,0 +1,369 @@
+"""Per-doc scores of finished runs, for the vision-blind gap: of wrapped tasks, and of plain native ones. Pure.
+
+A plain run is read from the harness's own sample log: its metrics that have a number per doc.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from lmms_patch import files
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.records import by_filter, newest, read_json, read_results, read_samples, samples_file
+from lmms_patch.runs.scoring import Scalar, scalar
+from lmms_patch.text import arguments
+from lmms_patch.tst.prune import SCHEMA
+
+Which = Literal["full", "blind"]
+
+PLAIN = "plain"
+"""The kind of a native task that is not wrapped."""
+BLIND_KINDS = ("blind", "tst")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run of the two, doc by doc.
+
+    Attributes:
+        task: the task's name in its run.
+        base: the benchmark: the base task of a wrapped task, a plain task's own name.
+        kind: ``plain``, or the kind of the wrapped task (``spec.KINDS``).
+        metric: what the scores are of.
+        scores: by doc id, on the metric's own scale; None: unscored.
+        clusters: by doc id, what is resampled together; only docs where it is known.
+        groups: by doc id, answer class and category; only docs where they are known.
+        higher: whether higher scores are better.
+        model: the model and its arguments; "" where the run does not say.
+        warnings: what is to be said of it.
+        file: the results file; None where it was not read from one.
+    """
+
+    task: str
+    base: str
+    kind: str
+    metric: str
+    scores: Mapping[int, Scalar]
+    clusters: Mapping[int, Hashable] = field(default_factory=dict)
+    groups: Mapping[int, Hashable] = field(default_factory=dict)
+    higher: bool = True
+    model: str = ""
+    warnings: tuple[str, ...] = ()
+    file: Path | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A task of a run, as its results file describes it.
+
+    Attributes:
+        file: the results file.
+        task, base, kind, model: see ``Side``.
+        described: what was wrapped and how; empty for a plain task.
+        values: aggregated values by metric, of the first filter pipeline.
+        filters: number of filter pipelines.
+        higher: by metric, whether higher is better.
+        docs: how many docs the run scored; None where it does not say.
+        taken: what to say of the choice among several runs (``records.Taken``).
+    """
+
+    file: Path
+    task: str
+    base: str
+    kind: str
+    model: str
+    described: Mapping[str, Any]
+    values: Mapping[str, Any]
+    filters: int
+    higher: Mapping[str, bool]
+    docs: int | None
+    taken: str = ""
+
+
+def read_side(path: Path, which: Which, *, task: str | None = None, metric: str | None = None) -> Side:
+    """One side of the gap from a finished run.
+
+    Args:
+        path: the folder that was --output_path, or a results file.
+        which: ``full``: an rci, pcri or occlude task, or a plain native task. ``blind``: a blind or tst task.
+        task: the task's name, or its base's, where the run has several.
+        metric: another metric than the primary one; a plain task with several metrics needs it.
+
+    Raises:
+        RecordError: no such task or several, no sample log, a metric that is not there.
+    """
+    found = _candidates(Path(path), which, lambda one: task in (None, one.task, one.base))
+    named = [one for one in found if task in (None, one.task)] or [one for one in found if one.base == task]
+    best = _preferred(named)
+    if not best:
+        raise RecordError(f"{path}: no task {task!r} for the {which} side; allowed: {_names(found)}")
+    if len(best) > 1:
+        raise RecordError(f"{path}: {len(best)} tasks for the {which} side ({_names(best)}); choose one with --task")
+    return _side(best[0], metric)
+
+
+def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str | None = None) -> tuple[Side, Side]:
+    """Both sides: the tasks of the two runs that are of one benchmark. The two paths may be the same run.
+
+    Args:
+        full, blind: folders or results files.
+        task: name of a task on either side, or of the base, where there are several pairs.
+        metric: see ``read_side``; default: the blind task's primary metric.
+
+    Raises:
+        RecordError: as ``read_side``; no pair, or several.
+    """
+    theirs = _candidates(Path(blind), "blind", lambda one: task is None or task in (one.task, one.base) or task.startswith(f"{one.base}_"))
+    bases = {one.base for one in theirs}
+    ours = _candidates(Path(full), "full", lambda one: one.base in bases)
+    pairs = _pairs(ours, theirs, task)
+    if not pairs:
+        what = "no two tasks of one benchmark" if task is None else f"no pair of tasks of {task!r}"
+        raise RecordError(f"{what}: the full run has {_names(ours)}, the blind run {_names(theirs)}")
+    if len(pairs) > 1:
+        listed = ", ".join(f"{a.task} and {b.task}" for a, b in pairs)
+        raise RecordError(f"{len(pairs)} pairs of tasks of one benchmark ({listed}); choose one with --task {pairs[0][1].task}")
+    dark = _side(pairs[0][1], metric)
+    keys = _score_keys(pairs[0][1].described)
+    return _side(pairs[0][0], dark.metric, keys), dark
+
+
+def _pairs(ours: Sequence[_Found], theirs: Sequence[_Found], task: str | None) -> list[tuple[_Found, _Found]]:
+    """The pairs of one base in which ``task`` is the name of either side or of the base."""
+    pairs = [(a, b) for a in ours for b in theirs if a.base == b.base and task in (None, a.task, b.task, a.base)]
+    full = {(one.base, one.task) for one in _preferred([a for a, _ in pairs])}
+    return [(a, b) for a, b in pairs if (a.base, a.task) in full]
+
+
+def _preferred(found: Sequence[_Found]) -> list[_Found]:
+    """Of each base one full side: all show the full image; a wrapped task also says which docs belong together. Blind sides differ: all stay."""
+    out: dict[tuple[str, str], _Found] = {}
+    for one in sorted(found, key=lambda one: one.kind == PLAIN):
+        out.setdefault((one.base, one.task if one.kind in BLIND_KINDS else ""), one)
+    return list(out.values())
+
+
+def _candidates(path: Path, which: Which, sought: Callable[[_Found], bool]) -> list[_Found]:
+    """Return the tasks of a run that can be one side: of several runs those of the newest with one that is sought.
+
+    Raises:
+        RecordError: there is none.
+    """
+
+    def fitting(file: Path) -> list[_Found]:
+        return [one for one in _tasks(file) if (one.kind in BLIND_KINDS if which == "blind" else one.kind == PLAIN or KINDS[one.kind].full)]
+
+    taken = newest(path, lambda file: any(map(sought, fitting(file))), f"with a task for the {which} side")
+    file = taken.path
+    fits = [dataclasses.replace(one, taken=taken.said) for one in fitting(file)]
+    if not fits:
+        wanted = "a task such as gqa, or gqa_rci3," if which == "full" else "a blind task, such as gqa_blind or gqa_tst5,"
+        raise RecordError(f"{file}: no {which} side in this run ({_names(_tasks(file))}); ask for {wanted} with --log_samples")
+    return fits
+
+
+def _names(found: Sequence[_Found]) -> str:
+    return ", ".join(one.task for one in found) or "no task"
+
+
+def _tasks(file: Path) -> list[_Found]:
+    """All tasks of a results file, wrapped and plain, in its order.
+
+    Raises:
+        RecordError: the file is truncated or not a results file of lmms-eval.
+    """
+    wrapped = {result.task: result for result in read_results(file) if not result.place}
+    data = read_json(file)
+    model = _model(data.get("config"))
+    out = []
+    for task, config in data["configs"].items():
+        if task not in data["results"] or (task not in wrapped and isinstance(config, dict) and "lmms_patch" in config):
+            continue
+        filters = by_filter(data["results"][task])
+        values = next(iter(filters.values()), {})
+        told = _of_task(data, "higher_is_better", task)
+        higher = {metric: bool(value) for metric, value in told.items() if value is not None}
+        result = wrapped.get(task)
+        if result is None:
+            docs = _of_task(data, "n-samples", task).get("effective")
+            out.append(_Found(file, task, task, PLAIN, model, {}, values, len(filters), higher, docs))
+        else:
+            about, higher = result.described, {**higher, **result.details.get("higher_is_better", {})}
+            out.append(_Found(file, task, about["base"], about["kind"], model, about, values, len(filters), higher, result.docs))
+    return out
+
+
+def _of_task(data: Mapping[str, Any], key: str, task: str) -> Mapping[str, Any]:
+    return (data.get(key) or {}).get(task) or {}
+
+
+def _model(config: Mapping[str, Any] | None) -> str:
+    told = config or {}
+    return " ".join(arguments(str(told[key])) for key in ("model", "model_args") if told.get(key))
+
+
+def _side(found: _Found, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
+    log = samples_file(found.file, found.task)
+    if log is None:
+        raise RecordError(f"{found.file}: no sample log of {found.task} beside it; run with --log_samples")
+    side = _plain_side(found, log, metric, keys) if found.kind == PLAIN else _wrapped_side(found, log, metric)
+    warnings = tuple(filter(None, [found.taken, *_doubts(found, side)]))
+    return dataclasses.replace(side, model=found.model, warnings=warnings, file=found.file)
+
+
+def _check_docs(log: Path, docs: int, told: int | None) -> None:
+    if told is not None and docs != told:
+        raise RecordError(f"{log}: {docs} docs, but the run scored {told}; the file is not whole, or of another run")
+    if not docs:
+        raise RecordError(f"{log}: no docs in this sample log")
+
+
+def _wrapped_side(found: _Found, log: Path, metric: str | None) -> Side:
+    records = list(read_samples(log, 0))
+    _check_docs(log, len(records), found.docs)
+    metric = metric or str(found.described["metric"])
+    known = {name for record in records for name in record["views"][0]["scores"]}
+    if metric not in known:
+        raise RecordError(f"{found.task}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
+    scores = {record["doc_id"]: record["views"][0]["scores"].get(metric) for record in records}
+    clusters = {record["doc_id"]: of for record in records if (of := _cluster(record.get("fields", {}))) is not None}
+    groups = {record["doc_id"]: group for record in records if (group := _group(record)) is not None}
+    return Side(found.task, found.base, found.kind, metric, scores, clusters, groups, found.higher.get(metric, True))
+
+
+def _cluster(fields: Mapping[str, Any]) -> str | None:
+    label = fields.get("cluster") if fields.get("cluster") is not None else fields.get("group")
+    return None if label is None else repr(label)
+
+
+def _group(record: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Answer class and category; None where the record has neither."""
+    answer, category = record.get("answer", {}), record.get("fields", {}).get("category")
+    label = answer.get("label") or answer.get("format") or ""
+    return (label, "" if category is None else repr(category)) if label or category is not None else None
+
+
+def _score_keys(described: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys of an item that hold its scalar, as the wrapped task reads them."""
+    named = (described.get("options") or {}).get("score")
+    return ("score",) if not named else (named,) if isinstance(named, str) else tuple(named)
+
+
+def _plain_side(found: _Found, log: Path, metric: str | None, keys: Sequence[str]) -> Side:
+    """From a native log: one line per doc and filter; the first of each doc is read."""
+    lines: dict[int, dict[str, Any]] = {}
+    with open(log, "rb") as file:
+        for number, text in enumerate(file, 1):
+            line = _line(text, f"{log}, line {number}")
+            lines.setdefault(line["doc_id"], {name: line.get(name) for name in found.values})
+    _check_docs(log, len(lines), found.docs)
+    scores = {name: {doc_id: scalar(line[name], keys) for doc_id, line in lines.items()} for name in found.values}
+    numeric = [name for name, own in scores.items() if any(score is not None for score in own.values())]
+    chosen = _choose(found.task, metric, numeric)
+    return Side(found.task, found.base, PLAIN, chosen, scores[chosen], higher=found.higher.get(chosen, True))
+
+
+def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
+    """The metric that was named, or the only one that has a number for each doc."""
+    if not numeric:
+        raise RecordError(f"{task}: no metric has a number for each doc in the log of this plain task; run {task}_rci2 in its place")
+    if metric is None and len(numeric) > 1:
+        raise RecordError(f"{task}: several metrics in the log; choose one with --metric: {', '.join(numeric)}")
+    if metric is not None and metric not in numeric:
+        raise RecordError(f"{task}: no metric {metric!r} with a number for each doc in the log; allowed: {', '.join(numeric)}")
+    return metric or numeric[0]
+
+
+def _line(text: bytes, where: str) -> dict[str, Any]:
+    try:
+        line = json.loads(text)
+    except (ValueError, RecursionError):
+        line = None
+    if not isinstance(line, dict):
+        raise RecordError(f"{where}: cut or not JSON; the run did not finish writing this file")
+    if not isinstance(line.get("doc_id"), int):
+        raise RecordError(f"{where}: no doc_id; this is not a sample log of lmms-eval")
+    return line
+
+
+def _doubts(found: _Found, side: Side) -> list[str]:
+    """What a reader should know before trusting the side's scores."""
+    out = []
+    if found.filters > 1:
+        out.append(f"{found.task}: {found.filters} filters in the run; the scores are those of the first")
+    scored = [score for score in side.scores.values() if score is not None]
+    told = found.values.get(side.metric)
+    if scored and isinstance(told, (int, float)) and not isinstance(told, bool):
+        mean = math.fsum(scored) / len(scored)
+        if not any(math.isclose(told, mean * scale, rel_tol=1e-3, abs_tol=1e-6) for scale in (1, 100)):
+            out.append(f"{found.task}: the run's own {side.metric} is {told:.4g}, not the mean over docs, {mean:.4g}; gaps are those of means")
+    return out
+
+
+# --- reading the subset -------------------------------------------------------------------------
+
+
+def read_subset(path: Path, base: str | None = None) -> set[int]:
+    """The doc ids of a subset.
+
+    Args:
+        path: the folder of a pruning, its ``pruned.json`` or ``kept_ids.txt``, or a text file with one doc id a line.
+        base: the benchmark that it must be of, where the pruning says of which it is.
+
+    Raises:
+        RecordError: none of these, or of another benchmark.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _of_pruning(path / "pruned.json", base)
+    if path.suffix == ".json":
+        return _of_pruning(path, base)
+    beside = path.with_name("pruned.json")
+    if path.name == "kept_ids.txt" and beside.is_file():
+        return _of_pruning(beside, base)
+    return _of_text(path)
+
+
+def _of_pruning(path: Path, base: str | None) -> set[int]:
+    try:
+        data = files.parse_json(path.read_text(encoding="utf-8"))
+        schema, kept, of = data["schema"], data["kept"], data.get("base")
+        out = {int(one["doc_id"]) for one in kept} if schema == SCHEMA else set()
+    except FileNotFoundError:
+        raise RecordError(f"{path}: not there; give the folder of a finished pruning, or a text file with one doc id a line") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise RecordError(f"{path}: not a whole pruned.json ({type(error).__name__}: {error})") from None
+    if schema != SCHEMA:
+        raise RecordError(f"{path}: of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
+    if base is not None and of is not None and of != base:
+        raise RecordError(f"{path}: a pruning of {of}, but the runs are of {base}")
+    if not out:
+        raise RecordError(f"{path}: no kept docs")
+    return out
+
+
+def _of_text(path: Path) -> set[int]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = type(error).__name__
+        raise RecordError(f"{path}: cannot be read ({why}); give the folder of a pruning, or a text file with one doc id a line") from None
+    out = set()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if not re.fullmatch(r"\d{1,15}", line.strip(), re.ASCII):
+            said = line.strip()[:40]
+            raise RecordError(f"{path}, line {number}: {said!r} is no doc id; write one whole number a line, or give the folder of the pruning")
+        out.add(int(line))
+    if not out:
+        raise RecordError(f"{path}: no doc ids")
+    return out

@@ -1,0 +1,310 @@
+"""Two finished runs, or folders of runs, task by task: which of two models, or versions, is better, and is that more than noise? Pure.
+
+Each task that both have is compared doc by doc (``paired``). One number per task is primary (FIP mostly) and carries the claim: its
+p-values are corrected over the tasks alone. All other numbers (MPP_3, RCI_3, ...) of all tasks are corrected together. Both by Holm's method.
+
+Source: Holm (1979).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from lmms_patch import __version__
+from lmms_patch.compare import audit
+from lmms_patch.compare import result as paired
+from lmms_patch.compare.checks import check_result
+from lmms_patch.compare.engine import Compared, primary_of
+from lmms_patch.errors import OptionError, RecordError, nearest
+from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.run import Run, find, is_same, labels, newest, task_label
+from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
+from lmms_patch.stats.paired import Difference, detectable, least_p
+from lmms_patch.stats.resample import LEVEL
+from lmms_patch.stats.spatial import holm
+from lmms_patch.text import line
+
+SCHEMA = 1
+POWER = 0.8
+
+Result = tuple[Run, TaskResult]
+Pair = tuple[Result, Result]
+Watch = Callable[[Collection[Pair], str], Iterable[Pair]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two.
+
+    Attributes:
+        path: as it was given.
+        model: its name, told apart from the other's where that has the same.
+        files: the results files that were used.
+        older: how many older results of the same tasks were left aside.
+        only: tasks that the other does not have.
+    """
+
+    path: str
+    model: str
+    files: tuple[str, ...]
+    older: int
+    only: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a task, of both runs.
+
+    Attributes:
+        name: as in ``measures``.
+        difference: second less first, with interval and p-value.
+        primary: whether it is the one number of the task that carries the claim.
+        p_holm: the p-value, corrected: of a primary number over the tasks, of the others over all others of all tasks; None without one.
+        tests: over how many p-values.
+        detectable: the true difference that would be found with 80 % power, at the level that Holm's first step asks for;
+            None where too little varies to say.
+    """
+
+    name: str
+    difference: Difference
+    primary: bool
+    p_holm: float | None
+    tests: int
+    detectable: float | None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of both runs.
+
+    Attributes:
+        first, second: the names of the task in the two runs.
+        compared: docs, settings and warnings (``compared.Compared``).
+        numbers: the primary one first, then in the order of ``measures``.
+    """
+
+    first: str
+    second: str
+    compared: Compared
+    numbers: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs.
+
+    Attributes:
+        first, second: what was compared; differences are second less first.
+        tasks: that both have.
+        level: nominal coverage of the intervals, 0..1; a difference is shown where its Holm-corrected p is at most 1 − level.
+        seed: of the bootstrap.
+        same_run: whether both are one run: the same results file, or a copy of it.
+    """
+
+    first: Side
+    second: Side
+    tasks: tuple[Task, ...]
+    level: float
+    seed: int
+    same_run: bool
+
+    @property
+    def alpha(self) -> float:
+        """The p-value from which on a difference is shown."""
+        return 1 - self.level + 1e-12
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON types: ``lmms_patch/schemas/compare.json``."""
+        return {
+            "schema": SCHEMA,
+            "lmms_patch": __version__,
+            "first": to_json(self.first),
+            "second": to_json(self.second),
+            "same_run": self.same_run,
+            "level": self.level,
+            "seed": self.seed,
+            "tasks": [_task_json(task) for task in self.tasks],
+        }
+
+
+def compare(
+    first: str | Path,
+    second: str | Path,
+    *,
+    task: str | None = None,
+    level: float = LEVEL,
+    draws: int = 0,
+    seed: int = 0,
+    watch: Watch = lambda pairs, _: pairs,
+) -> Comparison:
+    """Compare all tasks that two runs, or two folders of runs of one model each, have in common.
+
+    Args:
+        first, second: ``--output_path`` of a run, a folder of runs, or one ``*_results.json``.
+        task: only tasks whose name, or whose base task's, this wildcard means.
+        level: nominal coverage of the intervals, from 0.5 to below 1.
+        draws: bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.
+        seed: of the bootstrap, 0 or more.
+        watch: hands the pairs of results on one by one, for a bar of progress.
+
+    Raises:
+        OptionError: an option out of range.
+        RecordError: a file that cannot be read, no task in both, several models in one folder, or results that cannot be compared.
+    """
+    _check(level, draws, seed)
+    sides = [_results(Path(path), task) for path in (first, second)]
+    pairs = _pairs(*(results for results, _ in sides))
+    if not pairs:
+        names = [", ".join(sorted({result.task for _, result in results})) for results, _ in sides]
+        raise RecordError(f"no task in both: {first} has {names[0]}; {second} has {names[1]}")
+    found = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
+    named = labels(run for results, _ in sides for run, _ in results)
+    one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
+    same = all(is_same(*pair) for pair in pairs)
+    return Comparison(one, other, _corrected(pairs, found, level), level, seed, same)
+
+
+def _check(level: float, draws: int, seed: int) -> None:
+    if not 0.5 <= level < 1:
+        raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {level:g}")
+    if draws and not FEWEST_DRAWS <= draws <= MOST_DRAWS:
+        raise OptionError(f"draws must be a whole number from {FEWEST_DRAWS} to {MOST_DRAWS}, not {draws}")
+    if seed < 0:
+        raise OptionError(f"seed must be a whole number of at least 0, not {seed}")
+
+
+# --- which results --------------------------------------------------------------------------------
+
+
+def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
+    """The newest result of each task of the one model that is there, and how many older ones there are.
+
+    Raises:
+        RecordError: no wrapped task, none that the wildcard means, or several models.
+    """
+    runs = [run for run in find([path]) if run.tasks]
+    if not runs:
+        raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
+    if pattern is not None:
+        known = sorted({name for run in runs for result in run.tasks for name in (result.task, result.described["base"])})
+        runs = [dataclasses.replace(run, tasks=tuple(result for result in run.tasks if _means(pattern, result))) for run in runs]
+        runs = [run for run in runs if run.tasks]
+        if not runs:
+            close = nearest(pattern, known) or known[:5]
+            raise RecordError(f"{path}: no task {pattern!r}; allowed: {', '.join(close)}{', ...' if len(known) > len(close) else ''}")
+    named = labels(runs)
+    if len(named) > 1:
+        files = {run.identity: run.path for run in runs}
+        listed = "; ".join(f"{named[identity]}: {file}" for identity, file in list(files.items())[:4])
+        raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
+    found, older = newest(runs)
+    for one in found:
+        check_result(*one)
+        audit.check(*one, intervals=False)
+    return found, older
+
+
+def _means(pattern: str, result: TaskResult) -> bool:
+    return fnmatchcase(result.task, pattern) or fnmatchcase(result.described["base"], pattern)
+
+
+def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
+    """Which result goes with which: tasks of one name first, then those with most grids in common (of these the finest)."""
+    left, taken = list(second), {}
+    for named_alike in (True, False):
+        for k, one in enumerate(first):
+            candidates = [other for other in left if paired.matches(one[1], other[1]) and (not named_alike or one[1].task == other[1].task)]
+            if k not in taken and candidates:
+                taken[k] = max(candidates, key=lambda other, one=one: _shared(one[1], other[1]))  # type: ignore[misc]
+                left.remove(taken[k])
+    return [(first[k], taken[k]) for k in sorted(taken)]
+
+
+def _shared(one: TaskResult, other: TaskResult) -> tuple[int, int]:
+    both = set(one.described["grids"]) & set(other.described["grids"])
+    return len(both), max(both, default=0)
+
+
+def _side(path: Path, k: int, results: Sequence[Result], older: int, pairs: Sequence[Pair], named: Mapping[Any, str]) -> Side:
+    used = [pair[k] for pair in pairs]
+    keys = {(run.path, result.task, result.filter) for run, result in used}
+    only = tuple(task_label(run, result) for run, result in results if (run.path, result.task, result.filter) not in keys)
+    files = tuple(dict.fromkeys(line(run.path) for run, _ in used))
+    return Side(line(path), named[used[0][0].identity], files, older, only)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _compared(one: Result, other: Result, level: float, draws: int, seed: int, several: bool) -> Compared:
+    try:
+        return paired.compare(one, other, level=level, draws=draws, seed=seed)
+    except RecordError as error:
+        raise RecordError(f"{error}; other tasks can be chosen with --task") from None if several else error
+
+
+def _corrected(pairs: Sequence[Pair], found: Sequence[Compared], level: float) -> tuple[Task, ...]:
+    """Return the tasks with their p-values corrected by Holm's method: the primary numbers over tasks, all others together."""
+    primary = [primary_of(task) for task in found]
+    numbers = [[name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in found]
+    corrected: dict[tuple[int, str], float] = {}
+    tests = {}
+    for first in (True, False):
+        own = [(k, name) for k, names in enumerate(numbers) for name in names if (name == primary[k]) == first]
+        known = [(key, p) for key in own if (p := found[key[0]].differences[key[1]].p) is not None]
+        tests[first] = len(known)
+        corrected |= {key: float(p) for (key, _), p in zip(known, holm([p for _, p in known]), strict=True)}
+
+    def number(k: int, name: str) -> Number:
+        first, difference = name == primary[k], found[k].differences[name]
+        return Number(name, difference, first, corrected.get((k, name)), tests[first], _detectable(difference, tests[first], level))
+
+    return tuple(
+        Task(
+            task_label(*pair[0]),
+            task_label(*pair[1]),
+            found[k],
+            tuple(number(k, name) for name in sorted(numbers[k], key=lambda name, k=k: name != primary[k])),  # type: ignore[misc]
+        )
+        for k, pair in enumerate(pairs)
+    )
+
+
+def _detectable(difference: Difference, tests: int, level: float) -> float | None:
+    alpha = (1 - level) / max(1, tests)
+    enough = difference.differing is None or least_p(difference.differing) <= alpha
+    se = difference.estimate.se if difference.p is not None and enough else None
+    return detectable(se, level=1 - alpha, power=POWER) if se else None
+
+
+# --- written down ---------------------------------------------------------------------------------
+
+
+def _task_json(task: Task) -> dict[str, Any]:
+    told = {
+        f.name: to_json(getattr(task.compared, f.name)) for f in dataclasses.fields(Compared) if f.name not in ("task", "differences", "unchanged")
+    }
+    told = {name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")}  # not of every task
+    return {"first": task.first, "second": task.second, **told, "numbers": [_number_json(number) for number in task.numbers]}
+
+
+def _number_json(number: Number) -> dict[str, Any]:
+    found = number.difference
+    return {
+        "name": number.name,
+        "primary": number.primary,
+        "first": found.first,
+        "second": found.second,
+        "difference": to_json(found.estimate),
+        "p": found.p,
+        "p_holm": number.p_holm,
+        "tests": number.tests,
+        "detectable": number.detectable,
+        "differing": found.differing,
+    }

@@ -1,0 +1,1 @@
+"""The MAGIC tasks inside the harness."""

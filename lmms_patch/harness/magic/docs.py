@@ -1,0 +1,313 @@
+"""The docs of the MAGIC tasks: rows with drawn images and prompts, from a dataset of the MAGIC form (docs/magic.md)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import datasets
+from PIL import Image
+
+from lmms_patch.ask.references import digest
+from lmms_patch.errors import OptionError, PatchError
+from lmms_patch.harness.refuse import Refusal
+from lmms_patch.magic import prompts
+from lmms_patch.magic.dataset import Dataset, read
+from lmms_patch.magic.draw import draw
+from lmms_patch.magic.items import MagicItem, ShownBoxes, shown
+from lmms_patch.magic.rows import printable
+from lmms_patch.magic.score.extract import regions_of_steps, renumber
+from lmms_patch.magic.score.selfheal import Subsequence, wrong_runs
+from lmms_patch.magic.settings import MagicSettings
+from lmms_patch.magic.sources import SUFFIXES
+from lmms_patch.resources import folder
+from lmms_patch.text import log
+
+MOSAIC = "mosaic"
+"""Stands for the embedded dataset, ``tasks/magic/mosaic``."""
+DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"}
+"""Which boxes a variant draws (``items.SHOWN``)."""
+
+_FEATURES = {
+    **{name: datasets.Value("string") for name in ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest")},
+    "image": datasets.Image(),
+    "boxes": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
+    "relevant": datasets.Sequence(datasets.Value("bool")),
+    "drawn": datasets.Sequence(datasets.Value("int32")),
+    "labels": datasets.Sequence(datasets.Value("string")),
+    "first": datasets.Value("int32"),
+    "last": datasets.Value("int32"),
+    **{name: datasets.Sequence(datasets.Value("string")) for name in ("prefix", "wrong", "corrections")},
+}
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What of a dataset a variant does not ask.
+
+    Attributes:
+        name: of the dataset.
+        items: number of lines that cannot be used (``lmms-patch magic check`` says why).
+        at_start, near_end, uncorrected: wrong runs that Self-Heal leaves out (``selfheal.WrongRuns``); 0 for other variants.
+    """
+
+    name: str
+    items: int
+    at_start: int = 0
+    near_end: int = 0
+    uncorrected: int = 0
+
+
+def settings() -> MagicSettings:
+    """What the environment says now: each evaluation of a ``--config`` list may have its own.
+
+    Raises:
+        OptionError: a value that is not allowed.
+    """
+    return MagicSettings.from_env(os.environ)
+
+
+def docs(variant: str, data: str = "") -> datasets.Dataset:
+    """The docs of a variant: one per item, for ``selfheal`` one per tested wrong run.
+
+    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest; ``boxes`` (pixels, half-open,
+    of the upright image), ``relevant`` and ``labels`` of all boxes of the item in their seeded order; ``drawn``: the number under which each
+    is drawn, 0 where it is not. For ``selfheal`` also first, last, prefix, and the wrong steps that have a correction beside these
+    corrections; texts name boxes by the numbers drawn.
+
+    Args:
+        variant: one of ``results.VARIANTS``.
+        data: ``MOSAIC``, or a folder, file or hub name; "" : what MAGIC_DATA says.
+
+    Raises:
+        Refusal: the data or a setting cannot be used.
+    """
+    try:
+        told = settings()
+        _examples_of(told, DRAWN[variant])  # what is wrong with them is said now
+        found, left_out = _load(told, data)
+        rows = [row for item in found.items for row in _rows(found, item, variant, told.seed)]
+        if not rows:
+            raise OptionError(
+                f"{found.name}: Self-Heal has nothing to inject: no item has a wrong step with a correction after the first and before the last two "
+                f"(wrong runs at the start {left_out.at_start}, near the end {left_out.near_end}, without correction {left_out.uncorrected})"
+            )
+        return datasets.Dataset.from_list(rows, features=datasets.Features(_FEATURES))
+    except PatchError as error:
+        raise Refusal(error) from None
+
+
+def left_out(variant: str, data: str = "") -> LeftOut:
+    """What of the dataset the variant does not ask."""
+    _, found = _load(settings(), data)
+    return found if variant == "selfheal" else LeftOut(found.name, found.items)
+
+
+def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
+    if not data and not told.data:
+        raise OptionError(
+            "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
+            "docs/magic.md; without data of your own, try --tasks magic_mosaic"
+        )
+    path = str(folder("tasks") / "magic" / MOSAIC) if data == MOSAIC else _path_of(data or told.data)
+    return _read(path, told.split, data == MOSAIC, _stamp(path))
+
+
+def _path_of(data: str) -> str:
+    """Return what names a dataset with ``~`` written out.
+
+    Raises:
+        OptionError: there is no such user.
+    """
+    try:
+        return str(Path(data).expanduser())
+    except RuntimeError:
+        raise OptionError(f"{printable(data)[:200]}: there is no home folder of that name; write the whole path") from None
+
+
+def _stamp(path: str) -> tuple[Any, ...]:
+    """When the files of a local dataset were last written: a process that goes on must not go on with what they held before."""
+    place = Path(path)
+    try:
+        files = [file for file in place.iterdir() if file.suffix in SUFFIXES] if place.is_dir() else [place] if place.is_file() else []
+        return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+    except OSError:  # a folder that cannot be read: who reads the dataset says so
+        return ()
+
+
+@functools.lru_cache(maxsize=8)
+def _read(path: str, split: str, embedded: bool, stamp: tuple[Any, ...]) -> tuple[Dataset, LeftOut]:
+    """A dataset, read once for all variants of a run."""
+    found = read(path, split=split)
+    if found.note:
+        log().warning(found.note)
+    runs = [wrong_runs(item.steps) for item in found.items]
+    name = "magic_mosaic" if embedded else Path(path).stem if Path(path).is_file() else Path(path).name if Path(path).is_dir() else path
+    sums = [sum(getattr(run, what) for run in runs) for what in ("at_start", "near_end", "uncorrected")]
+    return found, LeftOut(name, found.left_out, *sums)
+
+
+def _rows(found: Dataset, item: MagicItem, variant: str, seed: int) -> list[dict[str, Any]]:
+    """The docs of one item."""
+    every = shown(item.boxes, item.id, "all", seed)
+    drawn = shown(item.boxes, item.id, DRAWN[variant], seed)
+    boxes = [item.boxes[place] for place in every.places]
+    picture = found.picture(item)
+    row = {
+        "id": item.id,
+        "item": item.id,
+        "image": {"bytes": picture, "path": None} if isinstance(picture, bytes) else {"bytes": None, "path": str(picture)},
+        "image_digest": _digest_of(picture),
+        "question": item.question,
+        "type": item.type,
+        "answer": item.answer,
+        "full_answer": item.full_answer,
+        "group": item.group or "",
+        "variant": variant,
+        "boxes": [[box.left, box.top, box.right, box.bottom] for box in boxes],
+        "relevant": [box.relevant for box in boxes],
+        "labels": [box.label for box in boxes],
+        "drawn": [drawn.numbers.get(place + 1, 0) for place in every.places],
+        "first": None,
+        "last": None,
+        "prefix": [],
+        "wrong": [],
+        "corrections": [],
+    }
+    if variant != "selfheal":
+        return [row]
+    return [{**row, **_injected(item, run, drawn)} for run in wrong_runs(item.steps).tested]
+
+
+def _digest_of(picture: Path | bytes) -> str:
+    return hashlib.sha256(picture if isinstance(picture, bytes) else picture.read_bytes()).hexdigest()[:16]
+
+
+def _injected(item: MagicItem, run: Subsequence, drawn: ShownBoxes) -> dict[str, Any]:
+    """What a Self-Heal doc has beside its item: boxes by the numbers drawn."""
+
+    def seen(text: str) -> str:
+        return renumber(text, drawn.numbers, len(item.boxes))
+
+    corrected = [step for step in item.steps[run.first - 1 : run.last] if step.correction.strip()]
+    return {
+        "id": f"{item.id}/{run.first}-{run.last}",
+        "first": run.first,
+        "last": run.last,
+        "prefix": [seen(text) for text in run.prefix],
+        "wrong": [seen(step.text) for step in corrected],
+        "corrections": [seen(step.correction) for step in corrected],
+    }
+
+
+# --- in-context examples --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shot:
+    """An in-context example.
+
+    Attributes:
+        text: what is shown of it.
+        image: its image, boxes drawn.
+        key: digest of it, the same in every variant.
+    """
+
+    text: prompts.Example
+    image: Image.Image
+    key: str
+
+
+def examples(variant: str) -> tuple[Shot, ...]:
+    """The in-context examples of a variant: the first usable items of MAGIC_EXAMPLES, at most MAGIC_SHOTS of them."""
+    return _examples_of(settings(), DRAWN[variant])
+
+
+def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
+    path = _path_of(told.examples)
+    return _shots(path, told.split, told.seed, told.shots, which, _stamp(path)) if told.examples else ()
+
+
+@functools.lru_cache(maxsize=8)
+def _shots(path: str, split: str, seed: int, most: int, which: str, stamp: tuple[Any, ...]) -> tuple[Shot, ...]:
+    """Chains with every wrong step replaced by its correction; items without a chain, or with a wrong step that nobody corrected, cannot show one.
+
+    Without boxes, only chains that speak of none can be shown; where there is none, nothing is.
+
+    Raises:
+        OptionError: no item can be an example.
+    """
+    found = read(path, split=split)
+    shots = [shot for item in found.items if (shot := _shot(found, item, which, seed)) is not None][:most]
+    if not shots and which == "none":
+        log().warning("MAGIC_EXAMPLES: every example speaks of boxes; tasks without boxes are asked without examples")
+    elif not shots:
+        raise OptionError(
+            f"MAGIC_EXAMPLES: no item of {found.name} can be an example; needed: steps that name drawn boxes only, a correction for each wrong one"
+        )
+    return tuple(shots)
+
+
+def _shot(found: Dataset, item: MagicItem, which: str, seed: int) -> Shot | None:
+    texts = [step.text if step.correct else step.correction for step in item.steps]
+    drawn = shown(item.boxes, item.id, which, seed)
+    if not texts or not all(text.strip() for text in texts) or regions_of_steps(texts, len(item.boxes)).used - set(drawn.numbers):
+        return None  # a chain that speaks of boxes that are not drawn
+    chain = tuple(renumber(text, drawn.numbers, len(item.boxes)) for text in texts)
+    boxes = [item.boxes[place] for place in drawn.places]
+    image = draw(found.image(item), [(box.left, box.top, box.right, box.bottom) for box in boxes], list(range(1, len(boxes) + 1)))
+    text = prompts.Example(item.question, len(boxes), chain, item.full_answer or item.answer)
+    return Shot(text, image, digest([item.id, *texts, _digest_of(found.picture(item)), [repr(box) for box in item.boxes]]))
+
+
+# --- what a doc shows and asks --------------------------------------------------------------------
+
+
+def visuals(doc: Mapping[str, Any]) -> list[Image.Image]:
+    """The doc's image with its boxes drawn; before it the examples' images, where they are asked for."""
+    numbered = sorted((number, box) for number, box in zip(doc["drawn"], doc["boxes"], strict=True) if number)
+    rects = [(int(left), int(top), int(right), int(bottom)) for _, (left, top, right, bottom) in numbered]
+    own = draw(doc["image"], rects, [number for number, _ in numbered])
+    return [*(shot.image.copy() for shot in examples(doc["variant"])), own] if settings().example_images else [own]
+
+
+def prompt(doc: Mapping[str, Any], prefill: str = "prompt") -> str:
+    """What the doc asks; for Self-Heal with the injected steps, unless they go before the answer as a turn of the model's own.
+
+    Args:
+        doc: a row.
+        prefill: ``prompt`` or ``assistant``.
+    """
+    shots = [shot.text for shot in examples(doc["variant"])]
+    heals = doc["variant"] == "selfheal"
+    count = sum(number > 0 for number in doc["drawn"])
+    text = prompts.ask(doc["question"], count, shots, images=settings().example_images, correct=heals)
+    return prompts.ask_to_go_on(text, doc["prefix"]) if heals and prefill == "prompt" else text
+
+
+def messages(doc: Mapping[str, Any], prefill: str) -> list[dict[str, Any]]:
+    """The conversation of a chat model; for Self-Heal it ends with an unfinished turn of the model where ``prefill`` is ``assistant``."""
+    content: list[dict[str, Any]] = [{"type": "image", "url": image} for image in visuals(doc)]
+    content.append({"type": "text", "text": prompt(doc, prefill)})
+    turns: list[dict[str, Any]] = [{"role": "user", "content": content}]
+    if doc["variant"] == "selfheal" and prefill == "assistant":
+        turns.append({"role": "assistant", "content": [{"type": "text", "text": prompts.go_on(doc["prefix"])}]})
+    return turns
+
+
+def asked(doc: Mapping[str, Any]) -> dict[str, str]:
+    """Digests of what a doc is and asks, 16 hex digits each: two runs with the same were asked the same.
+
+    Returns:
+        ``data``: its item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with the examples.
+    """
+    boxes = sorted((list(map(int, box)), bool(relevant)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True))
+    item = [doc[key] for key in ("item", "question", "answer", "full_answer", "image_digest")]
+    shown = [doc[key] for key in ("id", "variant", "boxes", "relevant", "drawn", "corrections")]
+    keys = [shot.key for shot in examples(doc["variant"])]
+    return {"data": digest([item, boxes]), "doc": digest([item, shown]), "prompt": digest([prompt(doc), keys])}

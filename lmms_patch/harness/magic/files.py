@@ -1,0 +1,97 @@
+"""A task file of the user's own over a MAGIC dataset (``class: !function lmms_patch.Magic``): several datasets in one run, each under its name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmms_patch.errors import OptionError, nearest
+from lmms_patch.harness.magic import docs, tasks
+from lmms_patch.harness.names import configs
+from lmms_patch.magic.score.results import VARIANTS
+
+MARKER = "lmms_patch.Magic"
+TASKS = {"all": "magic", "relevant": "magic_relevant", "none": "magic_nobox", "selfheal": "magic_selfheal"}
+"""The task of ours that shows each variant."""
+_KEYS = ("task", "class", "data", "variant")
+
+
+@dataclass(frozen=True)
+class MagicFile:
+    """What such a file says.
+
+    Attributes:
+        task: the task's name.
+        data: a folder, file (relative to the task file), or name on the hub.
+        variant: one of ``results.VARIANTS``.
+    """
+
+    task: str
+    data: str
+    variant: str = "all"
+
+
+def of(manager: Any, name_or_config: Any) -> MagicFile | None:
+    """The file that a name of the run means, or that a config is; None where it is none of this kind.
+
+    Raises:
+        OptionError: it is one, and it is wrong.
+    """
+    config, folder = name_or_config, None
+    if isinstance(name_or_config, str):
+        if manager.task_index.get(name_or_config, {}).get("type") != "python_task":
+            return None
+        config, folder = configs.read(manager, name_or_config), Path(manager.task_index[name_or_config]["yaml_path"]).parent
+    if not isinstance(config, Mapping) or configs.marker_of(config) != MARKER:
+        return None
+    return _parsed(config, folder)
+
+
+def _parsed(config: Mapping[str, Any], folder: Path | None) -> MagicFile:
+    where = f"task file {config.get('task')!r}"
+    for key in config:
+        if key not in _KEYS:
+            close = nearest(key, _KEYS)
+            raise OptionError(f"{where}: unknown key {key!r}; {f'did you mean {close[0]}? ' if close else ''}allowed: {', '.join(_KEYS)}")
+    data, variant = config.get("data"), config.get("variant", "all")
+    if not isinstance(data, str) or not data.strip():
+        raise OptionError(f"{where}: 'data' is missing; add the folder, file or hub name of a MAGIC dataset, such as 'data: ./kitchen'")
+    if variant not in VARIANTS:
+        raise OptionError(f"{where}: variant {variant!r} is not known; allowed: {', '.join(VARIANTS)}")
+    try:
+        path = Path(data).expanduser()
+    except RuntimeError:
+        raise OptionError(f"{where}: data {data!r}: there is no home folder of that name; write the whole path") from None
+    beside = path if folder is None or path.is_absolute() else folder / path
+    return MagicFile(str(config["task"]), str(beside) if beside.exists() or data.startswith((".", "~", "/")) else data, str(variant))
+
+
+def load(manager: Any, native: Callable[..., Mapping[Any, Any]], name_or_config: Any, **kwargs: Any) -> dict[Any, Any]:
+    """What the host's loader gives, where it is a MAGIC task with its data known (``magic_tasks.bind``), and where it is such a file the task of it.
+
+    Args:
+        manager: the host's task manager.
+        native: its loader.
+        name_or_config, kwargs: what the loader is called with.
+    """
+    file = of(manager, name_or_config)
+    if file is None:
+        return dict(tasks.bind_all(native(name_or_config, **kwargs)))
+    metadata = {"version": 1.0, "magic": {"kind": "magic", "variant": file.variant, "data": file.data}, "lmms_patch": dict(PROFILE)}
+    changes = {"process_docs": functools.partial(_docs, file.variant, file.data), "metadata": metadata}
+    (task,) = native(
+        TASKS[file.variant], **{**kwargs, "update_config": {**(kwargs.get("update_config") or {}), **changes}, "parent_name": None}
+    ).values()
+    task.config.task = file.task
+    return dict(tasks.bind_all({file.task: task}))
+
+
+PROFILE = {"metric": "acc_synonym", "cluster": "group", "category": "type", "gold": "answer", "box_image": "last"}
+"""What tasks/magic/*.yaml say of the docs, for names that wrap them."""
+
+
+def _docs(variant: str, data: str, _: Any) -> Any:
+    return docs.docs(variant, data)

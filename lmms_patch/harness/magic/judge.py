@@ -1,0 +1,329 @@
+"""A judge model, asked through lmms-eval's own ``llm_judge``: verdicts from the cache, time-outs that hold, retries, and an end to hopeless tries.
+
+lmms-eval's provider sends one request; everything around it is here, because in lmms-eval 0.7 the time-out of its settings does not reach the
+OpenAI client (600 s, two retries of its own), every error is tried again after 10 s, a wrong key included, and a reply without text is an
+``AttributeError``.
+
+No failure ends a run: the verdict is then None, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from lmms_patch.harness.magic.judge_failures import Failure, NoTextError, address_of, failure_of, no_provider
+from lmms_patch.magic.score.judge_settings import JudgeSettings
+from lmms_patch.magic.score.verdict_cache import Kept, VerdictCache, key_of
+from lmms_patch.magic.score.verdicts import VERSION, Inquiry, Verdict, full_inquiry, heal_inquiry, read, short_inquiry, steps_inquiry
+from lmms_patch.text import log
+
+ASKS = 3
+"""How often a question is asked at most until the reply can be read."""
+_LONGEST_PAUSE = 30.0
+_LONGEST_RETRY_AFTER = 300.0
+
+
+def judge_from(settings: JudgeSettings) -> Judge | None:
+    """The judge of these settings; None where they name no model."""
+    return Judge(settings) if settings.model else None
+
+
+class Judge:
+    """Asks a judge model; may be used by several threads at once.
+
+    Args:
+        settings: see ``JudgeSettings``; ``model`` is set.
+
+    Attributes:
+        settings: those.
+        counts: how many ``requests`` were sent and how many replies were ``malformed``; of the questions, how many were ``asked`` and judged,
+            ``cached``, ``known`` without asking, ``unread`` (no reply could be read), ``failed`` (no reply came) and ``skipped`` (no longer asked).
+        stopped: why no more is asked; "" while it is.
+    """
+
+    def __init__(self, settings: JudgeSettings) -> None:
+        self.settings = settings
+        self.counts: Counter[str] = Counter()
+        self.stopped = ""
+        self._cache = VerdictCache(settings.cache, _warn)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._row: tuple[str, int] = ("", 0)  # the reason of the last failures, and how many there were in a row
+        self._provider: Any = None
+        self._address = ""
+
+    # --- what is asked
+
+    def short(self, question: str, answer: str, gold: str) -> Verdict:
+        """Whether an answer is right by the short gold answer (Acc_short; ``magic.verdicts.short_inquiry``)."""
+        return self.ask(short_inquiry(question, answer, gold))[0]
+
+    def full(self, question: str, response: str, gold_full: str) -> Verdict:
+        """Whether a response is right by the full gold answer (Acc_full; ``magic.verdicts.full_inquiry``)."""
+        return self.ask(full_inquiry(question, response, gold_full))[0]
+
+    def heal(self, prefix: Sequence[str] | str, corrections: Sequence[str], continuation: str) -> Verdict:
+        """Whether a continuation takes an injected mistake back (Self-Heal; ``magic.verdicts.heal_inquiry``)."""
+        return self.ask(heal_inquiry(prefix, corrections, continuation))[0]
+
+    def steps(self, question: str, gold: str, steps: Sequence[str]) -> list[Verdict]:
+        """Whether each step of a chain is right (StepSense; ``magic.verdicts.steps_inquiry``): as many verdicts, all or none with a value."""
+        return list(self.ask(steps_inquiry(question, gold, steps)))
+
+    def many(self, inquiries: Sequence[Inquiry], concurrency: int = 8, progress: Callable[[], object] | None = None) -> list[tuple[Verdict, ...]]:
+        """Ask several questions at once; equal ones are asked once.
+
+        Args:
+            inquiries: made by the functions of ``magic.verdicts``.
+            concurrency: number of requests under way at once, at least 1.
+            progress: called after each different question, by the threads.
+
+        Returns:
+            The verdicts of each question, in order.
+        """
+
+        def one(inquiry: Inquiry) -> tuple[Verdict, ...]:
+            verdicts = self.ask(inquiry)
+            if progress is not None:
+                progress()
+            return verdicts
+
+        different = list(dict.fromkeys(inquiries))
+        pool = ThreadPoolExecutor(max(1, concurrency), thread_name_prefix="magic-judge")
+        try:
+            found = dict(zip(different, pool.map(one, different), strict=True))
+        except BaseException:
+            self.stopped = self.stopped or "the run was interrupted"
+            self._over.set()  # ends the pauses between tries
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
+        return [found[inquiry] for inquiry in inquiries]
+
+    def ask(self, inquiry: Inquiry) -> tuple[Verdict, ...]:
+        """Ask one question.
+
+        Returns:
+            As many verdicts as it asks for; where there is none, each says why.
+        """
+        if inquiry.known or not inquiry.count:
+            self._count("known")
+            return inquiry.known
+        key = key_of({**self.described(), "kind": inquiry.kind, "prompt": inquiry.prompt})
+        kept = self._cache.get(key, inquiry.kind, inquiry.count)
+        if kept is not None:
+            self._count("cached")
+            return tuple(Verdict(value, kept.reason, "", kept.raw, True, kept.model) for value in kept.values)
+        return self._asked(inquiry, key)
+
+    def described(self) -> dict[str, Any]:
+        """What a verdict depends on beside the prompt: model, server (without credentials), sampling, version of the prompts."""
+        if not self._address:
+            import lmms_eval.llm_judge  # noqa: F401 - reads a .env file, which may name the server
+
+            self._address = address_of(self.settings.api, os.environ)
+        return {
+            "model": self.settings.model,
+            "api": self.settings.api,
+            "address": self._address,
+            "sampling": {"temperature": 0.0, "max_tokens": self.settings.tokens},
+            "prompts": VERSION,
+        }
+
+    # --- one question
+
+    def _asked(self, inquiry: Inquiry, key: str) -> tuple[Verdict, ...]:
+        """Ask until a reply can be read, at most ``ASKS`` times."""
+        fault, raw, model = "", "", ""
+        for turn in range(ASKS):
+            text = inquiry.again(turn) if turn else inquiry.prompt
+            try:
+                raw, model = self._sent(text)
+            except NoTextError:
+                raw, model = "", self.settings.model
+            except _GivenUpError as error:
+                self._count("skipped" if error.skipped else "failed")
+                said = f"{error}; before that, an unreadable reply: {fault}" if fault else str(error)
+                return self._none(inquiry, said, raw, model)
+            reading = read(inquiry, raw)
+            if reading.values is not None:
+                self._cache.put(key, inquiry.kind, Kept(reading.values, reading.reason, raw, model))
+                self._count("asked")
+                return tuple(Verdict(value, reading.reason, "", raw, False, model) for value in reading.values)
+            self._count("malformed")
+            fault = reading.fault
+        self._count("unread")
+        return self._none(inquiry, f"malformed: {fault} (asked {ASKS} times)", raw, model)
+
+    def _none(self, inquiry: Inquiry, error: str, raw: str, model: str) -> tuple[Verdict, ...]:
+        return (Verdict(None, "", error, raw, False, model),) * inquiry.count
+
+    def _sent(self, text: str) -> tuple[str, str]:
+        """The reply and the model that gave it; sends again after failures that may pass.
+
+        Raises:
+            _GivenUpError: no reply came, or no more is asked.
+            NoTextError: a reply without text came.
+        """
+        for attempt in range(self.settings.retries + 1):
+            if self.stopped:
+                raise _GivenUpError(f"not asked: {self.stopped}", skipped=True)
+            try:
+                reply = self._once(text)
+            except NoTextError:
+                self._went_well()
+                raise
+            except Exception as error:
+                failure = failure_of(error, self.settings.timeout, os.environ)
+                if failure.fatal or not failure.may_pass or attempt == self.settings.retries:
+                    self._went_wrong(failure)
+                    tries = f" ({attempt + 1} tries)" if attempt else ""
+                    raise _GivenUpError(f"{failure.line}{tries}") from None
+                self._over.wait(self._pause(attempt, failure))
+            else:
+                self._went_well()
+                return reply
+        raise AssertionError("unreachable")
+
+    def _pause(self, attempt: int, failure: Failure) -> float:
+        """Seconds until the next try: what the server says, else doubling."""
+        if failure.retry_after is not None:
+            return min(failure.retry_after, _LONGEST_RETRY_AFTER)
+        return float(min(self.settings.backoff * 2**attempt, _LONGEST_PAUSE))
+
+    def _once(self, text: str) -> tuple[str, str]:
+        """One request."""
+        from lmms_eval.llm_judge import Request
+
+        provider = self._get_provider()
+        self._count("requests")
+        request = Request(messages=[{"role": "user", "content": text}], config=provider.config)
+        try:
+            response = _within(self.settings.timeout, lambda: _quietly(lambda: provider.evaluate(request)))
+        except AttributeError as error:  # the provider strips the content, and there was none
+            if error.name == "strip" and error.obj is None:
+                raise NoTextError from None
+            raise
+        return str(response.content), str(response.model_used or self.settings.model)
+
+    def _get_provider(self) -> Any:
+        """lmms-eval's provider, made at the first request, with our time-out and none of its retries."""
+        with self._lock:
+            if self._provider is None:
+                self._provider = _provider(self.settings)
+            return self._provider
+
+    # --- what happened
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self.counts[what] += 1
+
+    def _went_well(self) -> None:
+        with self._lock:
+            self._row = ("", 0)
+
+    def _went_wrong(self, failure: Failure) -> None:
+        """Stop asking after too many questions in a row that failed for the same reason."""
+        with self._lock:
+            if self.stopped:
+                return
+            number = self._row[1] + 1 if self._row[0] == failure.reason else 1
+            self._row = (failure.reason, number)
+            if not failure.fatal and number < self.settings.give_up:
+                return
+            self.stopped = f"the judge was given up ({failure.line})"
+            self._over.set()
+        questions = "" if failure.fatal else f" after {number} questions in a row"
+        _warn(
+            f"MAGIC judge {self.settings.model}: no more is asked{questions}: {failure.line}. "
+            "What is not judged is counted; running again asks only for that"
+        )
+
+
+def _provider(settings: JudgeSettings) -> Any:
+    """lmms-eval's provider for these settings.
+
+    Raises:
+        NoProviderError: it cannot be made, or has no key.
+    """
+    from lmms_eval.llm_judge import ProviderFactory, ServerConfig
+
+    config: Any = ServerConfig(model_name=settings.model, temperature=0.0, max_tokens=settings.tokens, num_retries=1, retry_delay=0)
+    config.timeout = settings.timeout
+    try:
+        provider = ProviderFactory.create_provider(settings.api, config)
+        has_key = settings.api not in ("openai", "azure") or provider.is_available()  # of a local server it would be one more request
+    except Exception as error:
+        raise no_provider(settings.api, error) from None
+    if not has_key:
+        raise no_provider(settings.api, None)
+    if hasattr(getattr(provider, "__dict__", {}).get("client"), "with_options"):
+        provider.client = provider.client.with_options(timeout=settings.timeout, max_retries=0)
+    return provider
+
+
+class _GivenUpError(Exception):
+    """No reply came."""
+
+    def __init__(self, line: str, skipped: bool = False) -> None:
+        super().__init__(line)
+        self.skipped = skipped
+
+
+def _warn(line: str) -> None:
+    log().warning("{}", line)
+
+
+def _within(seconds: float, work: Callable[[], Any]) -> Any:
+    """What ``work`` returns, if it does so in time; a server that sends a little now and then is not waited for.
+
+    Raises:
+        TimeoutError: it did not; its thread is left behind.
+        Exception: what it raised.
+    """
+    done: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put((True, work()))
+        except BaseException as error:  # handed to the caller
+            done.put((False, error))
+
+    threading.Thread(target=run, daemon=True, name="magic-judge-request").start()
+    try:
+        fine, result = done.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError from None
+    if not fine:
+        raise result
+    return result
+
+
+_QUIET = "lmms_eval.llm_judge.providers"
+_quiet_lock = threading.Lock()
+_quiet_users = 0
+
+
+def _quietly(work: Callable[[], Any]) -> Any:
+    """What ``work`` returns, without the provider's own lines ("All 1 attempts failed"): each failure is told here, once."""
+    global _quiet_users
+    with _quiet_lock:
+        _quiet_users += 1
+        log().disable(_QUIET)
+    try:
+        return work()
+    finally:
+        with _quiet_lock:
+            _quiet_users -= 1
+            if not _quiet_users:
+                log().enable(_QUIET)
+
+
+__all__ = ["ASKS", "Judge", "judge_from"]

@@ -1,0 +1,302 @@
+"""The MAGIC tasks of tasks/magic: what is scored of each response, and the task's numbers.
+
+They are plain task files, so that any model of the harness runs them and any name of ours wraps them. Two things only a loaded task
+can know are added when it is loaded (``bind``): what its data and settings are (into its config, so that the harness's response cache never
+gives an answer to other data), and which metrics it has.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lmms_patch.ask.references import digest
+from lmms_patch.harness import compat
+from lmms_patch.harness.magic import docs
+from lmms_patch.harness.refuse import fail_at_exit
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.statistics import Details
+from lmms_patch.magic import draw, prompts
+from lmms_patch.magic.score import matching, results, selfheal
+from lmms_patch.magic.score.extract import regions_of_steps
+from lmms_patch.magic.score.judge_settings import JudgeSettings
+from lmms_patch.magic.score.response import Response, parse
+from lmms_patch.runs.numbers import NUMBERS
+from lmms_patch.runs.record_checks import hashed, log_digest
+from lmms_patch.stats.resample import DRAWS, LEVEL
+from lmms_patch.text import log
+
+SEED = 0
+"""Of the bootstrap."""
+CONTINUES = ("mosaic_vlm",)
+"""Adapters that continue an unfinished turn of the model; others of lmms-eval 0.7 close it, and begin a new one."""
+
+
+def is_magic(task: Any) -> bool:
+    """Whether a task of the harness is one of ours."""
+    metadata = getattr(getattr(task, "config", None), "metadata", None)
+    return isinstance(metadata, Mapping) and isinstance(metadata.get("magic"), Mapping) and metadata["magic"].get("kind") == "magic"
+
+
+def judge_model() -> str | None:
+    """The judge that the environment names; None: no judge."""
+    return os.environ.get("MAGIC_JUDGE", "").strip() or None
+
+
+# --- when a task is loaded ------------------------------------------------------------------------
+
+
+def bind_all(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """``bind`` every MAGIC task of what the host loaded: one task, or groups of groups."""
+    for value in loaded.values():
+        if isinstance(value, Mapping):
+            bind_all(value)
+        elif is_magic(value):
+            bind(value)
+    return loaded
+
+
+def bind(task: Any) -> None:
+    """Tell a loaded task's config what its data and settings are, and give it the metrics that it has. Twice is as once.
+
+    Raises:
+        OptionError: a setting that is not allowed, also of the judge: before a model is asked.
+    """
+    JudgeSettings.from_env(os.environ)
+    told, about = docs.settings(), dict(task.config.metadata["magic"])
+    variant, data = str(about["variant"]), str(about.get("data") or "")
+    judged = judge_model() is not None
+    prefill = told.prefill if told.prefill != "auto" else "assistant" if task.model_name in CONTINUES else "prompt"
+    missing = docs.left_out(variant, data)
+    rows = task.eval_docs_no_media
+    about |= {
+        "schema": results.SCHEMA,
+        "base": task.config.task,
+        "grids": [],
+        "metric": results.primary(variant, judged=False),
+        "options": {},
+        "pixels": draw.PIXELS,
+        "prompts": prompts.VERSION,
+        "seed": told.seed,
+        "docs": digest(docs.asked(row)["doc"] for row in rows),  # in their order: the response cache goes by a doc's place
+        "examples": [shot.key for shot in docs.examples(variant)],
+        **({"prefill": prefill} if variant == "selfheal" else {}),
+    }
+    task.config.metadata = {**task.config.metadata, "magic": about}
+    task.lmms_eval_specific_kwargs = {**(task.lmms_eval_specific_kwargs or {}), "prefill": prefill}
+    names = results.metrics(variant, judged)
+    collect = functools.partial(_details, task.config.task, about, missing)
+    task._aggregation_list = {"magic": _of_items(collect), **{name: task._aggregation_list[name] for name in names}}
+    task._higher_is_better = {name: results.higher_is_better(name, variant) for name in names}
+
+
+def _of_items(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """A plain function of the items: the host looks at an aggregation's signature and name."""
+
+    def aggregation(items: list[Any]) -> Any:
+        return function(items)
+
+    return aggregation
+
+
+# --- what is scored of a response -----------------------------------------------------------------
+
+
+def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str, Any]:
+    """One doc's record under ``magic``, and what it counts in each metric (None where it does not count).
+
+    Args:
+        doc: a row of ``magic_docs.docs``, with or without its image.
+        answered: one response.
+    """
+    judged = judge_model() is not None
+    if said := compat.failure(answered[0] if answered else None):  # no answer: nothing is counted, no judge is asked
+        return {"magic": {**record_of(doc, parse("", doc["question"])), "failed": said}, **dict.fromkeys(results.metrics(doc["variant"], judged))}
+    own, parsed = read_response(doc, answered[0])
+    record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
+    return {"magic": record, **{name: item(record, name) for name in results.metrics(doc["variant"], judged)}}
+
+
+def item(record: Mapping[str, Any], metric: str) -> Any:
+    """What a doc counts in a metric: a number, the counts of a micro one, or None."""
+    if metric.startswith("magiscore_") and metric.endswith("_micro"):
+        one = results.item_score(record)
+        return {"tp": one.tp, "fp": one.fp, "fn": one.fn}
+    return results.score(record, metric)
+
+
+def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]:
+    """What the model itself wrote, and the same as steps and answer: without a prompt that some adapters give back, and without the injected
+    steps, where it wrote them down again."""
+    response = response.replace(docs.prompt(doc), "\n")
+    own = selfheal.continuation(response, doc["prefix"]) if doc["variant"] == "selfheal" else response
+    return own, parse(own, doc["question"])
+
+
+def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
+    """The ``magic`` object of a response, without a judge's verdicts (docs/magic.md)."""
+    count = sum(number > 0 for number in doc["drawn"])
+    named = regions_of_steps(parsed.steps, count)
+    record = {
+        "schema": results.SCHEMA,
+        "variant": doc["variant"],
+        "id": doc["id"],
+        "item": doc["item"],
+        "group": doc["group"],
+        "type": doc["type"],
+        "question": doc["question"],
+        "asked": docs.asked(doc),
+        "boxes": count,
+        "relevant": sorted(number for number, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if number and relevant),
+        "used": sorted(named.used),
+        "invented": sorted(named.invented),
+        "steps": len(parsed.steps),
+        "answer": parsed.answer,
+        "answer_found": parsed.found,
+        "exact": matching.exact(parsed.answer, doc["answer"]),
+        "synonym": matching.synonym(parsed.answer, doc["answer"]),
+    }
+    if doc["variant"] == "selfheal":
+        pairs = zip(doc["corrections"], doc["wrong"], strict=True)
+        record |= {
+            "first": doc["first"],
+            "last": doc["last"],
+            "healed_words": any(selfheal.mentions_correction(parsed.reasoning, right, wrong) for right, wrong in pairs),
+        }
+    return record
+
+
+def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
+    """What the judge says of a doc; a verdict that could not be had is null, with the reason."""
+    judge = _judge()
+    asked: dict[str, Callable[[], Any]] = {}
+    said: dict[str, bool | None] = {}
+    if parsed.answer.strip():
+        asked["short"] = lambda: judge.short(doc["question"], parsed.answer, doc["answer"])
+        asked["full"] = lambda: judge.full(doc["question"], own, doc["full_answer"])
+    else:
+        said |= {"short": False, "full": False}
+    if not doc["full_answer"]:
+        asked.pop("full", None)
+        said["full"] = None
+    if doc["variant"] == "selfheal":
+        if parsed.reasoning.strip():
+            asked["healed"] = lambda: judge.heal(doc["prefix"], doc["corrections"], parsed.reasoning)
+        else:
+            said["healed"] = False
+    found = {name: ask() for name, ask in asked.items()}
+    told = {name: {key: text for key, text in (("reason", one.reason), ("error", one.error)) if text} for name, one in found.items()}
+    return {**said, **{name: one.value for name, one in found.items()}, "judge": {"model": judge_model(), **told}}
+
+
+def _judge() -> Any:
+    """The judge of this process, with its cache and its count of failures."""
+    server = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(("OPENAI_", "AZURE_", "AWS_", "LLM_JUDGE_"))))
+    with _one_judge:
+        return _judge_of(JudgeSettings.from_env(os.environ), server)
+
+
+_one_judge = threading.Lock()
+
+
+@functools.lru_cache(maxsize=4)
+def _judge_of(settings: JudgeSettings, server: tuple[tuple[str, str], ...]) -> Any:
+    from lmms_patch.harness.magic.judge import judge_from
+
+    return judge_from(settings)
+
+
+# --- the numbers ----------------------------------------------------------------------------------
+
+
+def mean(items: list[Any]) -> float | None:
+    """The mean of the items that count; None where none does."""
+    known = [float(one) for one in items if one is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def micro_precision(items: list[Any]) -> float | None:
+    """TP / (TP + FP) of the sums over docs (paper, 4.1)."""
+    return _ratio(items, {"tp": 1}, {"tp": 1, "fp": 1})
+
+
+def micro_recall(items: list[Any]) -> float | None:
+    """TP / (TP + FN) of the sums over docs (paper, 4.1)."""
+    return _ratio(items, {"tp": 1}, {"tp": 1, "fn": 1})
+
+
+def micro_f1(items: list[Any]) -> float | None:
+    """2 TP / (2 TP + FP + FN) of the sums over docs (paper, 4.1)."""
+    return _ratio(items, {"tp": 2}, {"tp": 2, "fp": 1, "fn": 1})
+
+
+def _ratio(items: list[Any], above: Mapping[str, int], below: Mapping[str, int]) -> float | None:
+    top, bottom = (sum(weight * one[key] for one in items if one is not None for key, weight in side.items()) for side in (above, below))
+    return top / bottom if bottom else None
+
+
+def unbound(items: list[Any]) -> None:
+    """Stands in the task file for the aggregation that ``bind`` puts there."""
+
+
+def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: list[Any]) -> Details:
+    """The numbers of a task, as the value of its metric ``magic``. Raises nothing: the run's answers must be written."""
+    try:
+        return details(task, about, missing, [one for one in items if one is not None])
+    except Exception as error:
+        fail_at_exit(f"{task}: the statistics failed: {one_line(error)}; the other metrics and the sample log are whole")
+        return Details(records=len(items))
+
+
+def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, records: Sequence[Mapping[str, Any]]) -> Details:
+    """All numbers of a task with their intervals, and how they came about (docs/magic.md, schema ``details``)."""
+    variant = str(about["variant"])
+    every, records = records, results.answered(records)
+    models = {record["judge"]["model"] for record in records if record.get("judge")}
+    judged = bool(models)
+    found = results.numbers(records, variant, judged, seed=SEED)
+    counts = {**results.counts(records, variant, judged), "failed": len(every) - len(records)}
+    notes = results.warnings(counts, judged)
+    if missing.items:
+        notes.append(f"{missing.items} items of {missing.name} cannot be used and were left out: type 'lmms-patch magic check' for the reasons")
+    for line in notes:
+        log().warning("{}: {}", task, line)
+    judge = _judge() if judged else None
+    if judge is not None:
+        log().info("{}: judge {}, in this process so far: {}", task, min(models), ", ".join(f"{n} {what}" for what, n in judge.counts.items()))
+    asked = sorted((record["id"], record["asked"]["doc"], record["asked"]["prompt"]) for record in every)
+    told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
+    return Details(
+        {
+            "records": len(every),
+            "n_failed": counts["failed"],
+            **{name: one.value for name, one in found.items()},
+            "made": {
+                **compat.versions(),
+                "numbers": NUMBERS,
+                "log": log_digest(map(hashed, every)),
+                "docs": digest((name, doc) for name, doc, _ in asked),
+                "prompts": digest([[about.get("prefill", ""), *((name, text) for name, _, text in asked)]]),
+            },
+            "settings": {"draws": DRAWS, "level": LEVEL, "seed": SEED},
+            "higher_is_better": {name: results.higher_is_better(name, variant) for name in found},
+            "magic": {
+                "schema": results.SCHEMA,
+                "variant": variant,
+                "dataset": missing.name,
+                "metric": results.primary(variant, judged),
+                **told,
+                "judge": min(models) if models else None,
+                **({"judged_by": judge.described()} if judge is not None else {}),
+                "numbers": {name: results.to_json(one) for name, one in found.items()},
+                "by_type": results.by_type(records, variant, judged, seed=SEED),
+                "counts": counts,
+                "left_out": {"items": missing.items, "at_start": missing.at_start, "near_end": missing.near_end, "uncorrected": missing.uncorrected},
+                "warnings": notes,
+            },
+        }
+    )

@@ -1,0 +1,255 @@
+"""Everything the installed lmms-eval knows: what wraps, what does not and why, at what cost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from lmms_patch import resources
+from lmms_patch.ask.spec import KINDS, WrapSpec, parse
+from lmms_patch.ask.views import views_of
+from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
+from lmms_patch.harness import compat
+from lmms_patch.harness.names import configs
+from lmms_patch.harness.names.lookup import meant
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name that the harness knows.
+
+    Attributes:
+        name: task, group or tag.
+        type: ``task``, ``python_task``, ``group`` or ``tag``.
+        verdict: ``wraps``, ``judge`` (wraps with ``allow_judge``), ``data`` (its code speaks of video
+            or audio: the first doc decides) or ``no``.
+        reason: why it does not wrap, or what it needs; empty where it simply wraps.
+        docs: number of docs where known, else None.
+        family: the folder of its task file.
+        on_wrong_images: how many of the docs are also asked on another doc's image; None where ``docs`` is not known.
+    """
+
+    name: str
+    type: str
+    verdict: str
+    reason: str
+    docs: int | None
+    family: str
+    on_wrong_images: int | None = None
+
+
+@contextlib.contextmanager
+def quietly(*, bars: bool = True) -> Iterator[None]:
+    """Keep back what the harness logs while it looks tasks up and loads them; afterwards it logs as before.
+
+    Args:
+        bars: whether datasets that are loaded show their bars of progress.
+    """
+    import datasets
+
+    hidden = not bars and not datasets.are_progress_bars_disabled()
+    logger.disable("lmms_eval")
+    if hidden:
+        datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        logger.enable("lmms_eval")
+        if hidden:
+            datasets.enable_progress_bars()
+
+
+def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
+    """The harness's index of tasks, with the plugin's own."""
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_patch.harness.plugin import install
+
+    install()
+    _check_files(include_path)
+    return TaskManager(verbosity="ERROR", include_path=include_path)
+
+
+def _check_files(folder: Any) -> None:
+    """Read the task files of a user's folder as the harness's index does, which stops at the first that it cannot read and does not name it.
+
+    Raises:
+        OptionError: a file that is no task file; says which.
+    """
+    from lmms_eval.utils import load_yaml_config
+
+    for path in sorted(Path(folder).rglob("*.yaml")) if folder else ():
+        try:
+            config = load_yaml_config(str(path), mode="simple")
+            said = _no_task_file(config)
+        except Exception as error:  # its parser, and what it does with what was parsed, raise nearly anything
+            said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        if said:
+            raise OptionError(f"--include-path {folder}: {path.relative_to(folder)} cannot be read as a task file: {said}")
+
+
+def _no_task_file(config: Any) -> str:
+    """Return why the harness's index cannot take what a file holds; empty where it can."""
+    if not isinstance(config, dict):
+        return "it is no mapping"
+    for key in ("task", "group", "tag"):
+        given = config.get(key, "")
+        names = given if isinstance(given, list) and (key != "task" or "group" in config) else [given]
+        if not all(isinstance(name, (str, dict) if key == "task" else str) for name in names):
+            return f"its {key!r} is no name"
+    return ""
+
+
+def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
+    """The verdict on one name, for one way of wrapping."""
+    row = manager.task_index[name]
+    found = list(configs.leaves(manager, name))
+    verdict, reason = _verdict(found, spec.of(name))
+    if KINDS[spec.kind].regions and verdict == "wraps":
+        verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
+    known = [facts.docs for facts in found if facts.docs is not None]
+    docs = sum(known) if known and len(known) == len(found) else None
+    wrong = None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in found)
+    return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]), wrong)
+
+
+def _null(facts: configs.Facts, spec: WrapSpec) -> int:
+    """How many docs of a task are asked on a wrong image, at most."""
+    try:
+        return configs.options_over(facts.metadata, spec, facts.name).null if KINDS[spec.kind].takes_null else 0
+    except PatchError:
+        return 0
+
+
+def _family(path: Any) -> str:
+    parts = str(path).replace("\\", "/").split("/tasks/")
+    return parts[-1].split("/")[0] if len(parts) > 1 else ""
+
+
+def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
+    """The worst verdict among the leaves, with the first reason for it."""
+    if not leaves:
+        return "no", "it has no member that lmms-eval knows"
+    verdicts = [_leaf_verdict(facts, spec) for facts in leaves]
+    worst = next(v for v in ("no", "judge", "data", "wraps") if any(found == v for found, _ in verdicts))
+    facts, reason = next((f, r) for f, (v, r) in zip(leaves, verdicts, strict=True) if v == worst)
+    return worst, f"{facts.name}: {reason}" if reason and len(leaves) > 1 else reason
+
+
+def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
+    reason = configs.why_not(facts, spec)
+    if reason:
+        return "no", reason
+    try:
+        allowed = configs.options_over(facts.metadata, spec, facts.name).allow_judge
+    except PatchError as error:
+        return "no", str(error)
+    if facts.judge and not allowed:
+        return "judge", f"its scorer calls a judge or the network ({facts.judge}); needs allow_judge: true"
+    if facts.hint:
+        return "data", f"the code of its doc_to_visual speaks of {facts.hint}; the first doc decides"
+    return "wraps", "a Python class: checked when it is loaded" if facts.python else ""
+
+
+def entries(manager: Any, pattern: str | None, kind: str) -> list[Entry]:
+    """The names that match a pattern, with their verdicts.
+
+    Args:
+        manager: the harness's index.
+        pattern: a name or wildcard of base tasks; ``None``: all.
+        kind: a suffix such as ``rci3``.
+
+    Raises:
+        UnknownNameError: nothing matches, or the suffix is not one of ours.
+    """
+    spec = spec_of_suffix(kind)
+    names = [name for name in manager.all_tasks if pattern is None or fnmatchcase(name, pattern)]
+    if not names:
+        close = meant(manager.all_tasks, pattern or "") or nearest(pattern or "", manager.all_tasks)
+        hint = f"did you mean {' or '.join(close)}?" if close else "leave the pattern out to see all"
+        raise UnknownNameError(f"{pattern}: lmms-eval knows no such task, group or tag; {hint}")
+    return [entry(manager, name, spec) for name in names]
+
+
+def spec_of_suffix(kind: str) -> WrapSpec:
+    """``"rci3"`` -> a spec whose base does not matter.
+
+    Raises:
+        UnknownNameError: it is no suffix of a wrapped name.
+    """
+    spec = parse(f"x_{kind}")
+    if spec is None:
+        raise UnknownNameError(
+            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, swap, shuffle3, occlude3, regions"
+        )
+    return spec
+
+
+def requests_per_doc(spec: WrapSpec) -> int | None:
+    """How often each doc is asked (once more per choice for log-likelihood tasks); None where the doc's own boxes decide."""
+    return None if KINDS[spec.kind].regions else len(views_of(spec))
+
+
+_TITLES = {
+    "wraps": "Wraps",
+    "judge": "Wraps with `allow_judge: true` (its scorer calls a judge model or the network)",
+    "data": "The first doc decides (the code of `doc_to_visual` speaks of video or audio)",
+    "no": "Does not wrap",
+}
+
+
+def coverage(manager: Any) -> list[Entry]:
+    """Every leaf task of the installed harness (not the plugin's own), for ``rci3``."""
+    spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
+    rows = {name: row for name, row in manager.task_index.items() if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)}
+    return [entry(manager, name, spec) for name in sorted(rows)]
+
+
+def counts(found: Iterable[Entry]) -> dict[str, int]:
+    """How many entries of each verdict, in the order in which they are shown."""
+    tally = Counter(e.verdict for e in found)
+    return {verdict: tally[verdict] for verdict in _TITLES}
+
+
+def coverage_page(found: list[Entry]) -> str:
+    """docs/coverage.md."""
+    lines = [
+        "# Coverage",
+        "",
+        f"Every task of lmms-eval {compat.host_version()} under `_rci3`, from its config alone: no module imported, no data loaded.",
+        "`lmms-patch coverage --write docs/coverage.md` makes this page; `lmms-patch tasks PATTERN` asks about single tasks.",
+        "",
+        "| verdict | tasks |",
+        "|---|---|",
+        *(f"| {_TITLES[verdict]} | {count} |" for verdict, count in counts(found).items()),
+        f"| all | {len(found)} |",
+        "",
+    ]
+    for verdict, title in _TITLES.items():
+        lines += [f"## {title}", "", *_sections([e for e in found if e.verdict == verdict]), ""]
+    return "\n".join(lines)
+
+
+def _sections(found: list[Entry]) -> Iterator[str]:
+    """By reason, then by family: long lists stay readable."""
+    by_reason: dict[str, list[Entry]] = {}
+    for e in found:
+        by_reason.setdefault(e.reason, []).append(e)
+    for reason, group in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        if reason:
+            yield f"### {reason[0].upper()}{reason[1:]} ({len(group)})"
+            yield ""
+        families: dict[str, list[str]] = {}
+        for e in group:
+            families.setdefault(e.family, []).append(e.name)
+        for family, members in sorted(families.items()):
+            yield f"- {family or '(other)'}: {', '.join(f'`{m}`' for m in members)}"
+        yield ""

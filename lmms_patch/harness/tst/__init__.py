@@ -1,0 +1,1 @@
+"""The Test-set Stress-Test and pruned tasks inside the harness."""

@@ -1,0 +1,404 @@
+"""The aggregations of a wrapped task: the native ones, and those made of them.
+
+Everything is computed from the records of the docs, which the ``patch`` aggregation is handed
+first; so the order in which the host calls the others does not matter. None of ours raises: an
+exception in an aggregation would lose the run. The native function itself is returned for a
+native metric whose standard error the host looks up by the function's identity; any other is
+called once, for both the host and us.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lmms_patch.ask.references import Plan
+from lmms_patch.ask.spec import KINDS, Key, WrapSpec, end
+from lmms_patch.harness import compat
+from lmms_patch.harness.names.effects import client_of, effects
+from lmms_patch.harness.refuse import fail_at_exit
+from lmms_patch.harness.wrap.calls import Again, Aggregation, Draws, call_native, copied, draws, one_line, with_signature_of
+from lmms_patch.harness.wrap.statistics import Details, Native, details
+from lmms_patch.runs import failures
+from lmms_patch.runs.numbers import DIFFERENCES, none_used
+from lmms_patch.runs.records import in_set
+from lmms_patch.runs.scoring import scalar
+from lmms_patch.stats.forms import is_whole
+from lmms_patch.text import log
+from lmms_patch.tst.results import ROWS
+
+
+class PatchItem(dict):  # type: ignore[type-arg]
+    """The ``patch`` object of one doc, in plain JSON types; what is not logged rides beside it.
+
+    Attributes:
+        full: native items of the first view (the full image) by metric.
+        chosen: native items of the cell that the doc keeps, by the name of the metric over them.
+        from_m: the metric whose scalar is the aggregation of its one item, if any.
+    """
+
+    full: dict[str, Any]
+    chosen: dict[str, Any]
+    from_m: str | None
+
+    def __init__(self, record: dict[str, Any], full: dict[str, Any], chosen: dict[str, Any], from_m: str | None = None) -> None:
+        super().__init__(record)
+        self.full, self.chosen, self.from_m = full, chosen, from_m
+
+    def __reduce__(self) -> Any:
+        return PatchItem, (dict(self), self.full, self.chosen, self.from_m)
+
+
+@dataclass
+class _Run:
+    """One filter's records, and what has been computed from them."""
+
+    items: list[PatchItem] = field(default_factory=list)
+    native: dict[str, Any] = field(default_factory=dict)
+    whole: dict[str, float | None] = field(default_factory=dict)
+    cells: dict[tuple[str, Key], tuple[float | None, float | None]] = field(default_factory=dict)
+    over_cells: dict[tuple[str, Key], float | None] = field(default_factory=dict)
+    reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
+    one_number: dict[str, str] = field(default_factory=dict)
+    unscored: bool | None = None
+    details: Details = field(default_factory=Details)
+
+
+class Aggregations:
+    """All aggregations of one wrapped task.
+
+    Args:
+        spec: what was asked.
+        native: the base task's aggregations by metric.
+        higher: whether higher is better, by metric.
+        primary: the metric that the index is built on.
+        args: gives the harness's command-line arguments when called (some native aggregations ask for them).
+        plan: gives the plan of the task's references when called.
+        about_tst: gives what a text-only diagnostic found out about the task as a whole when called.
+        golds: gives where golds come from when called (``References.golds_from``).
+    """
+
+    def __init__(
+        self,
+        spec: WrapSpec,
+        native: dict[str, Aggregation],
+        higher: dict[str, bool],
+        primary: str,
+        args: Callable[[], Any],
+        plan: Callable[[], Plan | None] = lambda: None,
+        about_tst: Callable[[], Mapping[str, Any]] = dict,
+        golds: Callable[[], tuple[str, str]] = lambda: ("", ""),
+    ) -> None:
+        self._about_tst, self._golds = about_tst, golds
+        self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
+        self.again = {metric: Again(function, args) for metric, function in native.items()}
+        """Of each metric, its aggregation to be called once more without a trace."""
+        self._run = _Run()
+
+    def functions(self) -> dict[str, Aggregation]:
+        """Metric name -> aggregation."""
+        out: dict[str, Aggregation] = {"patch": self._collect}
+        for key in self.spec.sets:
+            for m in self.native:
+                out[self.over_cells(m, key)] = self._of_records(self._mpp if self._kind.keeps_best else self._drop, m, key)
+            if self._kind.has_index:
+                stem = f"{self._kind.prefix}{end(key)}"
+                out |= {name: self._of_records(self._detail, name) for name in (stem, f"{stem}_adj", f"gap{end(key)}")}
+        if self._kind.regions:
+            out |= {name: self._of_records(self._detail, name) for name in (*(f"mean_{key}" for key in self.spec.sets), *DIFFERENCES)}
+        if self._kind.folds:
+            out |= {name: self._of_records(self._detail, name) for name in ROWS}
+        out["chance"] = self._of_records(self._detail, "chance")
+        if self._kind.has_index:
+            out["gate"] = self._of_records(self._detail, "gate")
+        return out | {m: self._native_function(m) for m in self.native}
+
+    @property
+    def _kind(self) -> Any:
+        return KINDS[self.spec.kind]
+
+    def over_cells(self, metric: str, key: Key) -> str:
+        """The name of the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""
+        return f"{metric}_{'mpp' if self._kind.keeps_best else 'drop'}{end(key)}"
+
+    @functools.cached_property
+    def derived(self) -> tuple[str, ...]:
+        """The metrics that are ours: every doc returns each of them, None where it has no item for it."""
+        return tuple(name for name in self.functions() if name not in self.native and name != "patch")
+
+    def higher_is_better(self) -> dict[str, bool | None]:
+        """For the host's table: arrows beside the metrics that have a direction."""
+        out: dict[str, bool | None] = dict.fromkeys(self.functions())
+        for m in self.native:
+            out[m] = self.higher.get(m)
+            out |= {self.over_cells(m, key): self.higher.get(m) for key in self.spec.sets if self._kind.keeps_best}
+        return out
+
+    @staticmethod
+    def _of_records(function: Callable[..., Any], *arguments: Any) -> Aggregation:
+        """A function of the items alone (the host asks for its signature) that looks at the records instead."""
+
+        def aggregation(items: list[Any]) -> Any:
+            return function(*arguments)
+
+        return aggregation
+
+    # --- the records ----------------------------------------------------------------------------
+
+    def _collect(self, items: list[Any]) -> Details:
+        """Keep the records of this filter's docs, and compute everything that is ours of them."""
+        self._run = _Run(list(items))
+        self._report_errors()
+        if self.primary != compat.OUTPUT_ONLY:
+            self._report_excluded()
+            self._report_native()
+        try:
+            plan = self._plan()
+            self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds())
+        except Exception as error:
+            fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
+            self._run.details = Details(records=len(items))
+        return self._run.details
+
+    def _native(self) -> Native:
+        function = self.native[self.primary]
+        return Native(
+            lambda: self._whole(self.primary),
+            self._over_cells,
+            lambda items: self._aside(self.primary, items),
+            no_calls=effects(function) or self._why_once(self.primary),
+            network=client_of(function) is not None,
+        )
+
+    def _over_cells(self, n: Key) -> tuple[float | None, float | None, str]:
+        """FIP and MPP_n of the primary metric over the same docs, and why they are missing."""
+        full, best = self._full_and_cells(self.primary, n)
+        reason = self._why_none(self.primary, n)
+        excluded = sum(str(n) in item["excluded"] for item in self._run.items)
+        if not reason and full is None and self._native_value(self.primary) is None:
+            reason = f"the aggregation of {self.primary} failed, or gave no number"
+        elif not reason and excluded and full is None:
+            reason = f"{self.primary} cannot be aggregated without the {excluded} docs that are left out"
+        return full, best, reason
+
+    def _detail(self, name: str) -> Any:
+        return self._run.details.get(name)
+
+    def _report_errors(self) -> None:
+        failed = [(item["doc_id"], view["error"]) for item in self._run.items for view in item["views"] if "error" in view]
+        if failed:
+            docs = len({doc for doc, _ in failed})
+            fail_at_exit(
+                f"{self.spec.name}: {docs} of {len(self._run.items)} docs could not be scored by {self.spec.base}, first doc {failed[0][0]}: "
+                f"{failed[0][1]}; the answers are kept in the sample log, the numbers that need these docs are null"
+            )
+
+    def _report_excluded(self) -> None:
+        what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
+        for n in self.spec.sets or self.spec.grids:
+            reasons = [why for item in self._run.items if (why := item["excluded"].get(str(n))) and why != failures.REASON]
+            where = f"at grid {n}" if isinstance(n, int) else f"of {n} boxes"
+            if reasons:
+                log().warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})")
+
+    def _report_native(self) -> None:
+        """Say how many failed calls the native metric counts as answers. How many there are in all, the statistics say."""
+        failed = sum(map(failures.unanswered, self._run.items))
+        if failed:
+            said = (
+                f"counts {failed} failed calls as wrong answers"
+                if not self._unscored()
+                else f"is null: {self.spec.base} has no score for failed calls"
+            )
+            log().warning(f"{self.spec.name}: {self.primary}, the harness's own, {said}; our numbers leave them out")
+
+    # --- native metrics -------------------------------------------------------------------------
+
+    def _native_function(self, metric: str) -> Aggregation:
+        function = self.native[metric]
+        if self._unscored():
+            return with_signature_of(function, lambda items: None)
+        if compat.has_stderr(function):
+            return function
+        return with_signature_of(function, lambda items: self._for_host(metric, items))
+
+    def _unscored(self) -> bool:
+        """Whether the first view of some doc has no native item: the native metric would be that of the other docs."""
+        if self._run.unscored is None:
+            self._run.unscored = any("error" in item["views"][0] or (failures.unanswered(item) and not item.full) for item in self._run.items)
+        return self._run.unscored
+
+    def _own_items(self, metric: str) -> list[Any]:
+        return [item.full[metric] for item in self._run.items if metric in item.full]
+
+    def _for_host(self, metric: str, items: list[Any]) -> Any:
+        """The native metric of the host's items; these are the records' own, but for odd orders of filters over ranks."""
+        try:
+            own = bool(items == self._own_items(metric))
+        except Exception:
+            own = False
+        return self._native_value(metric) if own else self._natively(metric, items)
+
+    def _native_value(self, metric: str) -> Any:
+        """The native metric on all docs, with the files and calls that the base task would make: once per filter."""
+        run = self._run
+        if metric not in run.native:
+            start = draws()
+            run.native[metric] = None if self._unscored() else self._natively(metric, self._own_items(metric))
+            run.one_number[metric] = self._asked_again(metric, scalar(run.native[metric]), start)
+        return run.native[metric]
+
+    def _asked_again(self, metric: str, first: float | None, start: Draws) -> str:
+        """Return why M of other items cannot be trusted: of the same items it gives another number when it is asked again. Empty where it can.
+
+        Args:
+            metric: the metric.
+            first: what the aggregation gave the first time.
+            start: where the process's random generators were then.
+        """
+        function = self.native[metric]
+        if first is None or compat.has_stderr(function) or client_of(function) is not None:
+            return ""
+        try:
+            second = scalar(self.again[metric](self._own_items(metric), start))
+        except Exception as error:
+            return f"the aggregation of {metric} cannot be called twice: {one_line(error)}"
+        if second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12):
+            return ""
+        told = "nothing" if second is None else f"{second:.4g}"
+        return f"the aggregation of {metric} remembers what it was asked before: of the same docs it gave {first:.4g}, then {told}"
+
+    def _why_once(self, metric: str) -> str:
+        """Return why M may be called once only: see ``_asked_again``."""
+        self._native_value(metric)
+        return self._run.one_number[metric]
+
+    def _natively(self, metric: str, items: list[Any]) -> Any:
+        if not items:
+            return None
+        try:
+            return call_native(self.native[metric], copied(items), self._args())
+        except Exception as error:
+            fail_at_exit(f"{self.spec.name}: the aggregation of {metric} failed: {one_line(error)}")
+            return None
+
+    def _whole(self, metric: str) -> float | None:
+        """FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
+        if not any(map(failures.unanswered, self._run.items)):
+            return scalar(self._native_value(metric))
+        if metric not in self._run.whole:
+            self._run.whole[metric] = self._aside(metric, [item.full[metric] for item in self._answered(metric)])
+        return self._run.whole[metric]
+
+    def _answered(self, metric: str) -> list[PatchItem]:
+        """The docs of a metric whose first view was answered; as ``tables.Table`` takes them."""
+        failed = [item for item in self._run.items if failures.unanswered(item)]
+        answered = [item for item in self._run.items if metric in item.full and not failures.unanswered(item)]
+        return self._whole_clusters(metric, answered, failed)
+
+    def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
+        """The kept docs; where the metric works on whole clusters, without those of clusters that have a doc that is out."""
+        if not out or not is_whole((self.spec.options.aggregation or {}).get(metric)):
+            return kept
+        halved = {repr(item.get("fields", {}).get("cluster")) for item in out}
+        return [item for item in kept if repr(item.get("fields", {}).get("cluster")) not in halved]
+
+    def _aside(self, metric: str, items: list[Any]) -> float | None:
+        """The native aggregation once more, without leaving a trace: no file, no output. None where it fails."""
+        if not items or self._why_once(metric):
+            return None
+        try:
+            return scalar(self.again[metric](items))
+        except Exception as error:
+            log().warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
+            return None
+
+    # --- over cells -----------------------------------------------------------------------------
+
+    def _full_and_cells(self, metric: str, n: Key) -> tuple[float | None, float | None]:
+        """M over full images and M over chosen cells, both over the docs that have a chosen cell of the set n."""
+        run, name = self._run, self.over_cells(metric, n)
+        if (metric, n) not in run.cells:
+            used = self._used(metric, name)
+            everyone = len(used) == len(self._answered(metric))
+            if self._why_none(metric, n):
+                run.cells[metric, n] = None, None
+            else:
+                full = self._whole(metric) if everyone else self._aside(metric, [item.full[metric] for item in used])
+                run.cells[metric, n] = full, self._best(metric, n)
+        return run.cells[metric, n]
+
+    def _best(self, metric: str, n: Key) -> float | None:
+        """M over chosen cells, called once: some aggregations cost money."""
+        run, name = self._run, self.over_cells(metric, n)
+        if (metric, n) not in run.over_cells:
+            run.over_cells[metric, n] = self._aside(metric, [item.chosen[name] for item in self._used(metric, name)])
+        return run.over_cells[metric, n]
+
+    def _used(self, metric: str, name: str) -> list[PatchItem]:
+        """The docs that have a chosen cell; where the metric works on whole clusters, of clusters in which all have one."""
+        items = self._answered(metric)
+        used, out = ([item for item in items if (name in item.chosen) is chosen] for chosen in (True, False))
+        return self._whole_clusters(metric, used, out)
+
+    def _why_none(self, metric: str, n: Key) -> str:
+        """Why there is no number over cells; empty where there is one."""
+        items, name = self._run.items, self.over_cells(metric, n)
+        if any("error" in view for item in items for view in item["views"]):
+            return "some docs could not be scored"
+        if once := self._why_once(metric):
+            return once
+        if not any(name in item.chosen for item in items):
+            excluded = sum(str(n) in item["excluded"] for item in items)
+            return none_used(n) if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"
+        if (metric, n) not in self._run.reasons:
+            self._run.reasons[metric, n] = self._why_not_by_item(metric, n)
+        return self._run.reasons[metric, n]
+
+    def _why_not_by_item(self, metric: str, n: Key) -> str:
+        """Whether best cells were chosen by M on single items although M is not made up of single items (F1, CIDEr)."""
+        items = [item for item in self._run.items if metric in item.full]
+        full = [score for item in items if (score := item["views"][0]["scores"].get(metric)) is not None]
+        if metric != self.primary and len(full) < len(items) and (reason := self._why_none(self.primary, n)):
+            return reason  # some of its docs went along with the primary metric's choice
+        if not any(item.from_m == metric for item in items):
+            return ""
+        name = self.over_cells(metric, n)
+        chosen = [item for item in items if name in item.chosen]
+        best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
+        tells_apart = len({*full, *(score for item in items for view in item["views"] if (score := view["scores"].get(metric)) is not None)}) > 1
+        over_cells = self._best(metric, n)
+        if tells_apart and _is_mean(self._whole(metric), full) and _is_mean(over_cells, best):
+            return ""
+        return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
+
+    def _chosen_score(self, item: PatchItem, metric: str, n: Key) -> float | None:
+        """The scalar of the cell that a doc keeps."""
+        cells = [view["scores"].get(metric) for view in item["views"] if in_set(view, n)]
+        known = [score for score in cells if score is not None]
+        highest = self.higher.get(metric, True) == self._kind.keeps_best
+        return (max if highest else min)(known) if known else None
+
+    def _mpp(self, metric: str, n: Key) -> float | None:
+        """MPP = M over best-cell items."""
+        return self._full_and_cells(metric, n)[1]
+
+    def _drop(self, metric: str, n: Key) -> float | None:
+        """FIP − M over the items of the cell that hurts most when it is hidden."""
+        full, hidden = self._full_and_cells(metric, n)
+        return None if full is None or hidden is None else full - hidden
+
+
+def _is_mean(whole: float | None, scores: list[float]) -> bool:
+    """Whether a metric is the mean of its docs' scalars, up to the rounding that it may do."""
+    if whole is None or not scores:
+        return False
+    mean = sum(scores) / len(scores)
+    decimals = max(2, len(repr(float(whole)).partition(".")[2]))
+    return math.isclose(mean, whole, rel_tol=1e-4, abs_tol=1e-6) or round(mean, decimals) == whole
+
+
+_SET_SCORE = "set 'score' to the key of the item that holds its scalar (metadata: {lmms_patch: {score: KEY}} in the task file)"

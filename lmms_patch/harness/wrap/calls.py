@@ -1,0 +1,161 @@
+"""Calls of native aggregations: as the host makes them, and once more without a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import io
+import os
+import random
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from loguru import logger
+
+from lmms_patch.harness.names.effects import effects
+from lmms_patch.harness.wrap.memory import Memory
+from lmms_patch.text import line
+
+Aggregation = Callable[[list[Any]], Any]
+
+
+def one_line(error: BaseException) -> str:
+    """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
+    attempt = getattr(error, "last_attempt", None)
+    error = (attempt.exception() if attempt is not None else None) or error
+    return line(f"{type(error).__name__}: {error}")
+
+
+def with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation:
+    """``function`` as the host sees ``native``: with ``args`` if it takes them."""
+    if not takes_args(native):
+        return function
+
+    def aggregation_with_args(items: list[Any], args: Any) -> Any:
+        return function(items)
+
+    return aggregation_with_args  # type: ignore[return-value]
+
+
+def copied(items: list[Any]) -> list[Any]:
+    """The items for one call: some aggregations work on them in place."""
+    try:
+        return copy.deepcopy(items)
+    except Exception:
+        return list(items)
+
+
+def takes_args(native: Aggregation) -> bool:
+    """Whether the host hands this aggregation its command-line arguments."""
+    return "args" in inspect.signature(native).parameters
+
+
+def call_native(native: Aggregation, items: list[Any], args: Any) -> Any:
+    """Call a native aggregation the way the host does."""
+    return native(items, args=args) if takes_args(native) else native(items)  # type: ignore[call-arg]
+
+
+Draws = tuple[Any, Any]
+"""Where the process's random generators are: Python's, and NumPy's old one."""
+
+
+def draws() -> Draws:
+    """Return where the process's random generators are."""
+    return random.getstate(), np.random.get_state()
+
+
+def same_draws(one: Draws, other: Draws) -> bool:
+    """Return whether no random number was drawn between two places."""
+    (python, (_, *numpy)), (python_then, (_, *numpy_then)) = one, other
+    return python == python_then and numpy[1:] == numpy_then[1:] and bool((numpy[0] == numpy_then[0]).all())
+
+
+@contextlib.contextmanager
+def drawing_from(start: Draws | None) -> Iterator[None]:
+    """Let the process's random generators start at a place; None: leave them alone. Afterwards they are as before."""
+    if start is None:
+        yield
+        return
+    before = draws()
+    set_draws(start)
+    try:
+        yield
+    finally:
+        set_draws(before)
+
+
+def set_draws(to: Draws) -> None:
+    """Put the process's random generators at a place."""
+    random.setstate(to[0])
+    np.random.set_state(to[1])
+
+
+_one_aside = threading.RLock()
+"""The working directory and the standard streams are the whole process's: one at a time."""
+
+
+class Again:
+    """Calls an aggregation again, without a trace: no file, no output, and nothing of it in later calls (``memory``).
+
+    Args:
+        native: the aggregation, before it is called.
+        args: gives the harness's command-line arguments when called.
+    """
+
+    def __init__(self, native: Aggregation, args: Callable[[], Any]) -> None:
+        self.native, self._args, self._memory = native, args, Memory(native)
+
+    def __call__(self, items: list[Any], draws: Draws | None = None) -> Any:
+        """Return M of some items.
+
+        Args:
+            items: the native items; they stay as they are.
+            draws: where the process's random generators start; None: where they are.
+        """
+        with _aside(self._args(), self.native) as args, self._memory.fresh(), drawing_from(draws):
+            return call_native(self.native, copied(items), args)
+
+    def of_one(self, item: Any) -> Any:
+        """Return M of one item: the last way to a scalar. None where M fails on it."""
+        try:
+            return self([item])
+        except Exception:
+            return None
+
+
+@contextlib.contextmanager
+def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
+    """Run a native aggregation again without overwriting what it wrote the first time.
+
+    Submission files go to ``args.output_path``, or to the working directory: both are a temporary
+    folder here, for an aggregation that uses files; and what is printed or logged is swallowed.
+
+    Yields:
+        The arguments to hand to the aggregation.
+    """
+    writes = effects(native) is not None
+    with _one_aside, tempfile.TemporaryDirectory(prefix="lmms_patch_") if writes else contextlib.nullcontext("") as folder:
+        here = os.getcwd()
+        elsewhere = copy.copy(args)
+        if folder and elsewhere is not None and hasattr(elsewhere, "output_path"):
+            elsewhere.output_path = folder
+        if folder:
+            os.chdir(folder)
+        try:
+            _log_of_tasks(logger.disable)
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                yield elsewhere
+        finally:
+            _log_of_tasks(logger.enable)
+            if folder:
+                os.chdir(here)
+
+
+def _log_of_tasks(switch: Callable[[str], None]) -> None:
+    """Task modules log under their own name, or that of the package."""
+    for name in ("utils", "lmms_eval.tasks"):
+        switch(name)

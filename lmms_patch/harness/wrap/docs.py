@@ -1,0 +1,523 @@
+"""Docs × views behind the harness's own indexing: the view travels in the doc that an id fetches.
+
+Most adapters of lmms-eval take the first request's function, task and split for a whole batch; only
+the doc id is each request's own. So the id says doc *and* view, and knows the table it belongs to;
+and the doc that is fetched carries its view to whichever ``doc_to_visual`` it is handed.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from PIL import Image
+
+from lmms_patch.ask.boxes import misfit
+from lmms_patch.ask.spec import Key
+from lmms_patch.ask.views import Region, Size, View, cut, is_usable, swapped
+from lmms_patch.ask.wrong_images import Look
+from lmms_patch.errors import PatchError
+from lmms_patch.harness.compat import LONGEST_FAILURE
+from lmms_patch.harness.wrap import media
+from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.swap import WrongImages, prints, sight
+
+CACHED_DOCS = 8
+"""Docs whose images are kept decoded: the views of a doc arrive together, so a batch touches few docs."""
+
+
+class Base(Protocol):
+    """What the table needs of a base task: how it shows a doc to a model."""
+
+    def doc_to_visual(self, doc: Any) -> Any: ...
+
+    def doc_to_messages(self, doc: Any) -> Any: ...
+
+
+class ViewId(int):
+    """``doc · V + view``, an int that knows its table in this process. V is the number of views of the doc that has most.
+
+    Pickled or deep-copied it is a plain int (it would drag the whole dataset along otherwise),
+    which the table of the same task still reads rightly.
+    """
+
+    table: VariantDocs
+
+    def __new__(cls, value: int, table: VariantDocs) -> ViewId:
+        self = super().__new__(cls, value)
+        self.table = table
+        return self
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)
+
+    def __copy__(self) -> ViewId:
+        return self
+
+    def __deepcopy__(self, _: Any) -> int:
+        return int(self)
+
+
+class TaggedDoc(dict):  # type: ignore[type-arg]
+    """A row of the base task that knows its number; to scorers it is the plain row.
+
+    Attributes:
+        doc_id: the row's number in the base task's eval split.
+        view: the index of the view, where the doc was fetched for a request.
+        table: the table it came from, likewise.
+    """
+
+    doc_id: int
+    view: int | None = None
+    table: VariantDocs | None = None
+
+    @property
+    def text_only(self) -> Any:
+        """What a text-only diagnostic may know of the doc (``tst.items.Item``): gold, options, format, category, source; None for other kinds."""
+        return self.table.text_only.item_of(self.doc_id) if self.table is not None and self.table.text_only is not None else None
+
+    def __init__(self, row: Any, doc_id: int, view: int | None = None, table: VariantDocs | None = None) -> None:
+        super().__init__(row)
+        self.doc_id, self.view, self.table = doc_id, view, table
+
+    def __reduce__(self) -> tuple[type[dict[Any, Any]], tuple[dict[Any, Any]]]:
+        return dict, (dict(self),)
+
+    def copy(self) -> TaggedDoc:
+        return TaggedDoc(self, self.doc_id, self.view, self.table)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> TaggedDoc:
+        return TaggedDoc(copy.deepcopy(dict(self), memo), self.doc_id, self.view, self.table)
+
+
+class TaggedDocs(Sequence[Any]):
+    """The base task's docs, each knowing its number; as long as the base's, and as lazy.
+
+    Args:
+        rows: the docs.
+        plain: gives the docs without media, where ``rows`` have media: a doc whose media cannot be decoded then comes without.
+    """
+
+    def __init__(self, rows: Any, plain: Callable[[], Any] | None = None) -> None:
+        self._rows, self._plain = rows, plain
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, (slice, str)):
+            return self._rows[index]
+        place = int(index)
+        return TaggedDoc(self._row(place), place if place >= 0 else place + len(self))
+
+    def __iter__(self) -> Iterator[TaggedDoc]:
+        rows = self._rows if self._plain is None else map(self._row, range(len(self)))
+        for doc_id, row in enumerate(rows):
+            yield TaggedDoc(row, doc_id)
+
+    def _row(self, place: int) -> Any:
+        return fetched(self._rows, place, self._plain)[0]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("_rows", "_plain"):
+            raise AttributeError(name)
+        return getattr(self._rows, name)
+
+
+def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any, str]:
+    """Return a row, and why it comes without its media; "" where it has them.
+
+    Datasets decode the images of a row as it is fetched, so a damaged one would take the whole row, and the run, with it.
+
+    Args:
+        rows: the docs, media included.
+        place: the number of the row.
+        plain: gives the docs without media; None: there are none.
+    """
+    try:
+        return rows[place], ""
+    except Exception as error:
+        if plain is None:
+            raise
+        try:
+            return plain()[place], _not_loaded(error)
+        except Exception:
+            raise error from None
+
+
+def _not_loaded(error: Exception) -> str:
+    return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How the views are cut: the options that change pixels.
+
+    Attributes:
+        first_only: cut only a doc's first image, leave the others whole.
+        min_side: see ``Options.min_side`` (pixels per cell).
+        min_cell: see ``Options.min_cell`` (pixels).
+        seed: of the permutations of ``shuffle``.
+        boxes_on_last: a doc's own boxes are of the last image that it shows, not of the first.
+    """
+
+    first_only: bool = False
+    min_side: int = 1
+    min_cell: int = 0
+    seed: int = 0
+    boxes_on_last: bool = False
+
+
+class _Entry:
+    """One doc while its views are asked: its row, what the base shows of it, and the decoded images."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.row: Any = None
+        self.shown: dict[Callable[..., Any], tuple[Any, list[Image.Image]]] = {}
+
+
+class VariantDocs:
+    """The table of all views of all docs of one task: index ``doc · V + view``, length ``docs · V``.
+
+    Where docs have boxes of their own, most have fewer than V views; the indices between are of no view.
+
+    Rows are fetched, and images decoded, once for all views of a doc, and kept for the last
+    ``CACHED_DOCS`` docs only. Safe for threads.
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        base: Base,
+        views: Sequence[View],
+        cutting: Cutting,
+        prompt: Callable[[Any], str] | None = None,
+        boxes: BoxTable | None = None,
+        plain: Callable[[], Any] | None = None,
+    ) -> None:
+        """
+        Args:
+            rows: the base task's eval split, media included; indexed by doc id.
+            base: the base task.
+            views: the views that each doc has, in request order.
+            cutting: the options that change pixels.
+            prompt: the text that the base puts after its visuals, where its messages are no more than that.
+            boxes: the docs' own boxes, one more view each.
+            plain: gives the docs without media.
+        """
+        self._prompt, self._boxes, self._plain = prompt, boxes, plain
+        self.wrong: WrongImages | None = None
+        """Whose images take the place of each doc's own; None where no doc is asked on a wrong image."""
+        self._prints: dict[int, tuple[str, ...]] = {}
+        self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
+        self.text_only: Any = None
+        self._sizes: dict[int, tuple[Size, ...]] = {}
+        self._sights: dict[int, str] = {}
+        self._own_sizes: dict[int, frozenset[Size]] = {}
+        self._problems: dict[int, str] = {}
+        self._unreadable: set[int] = set()
+        self._left_out: dict[int, bool] = {}
+        self._stand_ins: dict[tuple[int, bool], str] = {}
+        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def views_of(self, doc_id: int) -> tuple[View, ...]:
+        """The views of one doc, in request order: its own, then the same of a wrong image where it is asked on one."""
+        own = self.own_views_of(doc_id)
+        return own if self.wrong_image_of(doc_id) is None or self._all_swapped else (*own, *swapped(own))
+
+    def own_views_of(self, doc_id: int) -> tuple[View, ...]:
+        """The views of one doc without those that are there to measure the null.
+
+        A doc with a box that cannot be cut has its full view alone: its boxes would not count, so they are not asked. Its image is decoded
+        to know that.
+        """
+        boxes = () if self._boxes is None else self._boxes.boxes(doc_id)
+        if boxes and doc_id not in self._left_out:
+            self._left_out[doc_id] = bool(self._misfit(doc_id))  # once: a file that goes later must not change what is asked
+        return self.views if not boxes or self._left_out[doc_id] else (*self.views, *boxes)
+
+    def asked_at_most(self, doc_id: int) -> int:
+        """How many views of its own a doc has if all its boxes can be cut; nothing is decoded for it."""
+        return len(self.views) + (0 if self._boxes is None else len(self._boxes.boxes(doc_id)))
+
+    def wrong_image_of(self, doc_id: int) -> int | None:
+        """The doc whose images are shown in place of a doc's own in its swapped views; None where it has no such views."""
+        if self.wrong is None or not (self._all_swapped or doc_id in self.wrong.sampled):
+            return None
+        return self.wrong.donor(doc_id)
+
+    @property
+    def _all_swapped(self) -> bool:
+        """Whether every view of every doc shows a wrong image."""
+        return all(view.swapped for view in self.views)
+
+    @property
+    def most(self) -> int:
+        """V: how many views the doc has that has most."""
+        own = len(self.views) + (0 if self._boxes is None else self._boxes.most)
+        return own if self.wrong is None or self._all_swapped else 2 * own
+
+    def id(self, doc_id: int, view: int) -> ViewId:
+        """The id of one view of one doc."""
+        return ViewId(doc_id * self.most + view, self)
+
+    def __len__(self) -> int:
+        return len(self.rows) * self.most
+
+    def __getitem__(self, key: int) -> TaggedDoc:
+        """The doc of an id: of *its* table, whichever task's table an adapter asks."""
+        if not isinstance(key, int) and not hasattr(key, "__index__"):
+            raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
+        table = getattr(key, "table", self)
+        doc_id, view = divmod(range(len(table))[int(key)], table.most)
+        if view >= len(table.views_of(doc_id)):
+            raise IndexError(f"doc {doc_id} has {len(table.views_of(doc_id))} views; there is no view {view}")
+        return TaggedDoc(table.row(doc_id), doc_id, view, table)
+
+    def __iter__(self) -> Iterator[TaggedDoc]:
+        for doc_id in range(len(self.rows)):
+            for view in range(len(self.views_of(doc_id))):
+                yield self[self.id(doc_id, view)]
+
+    def __deepcopy__(self, _: Any) -> VariantDocs:
+        return self
+
+    def row(self, doc_id: int) -> Any:
+        """The base task's row, media included."""
+        entry = self._entry(doc_id)
+        with entry.lock:
+            return self._row(entry, doc_id)
+
+    def _row(self, entry: _Entry, doc_id: int) -> Any:
+        if entry.row is None:
+            entry.row, why = fetched(self.rows, doc_id, self._plain)
+            if why:
+                self._note_unreadable(doc_id, why)
+        return entry.row
+
+    def _note_unreadable(self, doc_id: int, why: str) -> None:
+        self._problems[doc_id] = why
+        self._unreadable.add(doc_id)
+
+    def _entry(self, doc_id: int) -> _Entry:
+        with self._lock:
+            entry = self._entries.setdefault(doc_id, _Entry())
+            self._entries.move_to_end(doc_id)
+            while len(self._entries) > CACHED_DOCS:
+                self._entries.popitem(last=False)
+            return entry
+
+    def visuals(self, doc: TaggedDoc) -> list[Any]:
+        """What a simple adapter is to show for this doc and view; for a blind view the base is not asked at all."""
+        assert doc.view is not None
+        view = self.views_of(doc.doc_id)[doc.view]
+        return [] if view.kind == "blind" else self._render(doc.doc_id, view, self.base.doc_to_visual, media.replace_in_visuals)
+
+    def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
+        """What a chat adapter is to send for this doc and view.
+
+        Where the base only puts its visuals before its prompt, a blind view is that prompt: its video need not be there.
+        """
+        assert doc.view is not None
+        view = self.views_of(doc.doc_id)[doc.view]
+        if view.kind == "blind" and self._prompt is not None:
+            text = media.without_placeholders(self._prompt(dict(self.row(doc.doc_id))))
+            return [{"role": "user", "content": [{"type": "text", "text": text}]}]
+        return self._render(doc.doc_id, view, self.base.doc_to_messages, media.replace_in_messages)
+
+    def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
+        if view.kind == "blind":
+            return self._blind(doc_id, show)
+        payload, images = self._shown(doc_id, show, walk)
+        if doc_id in self._unreadable:
+            self._stand_ins[doc_id, view.swapped] = self._problems[doc_id]
+            return walk(payload, lambda medium, _: medium.copy())
+        if doc_id in self._problems:  # as the base would show it; the doc is left out, and the run goes on
+            return copy.copy(payload)
+        usable = self.why_unusable(doc_id, view.n) is None if view.n else not isinstance(view, Region) or not self._misfit(doc_id)
+        only = self._boxed(images) if isinstance(view, Region) else 0 if self.cutting.first_only and view.n > 0 else None
+        other = self._images_of_another(doc_id, show, walk) if view.swapped else None
+        if other is not None and len(other) != len(images):  # it could be loaded when it was chosen
+            self._stand_ins[doc_id, True] = f"the wrong image: {self._problems.get(self.wrong_image_of(doc_id) or 0, 'it has changed')}"
+            return walk(payload, lambda *_: media.stand_in())
+        if other is not None and isinstance(view, Region):
+            view = view.on(images[self._boxed(images)].size, other[self._boxed(other)].size)
+
+        def replace(medium: Any, index: int) -> Any:
+            whole = view.kind == "full" or not usable or (only is not None and index != only)
+            if whole:
+                shown = medium if other is None else other[index]
+                return shown.copy() if isinstance(shown, Image.Image) else shown
+            seed = f"{self.cutting.seed}/{doc_id}"
+            return cut((other or images)[index], view, min_cell=self.cutting.min_cell, seed=seed)
+
+        return walk(payload, replace)
+
+    def _blind(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
+        """What the base shows of a doc, without its media; its prompt alone where the base fails for want of an image."""
+        row = self.row(doc_id)
+        try:
+            return media.without_media(show(dict(row)))
+        except Exception as error:
+            self._stand_ins[doc_id, False] = _not_loaded(error)
+            return media.without_media(self._in_its_place(row, show))
+
+    def _in_its_place(self, row: Any, show: Callable[[Any], Any]) -> list[Any]:
+        """What is shown of a row that the base cannot show: a grey image, and in messages the prompt after it."""
+        if show != getattr(self.base, "doc_to_messages", None):
+            return [media.stand_in()]
+        try:
+            ask = self._prompt or self.base.doc_to_text  # type: ignore[attr-defined]
+            text = media.without_placeholders(str(ask(dict(row))))
+        except Exception:  # the doc is left out whatever is asked
+            text = ""
+        return [{"role": "user", "content": [{"type": "image", "url": media.stand_in()}, {"type": "text", "text": text}]}]
+
+    def not_shown(self, doc_id: int, view: View) -> str:
+        """Say why a grey image stood in place of a doc's images in a view that was asked; "" where the view was shown.
+
+        Of a doc that breaks between two of its views, none counts as shown.
+        """
+        return self._stand_ins.get((doc_id, view.swapped), "")
+
+    def has_stand_in(self, doc_id: int) -> bool:
+        """Whether a grey image stood in place of a doc's images in any of its views."""
+        return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
+
+    def _images_of_another(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> list[Image.Image] | None:
+        """The decoded images that take the place of a doc's own; None where no doc's images fit."""
+        donor = self.wrong_image_of(doc_id)
+        return None if donor is None else self._shown(donor, show, walk)[1]
+
+    def look(self, doc_id: int) -> Look | None:
+        """What is known of a doc's images; None where they cannot be had. Decodes them."""
+        sizes = self.sizes(doc_id)
+        if not sizes or doc_id in self._problems:
+            return None
+        if doc_id not in self._prints:
+            self._prints[doc_id] = prints(self._shown(doc_id, *self._way_to_show())[1])
+        usable = all(self.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
+        return Look(sizes, self._prints[doc_id], usable)
+
+    def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
+        entry = self._entry(doc_id)
+        with entry.lock:
+            if show not in entry.shown:
+                row = self._row(entry, doc_id)
+                if self._boxes is not None and doc_id not in self._own_sizes:
+                    self._own_sizes[doc_id] = _sizes_in(row)
+                entry.shown[show] = self._read(doc_id, row, show, walk)
+            return entry.shown[show]
+
+    def _read(self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
+        """What the base shows of a row, and its decoded images; where one cannot be loaded, that is noted, and grey ones stand in their place."""
+        payload = None
+        if doc_id not in self._unreadable:
+            try:
+                payload = show(dict(row))
+            except Exception as error:
+                self._note_unreadable(doc_id, _not_loaded(error))
+        images = [] if doc_id in self._unreadable else self._decode(doc_id, payload, walk)
+        if doc_id not in self._unreadable:
+            return payload, images
+        self._sizes.setdefault(doc_id, ())
+        stands_in = self._in_its_place(row, show) if payload is None else walk(payload, lambda *_: media.stand_in())
+        return stands_in, []
+
+    def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Image.Image]:
+        """The decoded images of a doc, whose sizes are noted; none, and the problem is noted, where one cannot be cut."""
+        images: list[Image.Image] = []
+        try:
+            images = [media.decode(medium) for medium in media.images_in(payload, walk)]
+        except media.UnreadableError as error:
+            self._note_unreadable(doc_id, str(error))
+        except PatchError as error:
+            self._problems[doc_id] = str(error)
+        if doc_id not in self._sights:
+            self._sights[doc_id] = sight(images)
+        self._sizes[doc_id] = tuple(image.size for image in images)  # known sizes are never taken back: other threads read them
+        return images
+
+    def sight(self, doc_id: int) -> str:
+        """Return a digest of the images that a doc shows; empty where it shows none that can be cut. See ``sizes``."""
+        return self._sights.get(doc_id, "") if self.sizes(doc_id) else ""
+
+    def sizes(self, doc_id: int) -> tuple[Size, ...]:
+        """Width and height (pixels) of each image that a doc shows; empty where it shows none that can be cut.
+
+        Known from the requests; a doc whose answers all came from a response cache is decoded here,
+        and one that cannot be fetched any more is noted as a problem, so that its scores are not lost.
+        """
+        if doc_id not in self._sizes:
+            show, walk = self._way_to_show()
+            try:
+                self._shown(doc_id, show, walk)
+            except Exception as error:
+                self._sizes[doc_id], self._problems[doc_id] = (), _not_loaded(error)
+        return self._sizes[doc_id]
+
+    def problem(self, doc_id: int) -> str | None:
+        """Why a doc's media cannot be cut (a video, a broken file); None where nothing is known against it."""
+        return self._problems.get(doc_id)
+
+    def unreadable(self, doc_id: int) -> bool:
+        """Whether an image of a doc cannot be loaded."""
+        return doc_id in self._unreadable
+
+    def _way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:
+        if hasattr(self.base, "doc_to_messages"):
+            return self.base.doc_to_messages, media.replace_in_messages
+        return self.base.doc_to_visual, media.replace_in_visuals
+
+    def why_unusable(self, doc_id: int, n: Key) -> str | None:
+        """Why a doc cannot be used on an n×n grid, or for a set of boxes; None where it can."""
+        if isinstance(n, str):
+            return self._why_no_box(doc_id, n)
+        sizes = self.sizes(doc_id)
+        if not sizes or doc_id in self._problems:
+            return self._problems.get(doc_id, "no image")
+        for width, height in sizes[:1] if self.cutting.first_only else sizes:
+            if not is_usable((width, height), n, self.cutting.min_side):
+                return f"image of {width}x{height} pixels is too small"
+        return None
+
+    def _why_no_box(self, doc_id: int, name: str) -> str | None:
+        assert self._boxes is not None
+        if fault := self._boxes.fault(doc_id):
+            return fault
+        boxes = self._boxes.boxes(doc_id)
+        if not any(box.set == name for box in boxes):
+            return f"no {name} box" if boxes else "no box"
+        return self._misfit(doc_id) or None
+
+    def _misfit(self, doc_id: int) -> str:
+        """Why the boxes of a doc cannot be cut from the image that the base shows first; empty where they can."""
+        assert self._boxes is not None
+        sizes, own = self.sizes(doc_id), self._own_sizes.get(doc_id, frozenset())
+        if not sizes or doc_id in self._problems:
+            return self._problems.get(doc_id, "no image")
+        size = sizes[self._boxed(sizes)]
+        if own and size not in own:
+            shown, stored = f"{size[0]}x{size[1]}", ", ".join(f"{width}x{height}" for width, height in sorted(own))
+            return f"an image that is shown in another size than the doc has it, so that its boxes are elsewhere: {shown} pixels, not {stored}"
+        return misfit(self._boxes.boxes(doc_id), size, self.cutting.min_side)
+
+    def _boxed(self, images: Sequence[Any]) -> int:
+        """The place of the image that the boxes are of."""
+        return len(images) - 1 if self.cutting.boxes_on_last else 0
+
+
+def _sizes_in(row: Any) -> frozenset[Size]:
+    """The sizes of the images that lie in a row, or in its lists."""
+    values = row.values() if isinstance(row, Mapping) else ()
+    found = (one for value in values for one in (value if isinstance(value, (list, tuple)) else (value,)))
+    return frozenset(one.size for one in found if isinstance(one, Image.Image))

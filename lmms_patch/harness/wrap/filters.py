@@ -1,0 +1,104 @@
+"""The base's filters, applied once per view and choice.
+
+Filters pair answers and docs by position, so each call gets the docs of exactly its answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lmms_eval.api.instance import Instance
+
+from lmms_patch.harness import compat
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.scorer import Unanswered, native_answer
+
+
+def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows: Any, with_media: Any, adapter: str = "") -> None:
+    """Fill ``filtered_resps`` of every instance.
+
+    Where a filter fails, or the call did, an ``Unanswered`` stands, with the reason. Texts that stand for failed calls are filtered too:
+    the native metric counts them as the harness does.
+
+    Args:
+        instances: the requests of a wrapped task; ``metadata`` says view and choice.
+        ensembles: the base's filter pipelines.
+        rows: the docs without media, by doc id.
+        with_media: the docs with media, by doc id; opened only where a filter asks.
+        adapter: ``compat.adapter_of`` the model.
+    """
+    groups: dict[tuple[Any, Any, bool], list[Instance]] = {}
+    failed: list[tuple[Instance, str]] = []
+    for inst in instances:
+        if inst.request_type == "loglikelihood":
+            inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
+        if why := _failure(inst, adapter):
+            failed.append((inst, why))
+        if _can_be_filtered(inst):  # a filter that fails on such a text leaves the answers alone
+            groups.setdefault((inst.metadata["view"], inst.metadata["choice"], bool(why)), []).append(inst)
+    for ensemble in ensembles:
+        for group in groups.values():
+            _apply(ensemble, group, _Rows(rows, with_media, [inst.doc_id for inst in group]))
+        for inst, why in failed:
+            nothing = None if inst.request_type == "loglikelihood" else ""  # the harness filters a missing answer to an empty text
+            native = native_answer(inst.filtered_resps.get(ensemble.name, nothing))
+            inst.filtered_resps[ensemble.name] = Unanswered(inst.resps[0] if inst.resps else "", why, failed=True, native=native)
+
+
+def _failure(inst: Instance, adapter: str) -> str:
+    """Say why a request has no answer of the model; "" where it has one."""
+    if not inst.resps:
+        return "no answer came"
+    if inst.request_type == "loglikelihood" and not isinstance(inst.resps[0], (tuple, list)):
+        return compat.failure(inst.resps[0]) or f"no log-likelihood but {inst.resps[0]!r:.80}"
+    return compat.failure(inst.resps[0], adapter)
+
+
+def _can_be_filtered(inst: Instance) -> bool:
+    """Tell whether there is anything that filters can read."""
+    if not inst.resps or inst.resps[0] is None:
+        return False
+    return inst.request_type != "loglikelihood" or isinstance(inst.resps[0], (tuple, list))
+
+
+def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
+    why = f"filter {ensemble.name!r} gave no answer"
+    try:
+        ensemble.apply(group, docs)
+    except Exception as error:
+        why = f"filter {ensemble.name!r}: {one_line(error)}"
+    for inst in group:
+        if ensemble.name not in inst.filtered_resps:
+            inst.filtered_resps[ensemble.name] = Unanswered(inst.resps[0], why)
+
+
+class _Rows:
+    """The docs of some answers: without media, until a filter asks for a field that needs it."""
+
+    def __init__(self, rows: Any, with_media: Any, doc_ids: list[Any]) -> None:
+        self._rows, self._with_media, self._doc_ids = rows, with_media, doc_ids
+
+    def __len__(self) -> int:
+        return len(self._doc_ids)
+
+    def __getitem__(self, place: int) -> Any:
+        return self._row(self._doc_ids[place])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._row(doc_id) for doc_id in self._doc_ids)
+
+    def _row(self, doc_id: int) -> Any:
+        row = self._rows[doc_id]
+        return _LazyRow(row, self._with_media, doc_id) if isinstance(row, Mapping) else row
+
+
+class _LazyRow(dict):  # type: ignore[type-arg]
+    """A row that fetches its media when a field is asked that it lacks."""
+
+    def __init__(self, row: Mapping[str, Any], with_media: Any, doc_id: int) -> None:
+        super().__init__(row)
+        self._with_media, self._doc_id = with_media, doc_id
+
+    def __missing__(self, key: str) -> Any:
+        return self._with_media[self._doc_id][key]

@@ -1,0 +1,72 @@
+"""The images of some docs, as the base task shows them: for pictures in a report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from PIL import Image
+
+from lmms_patch.ask.spec import WrapSpec
+from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.magic import docs, tasks
+from lmms_patch.harness.names import catalog, lookup
+from lmms_patch.harness.tst.text_only import MODELS
+from lmms_patch.harness.wrap import media
+from lmms_patch.harness.wrap.calls import one_line
+
+
+def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathLike[str] | None = None) -> dict[Any, Image.Image]:
+    """The first image of each doc of a base task; docs that show none, or one that cannot be read, are left out.
+
+    Of a MAGIC task it is the doc's own image with its boxes drawn, and its docs are asked for by the digest of what they show (``asked.doc``
+    of a record): data or a seed that are not those of the run then give no image, rather than a wrong one.
+
+    Args:
+        base: a task of the harness (not a group).
+        doc_ids: rows of its eval split; of a MAGIC task digests.
+        include_path: a folder with more task files.
+
+    Raises:
+        PatchError: the task is unknown, or its dataset cannot be loaded here.
+    """
+    manager = catalog.task_manager(include_path)
+    manager.model_name = MODELS[0]  # a simple model: the base then shows its docs by doc_to_visual
+    lookup.require_base(manager, WrapSpec(base, "rci", (2,)))
+    try:
+        task = manager.load_task_or_group([base])[base]
+        rows = task.eval_docs
+        count = len(rows)
+    except (Exception, SystemExit) as error:  # a MAGIC task without its data refuses to load
+        raise CannotWrapError(f"{base}: its dataset cannot be loaded here: {one_line(error)}") from None
+    if tasks.is_magic(task):
+        return _drawn(base, rows, set(doc_ids))
+    out = {}
+    for doc_id in doc_ids:
+        if 0 <= doc_id < count and (image := _first(task, rows[doc_id])) is not None:
+            out[doc_id] = image
+    return out
+
+
+def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> dict[Any, Image.Image]:
+    """By digest, the images of docs with their boxes."""
+    out = {}
+    for row in rows:
+        digest = docs.asked(row)["doc"]
+        if digest in wanted and digest not in out:
+            try:
+                out[digest] = media.decode(docs.visuals(row)[-1])  # after those of in-context examples
+            except Exception:  # a broken file: the doc is shown without it
+                continue
+    if wanted and not out:
+        raise CannotWrapError(f"{base}: the docs here are not those of the run; set MAGIC_DATA, MAGIC_SPLIT and MAGIC_SEED as they were in the run")
+    return out
+
+
+def _first(task: Any, row: Any) -> Image.Image | None:
+    try:
+        found = media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals)
+        return media.decode(found[0]) if found else None
+    except Exception:  # a broken file: the grid is drawn without it
+        return None

@@ -1,0 +1,352 @@
+"""Scores what no model said: uninformed answers, the gold, and each doc's answers under other docs' golds.
+
+The plan is made from the docs alone, so it is the same on every rank. A doc's record carries its own
+part: donors' scores are computed where the donor's answers are known, so nothing has to be
+exchanged between ranks, and a finished run's log holds all that the statistics need.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tqdm import tqdm
+
+from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.boxes import within as within
+from lmms_patch.ask.captions import CiderD, tokenize
+from lmms_patch.ask.references import Doc, Loan, Plan, plan, questions
+from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
+from lmms_patch.errors import OptionError
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.scorer import Unanswered
+from lmms_patch.runs.records import Baseline, Lent, ScoredView, cells_of
+from lmms_patch.runs.scoring import Scalar, best, plain
+from lmms_patch.stats.forms import is_whole
+from lmms_patch.text import log
+
+_MANY = 5_000
+_DOCS_TO_TRY = 8
+_KEPT = 200_000
+"""Scores that are kept to be used again: the same answer comes from many donors."""
+
+Score = Callable[[Any, int, Sequence[Any], str], tuple[ScoredView, bool]]
+"""Scores answers on a row, (row, doc id, answers of one view, name of the random stream); and whether it drew a random number."""
+
+
+class References:
+    """The references of one wrapped task.
+
+    Args:
+        spec: what was asked.
+        base: the native task.
+        rows: gives the docs as the host hands them to scorers, by doc id.
+        score: the scorer.
+        primary: the metric that donors' answers are scored for.
+        silent: the scorer calls a judge or the network: it is never asked for references.
+        plainly: ``Scorer.score_plainly``.
+    """
+
+    def __init__(
+        self,
+        spec: WrapSpec,
+        base: Any,
+        rows: Callable[[], Any],
+        score: Score,
+        primary: str,
+        silent: bool,
+        plainly: Callable[[Any, Sequence[Any]], Mapping[str, Scalar]] = lambda row, answers: {},
+    ) -> None:
+        self._spec, self._base, self._rows, self._score, self._primary, self._silent = spec, base, rows, score, primary, silent
+        self.docs: list[Doc] = []
+        """The evaluated docs, once the plan is made."""
+        self._ids: Sequence[int] | None = None
+        self._known: dict[int, Asked] = {}
+        self.plainly = plainly
+        self._plan: Plan | None = None
+        self._failed = False
+        self._lock = threading.RLock()
+        self._scores: OrderedDict[tuple[int, str], ScoredView] = OrderedDict()
+
+    def evaluate(self, doc_ids: Sequence[int]) -> None:
+        """Say which docs are evaluated, on all ranks together; before the first is scored."""
+        with self._lock:
+            self._ids, self._plan, self._failed = list(doc_ids), None, False
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None where the docs do not allow one (a line says why)."""
+        with self._lock:
+            if self._plan is None and not self._failed:
+                try:
+                    self._plan = self._make()
+                except Exception as error:
+                    self._failed = True
+                    log().warning(f"{self._spec.name}: no chance floor, no ceiling, no luck: its docs cannot be read for them: {one_line(error)}")
+            return self._plan
+
+    def _make(self) -> Plan:
+        options, kind = self._spec.options, KINDS[self._spec.kind]
+        self.docs = self.read(self._ids)
+        return plan(
+            self.docs,
+            declared=options.format,
+            clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
+            lend=kind.takes_null and not options.null and not self._silent,
+            seed=options.seed,
+        )
+
+    def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
+        """Return the docs as a plan needs them.
+
+        Args:
+            doc_ids: which docs; None: all of the split.
+        """
+        rows, options = self._rows(), self._spec.options
+        ids = list(range(len(rows))) if doc_ids is None else doc_ids
+        found = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
+        asked = [self._asked(i, row) for i, row in zip(ids, found, strict=True)]
+        texts = questions([one.prompt for one in asked], [row.get("question") for row in found])
+        return [
+            Doc(i, one, text, field(row, options.cluster), field(row, options.group or options.cluster), field(row, options.stratum))
+            for i, row, one, text in zip(ids, found, asked, texts, strict=True)
+        ]
+
+    def _asked(self, doc_id: int, row: Any) -> Asked:
+        """Return what a doc asks; kept, since templates of prompts are slow and docs are read for wrong images, for references and for folds."""
+        if doc_id not in self._known:
+            self._known[doc_id] = self._read(row)
+        return self._known[doc_id]
+
+    def _read(self, row: Any) -> Asked:
+        options, base = self._spec.options, self._base
+        by_index = (base.OUTPUT_TYPE or base.config.output_type) == "multiple_choice"
+        try:
+            prompt = base.doc_to_text(row)
+        except Exception:
+            prompt = ""  # a prompt that needs the image: its options are then those of the golds
+        target = within(row, options.gold) if options.gold else base.doc_to_target(row)
+        choices = base.doc_to_choice(row) if by_index else within(row, options.choices) if options.choices else None
+        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), by_index)
+
+    def scalar_of(self, doc_id: int, text: str) -> Scalar:
+        """The primary metric's scalar of an answer that no model gave, by the plain scorer; see ``Scorer.score_plainly``."""
+        answer = self._plan.answers[doc_id] if self._plan is not None else None
+        return self.plainly(self._row(doc_id), self._as_results(text, len(answer.options) if answer else 0)).get(self._primary)
+
+    def golds_from(self) -> tuple[str, str]:
+        """Return where golds come from, in words; and the field that the scorer seems to compare with, where golds earn nothing.
+
+        That field is found by asking the scorer: the first one whose text earns more than 0 on all of the first docs.
+        """
+        given, target = self._spec.options.gold, self._base.config.doc_to_target
+        shown = f"function {target.__name__}" if callable(target) and hasattr(target, "__name__") else repr(target)
+        told = f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
+        if self._silent or self.plan is None or (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice":
+            return told, ""
+        first = [(doc.doc_id, self.plan.answers[doc.doc_id].gold, self._row(doc.doc_id)) for doc in self.docs[:_DOCS_TO_TRY]]
+        if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
+            return told, ""
+        names = [name for name, value in first[0][2].items() if isinstance(value, (str, int, float)) and not isinstance(value, bool)]
+        for name in names:
+            if all((self._earned(doc_id, str(row.get(name, ""))) or 0) > 0 for doc_id, _, row in first):
+                return told, name
+        return told, ""
+
+    def _earned(self, doc_id: int, text: str) -> Scalar:
+        """The primary metric's scalar of a text, given as the answer to a doc."""
+        return self._on(doc_id, [text])[0].scores.get(self._primary)
+
+    # --- what goes into a doc's record ------------------------------------------------------------
+
+    def of(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]], used: Sequence[Key], apart: bool) -> dict[str, Any]:
+        """The reference fields of a ``SampleRecord``.
+
+        Args:
+            doc_id: the doc.
+            scored: its views.
+            answers: the filtered answers of each view.
+            used: the grids, or sets of boxes, that it is used for.
+            apart: whether the scorer may give two scores to the same answer (``Scorer.keeps_apart``).
+        """
+        made = self.plan
+        if made is None or doc_id not in made.answers:
+            return {}
+        answer = made.answers[doc_id]
+        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+        out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
+        if self._silent:
+            return out
+        with self._lock:
+            for one, got in zip(scored, answers, strict=True):
+                if not apart and one.error is None and not one.failed:
+                    self._keep((doc_id, repr(list(got))), one)
+            out["baselines"] = tuple(self._baseline(doc_id, text, roles, len(answer.options)) for text, roles in made.baselines[doc_id].items())
+            cells = {key: cells_of([one.view for one in scored], key) for key in used}
+            told = [None if any(isinstance(one, Unanswered) for one in answer) else repr(list(answer)) for answer in answers]
+            out["lent"] = tuple(self._lent(doc_id, loan, answers, told, cells) for loan in made.loans.get(doc_id, ()))
+        return out
+
+    def _baseline(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> Baseline:
+        scored, _ = self._on(doc_id, self._as_results(text, options))
+        return Baseline(text, tuple(roles), scored.items, scored.scores)
+
+    def _as_results(self, text: str, options: int) -> list[Any]:
+        """An answer in the form that the scorer gets: a text, or losses (the host calls them log-likelihoods) of which one is the lowest."""
+        if (self._base.OUTPUT_TYPE or self._base.config.output_type) != "multiple_choice":
+            return [text]
+        return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
+
+    def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], told: Sequence[str | None], cells: Mapping[Key, Sequence[int]]) -> Lent:
+        """Score the answers of one doc under the gold of another; views with the same answer are scored once.
+
+        Args:
+            donor: whose answers they are.
+            loan: whom they are lent to.
+            answers: of each view.
+            told: the same as texts; None: the call failed.
+            cells: the views of each set.
+        """
+        known: dict[str, Scalar] = {}
+
+        def scalar(view: int) -> Scalar:
+            text = told[view]
+            if text is None:
+                return None
+            if text in known:
+                return known[text]
+            scored, drew = self._on(loan.to, list(answers[view]), f"{donor}/{view}", text)
+            score = scored.scores.get(self._primary)
+            if not drew:
+                known[text] = score
+            return score
+
+        def best_of(places: Sequence[int]) -> Scalar:
+            scores = [scalar(place) for place in places]
+            place = best(scores)
+            return None if place is None else scores[place]
+
+        return Lent(loan.to, loan.p, scalar(0), {n: best_of(places) for n, places in cells.items() if places})
+
+    def _on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
+        """Return answers scored on a doc, and whether the scorer guessed; kept to be used again, unless it did: then each view guesses for itself.
+
+        Args:
+            doc_id: the doc.
+            answers: one, or one per choice.
+            who: whose answers they are: names the random stream.
+            told: the answers as a text, where that is at hand.
+        """
+        key = doc_id, told or repr(answers)
+        if key in self._scores:
+            return self._scores[key], False
+        scored, drew = self._score(self._row(doc_id), doc_id, answers, f"{who}/{key[1]}")
+        if not drew:
+            self._keep(key, scored)
+        return scored, drew
+
+    def _keep(self, key: tuple[int, str], scored: ScoredView) -> None:
+        self._scores[key] = scored
+        if len(self._scores) > _KEPT:
+            self._scores.popitem(last=False)
+
+    @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
+    def _row(self, doc_id: int) -> Any:
+        return self._rows()[doc_id]
+
+
+class CaptionScore:
+    """CIDEr-D of one caption item, with the document frequencies of all evaluated docs' references.
+
+    Tokens are our own (``captions.tokenize``); the corpus metrics use the official tokenizer.
+
+    Args:
+        references: those of the task.
+    """
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+
+    @functools.cached_property
+    def _corpus(self) -> CiderD:
+        made = self._references.plan
+        if made is None:
+            raise ValueError("the references of the captions cannot be read")
+        return CiderD([_tokenized(answer.golds) for answer in made.answers.values()])
+
+    def __call__(self, item: Any) -> Scalar:
+        golds = [item["answer"]] if isinstance(item["answer"], str) else item["answer"]
+        return self._corpus.score(_tokenized([item["pred"]])[0], _tokenized(golds))
+
+
+def _tokenized(texts: Sequence[str]) -> list[str]:
+    return [_tokens(text) for text in texts]
+
+
+@functools.lru_cache(maxsize=200_000)
+def _tokens(text: str) -> str:
+    return " ".join(tokenize(text))
+
+
+def field(row: Any, names: str | list[str] | None) -> Any:
+    """The value of a doc's field, or the values of several as one key; None where none is named, or the doc lacks one.
+
+    Values that are no plain number or text count by their JSON.
+    """
+    if names is None:
+        return None
+    values = [within(row, name) for name in ([names] if isinstance(names, str) else names)]
+    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]  # nan is None
+    if None in known:
+        return None
+    simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in known]
+    return simple[0] if len(simple) == 1 else " / ".join(map(str, simple))
+
+
+def texts_of(choices: Any) -> tuple[str, ...] | None:
+    """Option texts: of a list, of the values of a mapping, or of the text of one of these (an empty text: none); None where it is neither.
+
+    >>> texts_of(["a cat", "a dog"]) == texts_of({"A": "a cat", "B": "a dog"}) == texts_of('["a cat", "a dog"]') == ("a cat", "a dog")
+    True
+    """
+    if isinstance(choices, str):
+        if not choices.strip():
+            return ()
+        try:
+            choices = ast.literal_eval(choices)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    if isinstance(choices, Mapping):
+        choices = list(choices.values())
+    return tuple(str(choice) for choice in choices) if isinstance(choices, (list, tuple)) else None
+
+
+def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
+    """Whether a doc has the fields that the options name.
+
+    Raises:
+        OptionError: one is missing that a task file names; for one of a profile, a line says that it is not used.
+    """
+    for option in ("cluster", "group", "category", "stratum", "choices", "gold", "key"):
+        named = getattr(spec.options, option)
+        for name in [named] if isinstance(named, str) else named or []:
+            if name in row or ("." in name and within(row, name) is not None):
+                if option != "choices" or (value := within(row, name)) is None or texts_of(value) is not None:
+                    continue
+                raise OptionError(f"option choices names the field {name!r}, which holds {type(value).__name__}, not a list of option texts")
+            problem = f"option {option} names the field {name!r}, which its docs do not have"
+            if option in spec.options.given:
+                raise OptionError(f"{problem}; allowed: {', '.join(map(str, row))}")
+            log().warning(f"{spec.name}: {problem}; it is not used")
+
+
+def fields(row: Any, options: Options) -> dict[str, Any]:
+    """The values of the fields that the options name, by option."""
+    named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
+    out = {name: field(row, names) for name, names in named.items() if names}
+    return out | ({"choices": within(row, options.choices)} if options.choices else {})

@@ -1,0 +1,258 @@
+"""Scores the views of a doc with the base task's own scorer, and chooses the doc's best cells."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lmms_patch.ask.spec import KINDS, Key, WrapSpec
+from lmms_patch.ask.views import View
+from lmms_patch.harness import compat
+from lmms_patch.harness.wrap.aggregate import Aggregations
+from lmms_patch.harness.wrap.calls import drawing_from, draws, one_line, same_draws, set_draws
+from lmms_patch.runs.records import SampleRecord, ScoredView, best_cell
+from lmms_patch.runs.scoring import Scalar, scalar
+
+_T = TypeVar("_T")
+
+
+class Scorer:
+    """Scores views; holds nothing of a doc."""
+
+    def __init__(self, spec: WrapSpec, base: Any, aggregations: Aggregations) -> None:
+        """
+        Args:
+            spec: what was asked.
+            base: the native task.
+            aggregations: those of the wrapped task.
+        """
+        self._spec, self._base, self._aggregations = spec, base, aggregations
+        self.draws = False
+        """Whether the scorer was seen to draw a random number."""
+        self._keeps_best = KINDS[spec.kind].keeps_best
+        self.caption_score: Callable[[Any], Scalar] | None = None
+        named = spec.options.score
+        self._keys = [key for key in (*([named] if isinstance(named, str) else named or ()), base.config.score_key, "score") if key]
+
+    def score(self, doc: Any, views: Sequence[View], answers: Sequence[Sequence[Any]], **kwargs: Any) -> list[ScoredView]:
+        """Score every view of one doc.
+
+        Args:
+            doc: the row, with its ``doc_id``.
+            views: the views, in request order.
+            answers: of each view, its filtered answers (one, or one per choice).
+            kwargs: handed on to the native scorer.
+        """
+        with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
+            plan = list(zip(views, answers, strict=True))
+            known: dict[str, ScoredView] = {}
+            before = draws()
+            first = [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:1]]
+            self.draws = self.draws or not same_draws(before, draws())
+            if plan and not self.keeps_apart:
+                known[repr(list(plan[0][1]))] = first[0]
+            return first + self._without_draws(
+                lambda: [self._score_once(doc, view, got, kwargs, known) for view, got in plan[1:]],
+                lambda: [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[1:]],
+            )
+
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether two views with the same answer are scored one by one: by a scorer that draws, or a judge that is not always of one mind."""
+        return self.draws or self._spec.options.allow_judge
+
+    def _score_once(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], known: dict[str, ScoredView]) -> ScoredView:
+        """Score a view, unless another view of the doc has the same answer."""
+        told = repr(list(got))
+        if told not in known or any(isinstance(answer, Unanswered) for answer in got):
+            known[told] = self._score_one(doc, view, got, kwargs)
+        return dataclasses.replace(known[told], view=view)
+
+    def _score_one(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False) -> ScoredView:
+        """Score one view; of a call that failed, the first view gets the items that the harness itself would give it."""
+        none = [answer for answer in got if isinstance(answer, Unanswered)]
+        failed = next((answer.why for answer in none if answer.failed), "")
+        if none and not failed:
+            return ScoredView(view, error=none[0].why)
+        if failed and (not first or None in map(native_answer, got)):
+            return ScoredView(view, failed=failed)
+        scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
+        return ScoredView(view, scored.items, failed=failed) if failed else scored
+
+    def _in_own_stream(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+        with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}"):
+            return self._score_one(doc, view, got, kwargs)
+
+    def _without_draws(self, plain: Callable[[], _T], seeded: Callable[[], _T]) -> _T:
+        """Score as if no scorer drew random numbers; where this one does, once more with a random stream for each view.
+
+        Why: few scorers draw, and a stream for each of 100,000 views takes longer than to score them. From the first draw on, and for a judge,
+        who must not be asked twice, each view has its stream at once.
+        """
+        if self.keeps_apart:
+            return seeded()
+        before = draws()
+        out = plain()
+        if same_draws(before, draws()):
+            return out
+        self.draws = True
+        set_draws(before)
+        return seeded()
+
+    def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
+        """Score answers that no model gave to this doc; and whether the scorer drew a random number for it.
+
+        Args:
+            doc: the row.
+            doc_id: its number.
+            answers: one filtered answer, or one per choice.
+            stream: names the random stream, for scorers that draw.
+        """
+
+        def score() -> ScoredView:
+            return self._score_view(_fresh(doc), View("full"), list(answers), {})
+
+        def seeded() -> tuple[ScoredView, bool]:
+            with own_stream(f"{doc_id}/{stream}"):
+                before = draws()
+                return score(), not same_draws(before, draws())
+
+        with _one_doc:
+            return self._without_draws(lambda: (score(), False), seeded)
+
+    def score_plainly(self, doc: Any, answers: Sequence[Any]) -> Mapping[str, Scalar]:
+        """The scalars of answers that no model gave, by metric; empty where the scorer fails.
+
+        For very many calls: without a random stream for each, so the caller sets one around all of them (``own_stream``).
+        """
+        return self._score_view(_fresh(doc), View("full"), list(answers), {}).scores
+
+    def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+        try:
+            items = self._native_scorer()(doc, answers, **kwargs)
+            if not isinstance(items, Mapping):
+                raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
+            items = {m: item for m, item in items.items() if m in self._aggregations.native}
+            scores, from_m = self._scalars(items)
+            return ScoredView(view, items, scores, from_m=from_m)
+        except Exception as error:
+            return ScoredView(view, error=one_line(error))
+
+    def _native_scorer(self) -> Callable[..., Any]:
+        """The base's ``process_results``; without the host's retries, unless it calls a judge that may be busy."""
+        method = self._base.process_results
+        plain = compat.without_retries(method)
+        if plain is method or self._spec.options.allow_judge:
+            return method
+        return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
+
+    def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], str | None]:
+        """The scalar of each item; and the metric whose scalar had to be M on its one item, if any."""
+        out = {m: scalar(item, self._keys) for m, item in items.items()}
+        primary = self.primary_among(items)
+        if self.caption_score is not None and primary == self._aggregations.primary:
+            return {**out, primary: self.caption_score(items[primary])}, None
+        if primary is None or out[primary] is not None or not self._spec.sets or self.says_unscored(items[primary]):
+            return out, None
+        out[primary] = scalar(items[primary], self._keys, self._aggregations.again[primary].of_one)
+        return out, primary
+
+    def says_unscored(self, item: Any) -> bool:
+        """Whether the scorer itself gave no score to this item: None, NaN, or a key that holds none."""
+        if isinstance(item, Mapping):
+            return any(key in item for key in self._keys) and scalar(item, self._keys) is None
+        return item is None or (isinstance(item, float) and scalar(item) is None)
+
+    def primary_among(self, items: Mapping[str, Any]) -> str | None:
+        """The primary metric, or the first one that a doc without it has (MME's two halves)."""
+        primary = self._aggregations.primary
+        return primary if primary in items else next((m for m in self._aggregations.native if m in items), None)
+
+    def best(self, scored: Sequence[ScoredView], key: Key, metric: str | None) -> int | None:
+        """Index of the best cell or box for a metric; of the cell that hurts most when hidden, for ``occlude``."""
+        if metric is None:
+            return None
+        higher = self._aggregations.higher.get(metric, True)
+        return best_cell(scored, key, metric, higher if self._keeps_best else not higher)
+
+    def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
+        """For each set that the doc is used for: index of its best cell or box by the primary metric."""
+        metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
+        best = {key: self.best(scored, key, metric) for key in self._spec.sets if key not in excluded}
+        return {key: place for key, place in best.items() if place is not None}
+
+    def chosen(self, record: SampleRecord) -> dict[str, Any]:
+        """The native item that the doc keeps for each metric and set, by the name of the metric over them.
+
+        Each metric chooses by its own scalar; one that has none follows the primary metric's choice.
+        """
+        out: dict[str, Any] = {}
+        for key in self._spec.sets:
+            for m in self._aggregations.native if key not in record.excluded else ():
+                place = self.best(record.views, key, m)
+                place = record.best.get(key) if place is None else place
+                if place is not None and m in record.views[place].items:
+                    out[self._aggregations.over_cells(m, key)] = record.views[place].items[m]
+        return out
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Stands where a filtered answer is missing; it is logged as the raw answer.
+
+    Attributes:
+        raw: the model's answer before filters.
+        why: what went wrong, in one line.
+        failed: whether the call failed, and not the filter.
+        native: of a failed call, what the harness would hand to the scorer: the text that stands for the answer, filtered; None: nothing.
+    """
+
+    raw: Any
+    why: str
+    failed: bool = False
+    native: Any = None
+
+    def __str__(self) -> str:
+        return str(self.raw)
+
+
+def native_answer(answer: Any) -> Any:
+    """Return what the harness itself would score: of a failed call the text that stands for its answer."""
+    return answer.native if isinstance(answer, Unanswered) else answer
+
+
+def _fresh(value: Any) -> Any:
+    """A copy of a row for one call of a scorer: containers anew, images and other leaves shared.
+
+    Some scorers work on the row in place, and would find their own work in the next view's row.
+    """
+    if isinstance(value, (str, int, float)):  # most are; an abstract class takes ten times as long to ask
+        return value
+    if isinstance(value, Mapping):
+        return {key: _fresh(inner) for key, inner in value.items()}
+    return [_fresh(inner) for inner in value] if isinstance(value, list) else value
+
+
+_one_doc = threading.Lock()
+"""Scorers share the process's random generators: one doc at a time, so that draws can be told apart."""
+
+
+@contextlib.contextmanager
+def own_stream(seed: str) -> Iterator[None]:
+    """Give a scorer that draws (some guess where they cannot parse an answer) a stream of its own.
+
+    The process's generators are as before afterwards, so that the first view of each doc draws
+    what the base task would have drawn.
+    """
+    with drawing_from(draws()):
+        random.seed(seed)
+        np.random.seed(zlib.crc32(seed.encode()))
+        yield

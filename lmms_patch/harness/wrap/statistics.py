@@ -1,0 +1,139 @@
+"""The statistics of a run, where its native aggregations can still be called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lmms_patch.ask.references import Plan, shown
+from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
+from lmms_patch.harness import compat
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.draws import Settings
+from lmms_patch.runs import failures
+from lmms_patch.runs.numbers import NUMBERS, metrics, sentences, to_json
+from lmms_patch.runs.record_checks import hashed, log_digest
+from lmms_patch.runs.tables import Table
+from lmms_patch.stats.forms import is_whole
+from lmms_patch.text import log
+from lmms_patch.tst.results import Stress, stress
+from lmms_patch.tst.results import flat as flat_of_tst
+
+
+class Details(dict):  # type: ignore[type-arg]
+    """All numbers of a task, as the value of its metric ``patch``: whole in the results file, no row in the printed table.
+
+    The host prints every metric but those that are empty; this says that it is.
+    """
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce__(self) -> Any:
+        return Details, (dict(self.items()),)
+
+
+class Native:
+    """The native aggregation of the primary metric (``draws.Native``).
+
+    Args:
+        whole: M on full images.
+        over_cells: FIP and MPP of a set of views, and why they are missing.
+        aggregate: M of other items, without a trace.
+        no_calls: why it may not be called again and again.
+        network: it may not be called at all.
+    """
+
+    form = None
+
+    def __init__(
+        self,
+        whole: Callable[[], float | None],
+        over_cells: Callable[[Key], tuple[float | None, float | None, str]],
+        aggregate: Callable[[list[Any]], float | None],
+        no_calls: str,
+        network: bool,
+    ) -> None:
+        self.whole, self.over_cells, self._aggregate, self.no_calls, self._network = whole, over_cells, aggregate, no_calls, network
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        return None if self._network else self._aggregate(items)
+
+
+def _mind_tst(tested: Stress, records: Sequence[Mapping[str, Any]], native: float | None) -> list[str]:
+    first = [r["tst"]["scores"][tested.headline][0] for r in records if r.get("tst")]
+    out = [f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers"] if tested.unscored else []
+    known = [score for score in first if score is not None and math.isfinite(score)]
+    if native is not None and known and abs(native - sum(known) / len(known)) > 1e-6 * max(1.0, abs(native)):
+        out.append("the native metric is not the mean of docs' scores (or its scorer guesses): tst numbers are means of scores, on their scale")
+    return out
+
+
+def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")) -> Settings:
+    """The statistics' settings that a task's options give.
+
+    Args:
+        options: those of the task.
+        metric: what the numbers are of.
+        golds: ``References.golds_from``.
+    """
+    return Settings(
+        seed=options.seed,
+        delta=options.delta,
+        scale=options.scale,
+        chance=options.chance,
+        seconds=options.seconds,
+        form=(options.aggregation or {}).get(metric),
+        signed=options.signed,
+        gold=golds[0],
+        read=golds[1],
+    )
+
+
+def details(
+    spec: WrapSpec,
+    records: Sequence[Mapping[str, Any]],
+    metric: str,
+    higher: Mapping[str, bool],
+    native: Native,
+    plan: Plan | None,
+    about_tst: Mapping[str, Any] | None = None,
+    golds: tuple[str, str] = ("", ""),
+) -> Details:
+    """The numbers of a finished run, and how they are written into its results file (docs/records.md)."""
+    settings = settings_of(spec.options, metric, golds)
+    table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
+    name = KINDS[spec.kind].prefix
+    found = analyse(table, native, settings, spec.sets if name else ())
+    flat = metrics(found, name)
+    planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
+    about = {
+        "made": {
+            **compat.versions(),
+            "numbers": NUMBERS,
+            "log": log_digest(map(hashed, records)),
+            **({} if plan is None else plan.digests),
+            **shown(records),
+        },
+        "settings": to_json(settings),
+        "higher_is_better": dict(higher),
+        "donors": planned,
+        "analysis": to_json(found),
+    }
+    out = Details({"records": len(records), **flat, **about})
+    told, mind = sentences(found, name)
+    if metric == compat.OUTPUT_ONLY:  # of numbers that nobody asked for there is nothing to say
+        told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
+    tested = stress(records, seed=settings.seed)
+    if tested is not None:
+        out |= {**flat_of_tst(tested), "tst_details": {**(about_tst or {}), **to_json(tested)}}
+        mind += _mind_tst(tested, records, found.fip.value)
+    for line in told:
+        log().info(f"{spec.name}: {line}")
+    for line in mind:
+        log().warning(f"{spec.name}: {line}")
+    return out

@@ -1,0 +1,484 @@
+"""A native task object, wrapped: V requests per doc, one scored doc, native prompts and scorers."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lmms_eval.api.instance import Instance
+from lmms_eval.api.task import Task
+from lmms_eval.utils import create_iterator
+
+from lmms_patch.ask.spec import KINDS, WrapSpec
+from lmms_patch.ask.views import PIXELS, View, views_of
+from lmms_patch.errors import CannotWrapError, OptionError, PatchError
+from lmms_patch.harness import compat
+from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over
+from lmms_patch.harness.names.effects import calls_judge
+from lmms_patch.harness.refuse import refuse
+from lmms_patch.harness.tst.text_only import TextOnly, vision_refusal
+from lmms_patch.harness.wrap.aggregate import Aggregations, PatchItem
+from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.delegate import Delegate
+from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
+from lmms_patch.harness.wrap.filters import apply_filters
+from lmms_patch.harness.wrap.media import without_placeholders
+from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, fields
+from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
+from lmms_patch.harness.wrap.swap import WrongImages, said
+from lmms_patch.runs import failures
+from lmms_patch.runs.records import SCHEMA, SampleRecord, ScoredView, WrongImage
+from lmms_patch.text import log
+
+_DOCS_TO_LOOK_AT = 16
+_tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
+"""By task, the table of the last wrapped task of that name: of the run that is on."""
+_NO_WRONG_IMAGE = "not asked: no other doc shows other images in the same number"
+_NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
+
+
+class WrappedTask(Delegate):
+    """A task of the harness whose every doc is asked in several views.
+
+    It owns its base and shares the base's config object, under a name of its own. What it does not
+    answer itself reaches the base (``compat.OVERRIDDEN`` and ``compat.DELEGATED`` say which).
+    """
+
+    def __init__(self, base: Task, spec: WrapSpec) -> None:
+        """
+        Args:
+            base: the native task object, loaded by the harness for the model at hand.
+            spec: what to make of it; the base's inline profile gives what the spec leaves open.
+
+        Raises:
+            CannotWrapError: the base cannot be shown in views, or its scorer calls a judge.
+            OptionError: the base's inline profile is wrong.
+        """
+        self._base = base
+        self._chat = hasattr(base, "doc_to_messages")
+        self.spec = dataclasses.replace(spec, options=options_over(base.config.metadata, spec, base.config.task))
+        self._check_base()
+        self._rename()
+        self._instances: list[Instance] | None = None
+        self._predict_only = False
+        self._about_metric = ""
+        self.args: Any = None
+        split = base.config.test_split if base.has_test_docs() else base.config.validation_split
+        options = self.spec.options
+        cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last")
+        own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
+        prompt = None if own_messages else base.doc_to_text
+        self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].regions else None
+        self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media)
+        _tables[self.spec.name] = self._table
+        kind = KINDS[spec.kind]
+        if kind.swapped or (kind.takes_null and self.spec.options.null):
+            self._table.wrong = WrongImages(self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look)
+        self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
+        self._aggregations: Aggregations | None = None
+        self.text_only: TextOnly | None = None
+        """Of a ``_tst`` task: its docs as a text-only diagnostic sees them."""
+        _ = self.aggregations  # an option that names no metric is refused now, not when the host asks
+
+    def _rows_without_media(self) -> Any:
+        return getattr(self._base, "eval_docs_no_media", self._base.eval_docs)
+
+    # --- what cannot be wrapped ---------------------------------------------------------------
+
+    def _check_base(self) -> None:
+        name, output_type = self._base.config.task, self._base.OUTPUT_TYPE or self._base.config.output_type
+        if output_type not in OUTPUT_TYPES:
+            raise CannotWrapError(f"{self.spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}")
+        if self._chat and output_type == "multiple_choice":
+            raise CannotWrapError(
+                f"{self.spec.name}: {name} is multiple_choice (log-likelihoods), and the chat model {self._base.model_name} cannot give any; "
+                "use a model with a simple adapter, or --force_simple where the model has one"
+            )
+        if (self._base.config.repeats or 1) > 1:
+            raise CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}")
+        if not self.spec.options.allow_judge and (judge := calls_judge(self._base)):
+            raise CannotWrapError(judge_refusal(self.spec, judge))
+
+    def _rename(self) -> None:
+        """One config object for both, under the wrapped name; copied first where the class holds it."""
+        config = self._base.config
+        if getattr(type(self._base), "CONFIG", None) is config:
+            config = copy.copy(config)
+            self._base._config = config
+        self._config = config
+        config.task = self.spec.name
+        if config.task_alias:
+            config.task_alias = f"{config.task_alias}_{self.spec.suffix}"
+
+    # --- settings -----------------------------------------------------------------------------
+
+    @property
+    def task_name(self) -> str:
+        return self.spec.name
+
+    def set_config(self, key: str, value: Any, update: bool = False) -> None:
+        """As the host's; ``repeats`` above 1 is refused: views would be read as repeats."""
+        if key == "repeats" and value != 1:
+            refuse(CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}"))
+        self._base.set_config(key, value, update)
+
+    def dump_config(self) -> dict[str, Any]:
+        """The base's config, and under ``lmms_patch`` everything that changes a view or the index.
+
+        The option ``null`` is not in it: it says how many docs are asked on a wrong image, but changes no view, and a run with more of them
+        must find the answers of an earlier one in the host's response cache.
+        """
+        described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
+        described["options"].pop("null")
+        if self._table.wrong is not None:
+            described["wrong_images"] = self._table.wrong.digest
+        run = {} if self.text_only is None else {"run": self.text_only.run_id}
+        boxes = {} if self._boxes is None else {"boxes": self._boxes.digest}
+        return {**_text_keys(self._base.dump_config()), "lmms_patch": {**described, **run, **boxes}}
+
+    def override_metric(self, metric_name: str) -> None:
+        """``--predict_only``: only answers are kept, nothing is scored."""
+        self._predict_only = True
+        self._base.override_metric(metric_name)
+        self._aggregations = None
+
+    # --- docs ---------------------------------------------------------------------------------
+
+    @property
+    def dataset(self) -> Mapping[str, Any]:
+        """What adapters index by split and doc id: the eval split is the table of all views."""
+        return self._dataset
+
+    @property
+    def eval_docs(self) -> Any:
+        return TaggedDocs(self._base.eval_docs, self._rows_without_media)
+
+    @property
+    def eval_docs_no_media(self) -> Any:
+        return TaggedDocs(self._rows_without_media())
+
+    def test_docs(self) -> Any:
+        return TaggedDocs(self._base.test_docs()) if self.has_test_docs() else None
+
+    def validation_docs(self) -> Any:
+        return TaggedDocs(self._base.validation_docs()) if self.has_validation_docs() else None
+
+    def doc_iterator(self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, offset: int = 0) -> Iterator[Any]:
+        return create_iterator(
+            enumerate(self.eval_docs), rank=int(rank), limit=int(limit) if limit else None, world_size=int(world_size), offset=offset
+        )
+
+    # --- requests -----------------------------------------------------------------------------
+
+    def build_all_requests(self, **kwargs: Any) -> None:
+        """The base's own requests, each asked once per view.
+
+        Ends the run where the first docs hold what is not an image, before the first request.
+        """
+        if kwargs.get("cache_requests"):
+            log().warning(f"{self.spec.name}: --cache_requests is ignored: its key does not know the views")
+        if self._about_metric and not self._predict_only:  # not before: whether there will be an index is known by now
+            log().warning(f"{self.spec.name}: {self._about_metric.removesuffix('; ')}")
+        self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
+        native = _by_doc(self._base._instances or [])
+        self._base._instances = None
+        everyone = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, kwargs.get("limit"), kwargs.get("offset"))]
+        self._references.evaluate(everyone)
+        if self._table.wrong is not None:
+            self._table.wrong.evaluate(everyone)
+        try:
+            self._look_at_first_docs(everyone)
+            self._look_at_boxes(everyone)
+            self._look_at_wrong_images(everyone)
+            if self.text_only is not None:
+                _ = self.text_only.folds  # what cannot be cross-validated is refused now
+            self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
+        except PatchError as error:
+            refuse(error)
+        if self.spec.options.allow_judge and calls_judge(self._base):
+            docs, answers = len(native), sum(len(self._table.views_of(doc_id)) for doc_id in native)
+            views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
+            views += ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
+            log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
+
+    def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:
+        """Refuse what only the data shows: the first doc that shows anything decides. One whose image cannot be loaded does not.
+
+        Args:
+            doc_ids: the docs of all ranks, so that all ranks go on or none.
+        """
+        refused, unreadable = f"{self.spec.name}: {self.spec.base} cannot be wrapped", []
+        for doc_id in doc_ids:
+            try:
+                if not isinstance(row := self._table.row(doc_id), Mapping):
+                    raise CannotWrapError(f"its docs are {type(row).__name__}, not rows with named fields")
+                check_fields(row, self.spec)
+            except PatchError as error:
+                raise CannotWrapError(f"{refused} (doc {doc_id}): {error}") from None
+            if not KINDS[self.spec.kind].needs_image:
+                return
+            sizes, problem = self._table.sizes(doc_id), self._table.problem(doc_id)
+            if problem and self._table.unreadable(doc_id):
+                unreadable.append(f"doc {doc_id}: {problem}")
+                if len(unreadable) == min(_DOCS_TO_LOOK_AT, len(doc_ids)):
+                    raise CannotWrapError(f"{refused}: no image of the first {len(unreadable)} docs can be loaded ({unreadable[0]})")
+            elif problem:
+                raise CannotWrapError(f"{refused} (doc {doc_id}): {problem}")
+            elif sizes:
+                return
+        if doc_ids:
+            some = len(doc_ids) < len(self.eval_docs)
+            asked = f"none of the {len(doc_ids)} docs asked" if some else "none of its docs"
+            broken = f" ({unreadable[0]})" if unreadable else ""
+            more = "raise --limit" if some else f"possible for it: {self.spec.base}_tst5"
+            raise CannotWrapError(f"{refused}: {asked} shows an image{broken}, so there is nothing to look at; {more}")
+
+    def _look_at_boxes(self, doc_ids: list[int]) -> None:
+        """Refuse docs without boxes; say how many there are, since they decide what the run costs.
+
+        Args:
+            doc_ids: the docs of all ranks: one that goes on alone would wait for the others for ever.
+        """
+        if self._boxes is not None and doc_ids:
+            self._boxes.check(doc_ids)
+            log().info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}; each is asked once, beside the full images")
+
+    def _look_at_wrong_images(self, everyone: Sequence[int]) -> None:
+        """Say what the null costs; refuse a ``_swap`` task none of whose docs has a wrong image.
+
+        Args:
+            everyone: the docs of all ranks: a rank that goes on alone would wait for the others for ever.
+        """
+        wrong, name = self._table.wrong, self.spec.name
+        if wrong is None or not everyone:
+            return
+        if not KINDS[self.spec.kind].swapped:
+            sampled = wrong.sampled
+            if sampled:
+                views = sum(map(self._table.asked_at_most, sampled))
+                total = f"{'up to ' if self._boxes else ''}{views + sum(map(self._table.asked_at_most, everyone)):,}"
+                log().info(
+                    f"{name}: {len(sampled)} of {len(everyone)} docs are also asked on another doc's image, to measure what answers earn without "
+                    f"the right picture: {views:,} of {total} requests (option null: {self.spec.options.null}; null: 0 turns it off)"
+                )
+            return
+        if all(wrong.donor(doc_id) is None for doc_id in everyone[:_DOCS_TO_LOOK_AT]):
+            why = "no other doc shows other images in the same number"
+            raise CannotWrapError(f"{name}: {self.spec.base} has no wrong images to show (doc {everyone[0]}): {why}")
+
+    def _clones(self, native: Sequence[Instance]) -> list[Instance]:
+        """The requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
+        views = self._table.views_of(native[0].doc_id)
+        return [self._clone(inst, view, choice, len(native)) for view in range(len(views)) for choice, inst in enumerate(native)]
+
+    def _clone(self, native: Instance, view: int, choice: int, choices: int) -> Instance:
+        doc_id = native.doc_id
+        shown = self.doc_to_messages if self._chat else self.doc_to_visual
+        place = 1 if self._chat else 2
+        arguments = list(native.arguments)
+        if len(arguments) < 6 or arguments[3] != doc_id or not callable(arguments[place]):
+            raise CannotWrapError(f"{self.spec.name}: {self.spec.base} builds its requests in a form that lmms-patch does not know")
+        arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
+        arguments = [copy.deepcopy(a) if isinstance(a, dict) else a for a in arguments]
+        if self._table.views_of(doc_id)[view].kind == "blind" and isinstance(arguments[0], str):
+            arguments[0] = without_placeholders(arguments[0])
+        metadata = {**native.metadata, "doc_id": doc_id, "task": self.spec.name, "repeats": 1, "view": view, "choice": choice}
+        return Instance(request_type=native.request_type, arguments=tuple(arguments), idx=view * choices + choice, metadata=metadata)
+
+    def doc_to_visual(self, doc: Any) -> list[Any]:
+        """The view's images, of whichever wrapped task the doc belongs to."""
+        table, doc = self._owner(doc)
+        return table.visuals(doc)
+
+    def doc_to_messages(self, doc: Any) -> list[dict[str, Any]]:
+        """The view's messages, of whichever wrapped task the doc belongs to."""
+        table, doc = self._owner(doc)
+        return table.messages(doc)
+
+    def _owner(self, doc: Any) -> tuple[VariantDocs, TaggedDoc]:
+        if not isinstance(doc, TaggedDoc) or doc.table is None:
+            unknown = "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
+            refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
+        if doc.table.text_only is not None:
+            refuse(vision_refusal(self.spec.name, self.spec.base, str(getattr(self._base, "model_name", None) or "this model")))
+        return doc.table, doc
+
+    # --- scoring ------------------------------------------------------------------------------
+
+    def apply_filters(self) -> None:
+        """The base's filters, once per view and choice; one that fails is reported with its cause, and the raw answers are kept."""
+        adapter = compat.adapter_of(getattr(self._base, "model_name", None))
+        apply_filters(self._instances or [], self._filters, self.eval_docs_no_media, self._base.eval_docs, adapter)
+
+    def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
+        """Score every view of a doc with the base's own scorer.
+
+        Args:
+            doc: a row that knows its number (from ``eval_docs`` or ``eval_docs_no_media``).
+            results: the filtered answers, view by view, each with all choices.
+            kwargs: handed on to the native scorer.
+
+        Returns:
+            ``patch`` first; then the metrics that are ours, from every doc: the native item of its best
+            cell, or None; then each native item of the full view (None for each native metric where that
+            view could not be scored: the metric is then null, not that of the other docs). Of a failed call
+            it is what the base's scorer makes of the text that stands for the answer. Native ones
+            come last because the host takes the number of docs from the metric that it aggregates last.
+        """
+        if not isinstance(doc, TaggedDoc):
+            raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
+        views = self._table.views_of(doc.doc_id)
+        if len(results) % len(views):
+            raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(views)} views of doc {doc.doc_id}")
+        size = len(results) // len(views)
+        answers = [self._answers(doc.doc_id, view, results[i * size : (i + 1) * size]) for i, view in enumerate(views)]
+        unscored = [ScoredView(view) for view in views]
+        scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, **kwargs)
+        own = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None  # the model was shown the doc's own image
+        if own and not self._table.not_shown(doc.doc_id, views[0]):
+            scored = [ScoredView(view, failed=_NO_WRONG_IMAGE) for view in views]
+        return self._metrics_of(self._record(doc, scored, answers))
+
+    def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
+        """The filtered answers of one view; marked as those of failed calls where the model was shown a grey image for one that is missing."""
+        why = self._table.not_shown(doc_id, view)
+        return [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered] if why else filtered
+
+    def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
+        own = len(self._table.own_views_of(doc.doc_id))
+        wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
+        scored, answers = scored[:own], answers[:own]
+        excluded = {key: why for key in self.spec.sets or self.spec.grids if (why := self._table.why_unusable(doc.doc_id, key))}
+        failed = {one.view.set for one in scored if one.failed}
+        excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and (scored[0].failed or key in failed)}
+        sizes = () if not KINDS[self.spec.kind].needs_image else self._table.sizes(doc.doc_id)
+        best = self._scorer.best_cells(scored, excluded)
+        beside = {} if self._predict_only else self._references.of(doc.doc_id, scored, answers, list(best), self._scorer.keeps_apart)
+        tst = {} if self.text_only is None else self.text_only.record_of(doc.doc_id)
+        return SampleRecord(
+            self.spec.name,
+            self.spec,
+            doc.doc_id,
+            sizes,
+            tuple(scored),
+            best,
+            excluded,
+            fields(doc, self.spec.options),
+            **beside,
+            tst=tst,
+            wrong_image=wrong,
+            images=self._table.sight(doc.doc_id) if sizes else "",
+        )
+
+    def _wrong_image(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> WrongImage | None:
+        """The doc's views on another doc's image, as its record has them."""
+        source = self._table.wrong_image_of(doc_id)
+        return None if source is None else WrongImage(source, self._table.sizes(source), tuple(scored), tuple(map(said, answers)))
+
+    def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
+        """The dict that ``process_results`` returns; see there."""
+        full, chosen = dict(record.views[0].items), self._scorer.chosen(record)
+        from_m = next((view.from_m for view in record.views if view.from_m), None)
+        patch = PatchItem(record.to_json(), full, chosen, from_m)
+        if self._predict_only:
+            return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
+        ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived)
+        if KINDS[self.spec.kind].keeps_best:
+            # the host's --baseline takes the first number of a log line whose key speaks of a score: that must be the full image's
+            ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item) and "score" not in name.lower()}
+        return {"patch": patch, **ours, **(full if full or not record.views[0].unscored else dict.fromkeys(self.aggregations.native))}
+
+    # --- metrics ------------------------------------------------------------------------------
+
+    @property
+    def primary(self) -> str:
+        """The metric that the index is built on: the option's, else the only one, else the first."""
+        return self.aggregations.primary
+
+    @property
+    def aggregations(self) -> Aggregations:
+        if self._aggregations is None:
+            native = dict(self._base.aggregation())
+            primary = self._choose_primary(list(native))
+            self._aggregations = Aggregations(
+                self.spec,
+                native,
+                dict(self._base.higher_is_better()),
+                primary,
+                lambda: self.args,
+                lambda: self._references.plan,
+                lambda: {} if self.text_only is None else self.text_only.about(),
+                lambda: self._references.golds_from(),
+            )
+            self._scorer = Scorer(self.spec, self._base, self._aggregations)
+            judged = calls_judge(self._base) is not None
+            self._references = References(
+                self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
+            )
+            if KINDS[self.spec.kind].folds:
+                if self._base.higher_is_better().get(primary) is False:
+                    told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
+                    raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
+                self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
+            if self.spec.options.scorer == "cider_d":
+                self._scorer.caption_score = CaptionScore(self._references)
+        return self._aggregations
+
+    def _scored_rows(self) -> Any:
+        """The docs as the host hands them to scorers."""
+        with_media = getattr(self.args, "process_with_media", False) or not hasattr(self._base, "eval_docs_no_media")
+        return self._base.eval_docs if with_media else self._base.eval_docs_no_media
+
+    def _choose_primary(self, native: list[str]) -> str:
+        wanted, self._about_metric = self.spec.options.metric, ""
+        if not native:
+            raise CannotWrapError(f"{self.spec.name}: {self.spec.base} reports no metric")
+        if wanted is not None and not self._predict_only:
+            if wanted not in native and "metric" in self.spec.options.given:
+                raise OptionError(f"{self.spec.name}: {self.spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
+            if wanted in native:
+                return wanted
+            self._about_metric = f"its profile's metric {wanted!r} is not there; "
+        if len(native) > 1 and self.spec.sets:
+            self._about_metric += f"{len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
+        return native[0]
+
+    def aggregation(self) -> dict[str, Any]:
+        functions = self.aggregations.functions()
+        return {"patch": functions["patch"], **self._base.aggregation()} if self._predict_only else functions
+
+    def higher_is_better(self) -> dict[str, Any]:
+        return self.aggregations.higher_is_better()
+
+    def __deepcopy__(self, _: Any) -> WrappedTask:
+        """Itself: requests hold its methods, and a copy of a request must not copy the dataset."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"WrappedTask({self.spec.name}: {len(self._table.views)} views{' and the boxes' if self._boxes else ''} of {self._base!r})"
+
+
+def was_shown(task: str, doc_id: int) -> bool:
+    """Tell whether the images of a doc of a wrapped task were shown, as far as it was asked; True of other tasks."""
+    table = _tables.get(task)
+    return table is None or not table.has_stand_in(doc_id)
+
+
+def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
+    out: dict[int, list[Instance]] = {}
+    for inst in instances:
+        out.setdefault(inst.doc_id, []).append(inst)
+    return out
+
+
+def _text_keys(value: Any) -> Any:
+    """Return a config with the text "null" for each key None, which is what YAML makes of the bare word.
+
+    Why: the host sorts the keys of a config, and cannot sort None among texts.
+    """
+    if not isinstance(value, dict):
+        return value
+    return {"null" if key is None else key: _text_keys(inner) for key, inner in value.items()}

@@ -1,0 +1,240 @@
+"""Questions and scene graphs in GQA's form, as the builder of MAGIC datasets needs them. Pure, but for ``load_json``.
+
+Questions: ``{qid: {imageId, question, answer, fullAnswer, types: {structural}, annotations: {question: {span: object id}, answer, fullAnswer}}}``.
+Scenes: ``{imageId: {width, height, objects: {id: {name, x, y, w, h}}}}``. Real files are damaged in places: what cannot be used is told, not
+raised, so that a build can count it.
+
+Source: GQA (Hudson & Manning, 2019); MAGIC paper, 3.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lmms_patch.errors import PatchError
+from lmms_patch.magic.build.saliency import Rect, area, clip
+from lmms_patch.magic.items import TYPES
+from lmms_patch.magic.rows import is_id, is_writable, printable, unique_keys
+
+_LARGEST = 1e9  # pixels of a side, and of a place on it
+MOST_OBJECTS = 1_000
+"""Of a scene: each is compared with each other one."""
+_SHAPE = 0.01  # by how much the aspect ratios of a scene and its image may differ
+
+
+class BuildError(PatchError):
+    """A MAGIC dataset cannot be built from what was given."""
+
+
+class DropError(Exception):
+    """Why a question gives no item.
+
+    Attributes:
+        reason: one of a few, to be counted.
+        detail: of this question.
+    """
+
+    def __init__(self, reason: str, detail: str = ""):
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason, self.detail = reason, detail
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question.
+
+    Attributes:
+        id: its key in the file.
+        image: the id of its image.
+        text, answer, full_answer: as in ``MagicItem``; ``full_answer`` may be empty.
+        type: one of ``TYPES``, or "" where the file says nothing that we know.
+        objects: ids of the scene's objects that its annotations name, sorted.
+    """
+
+    id: str
+    image: str
+    text: str
+    answer: str
+    full_answer: str
+    type: str
+    objects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The objects of an image.
+
+    Attributes:
+        boxes: object id -> box on the image (pixels, clipped to it).
+        names: object id -> name.
+        faults: object id -> why it has no box.
+    """
+
+    boxes: Mapping[str, Rect]
+    names: Mapping[str, str]
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_json(path: str | Path, what: str) -> dict[str, Any]:
+    """A JSON file that holds one object.
+
+    Raises:
+        BuildError: it is missing, truncated, holds something else, or holds a key twice in one object (which one counts, nobody can say).
+    """
+    twice: list[str] = []
+
+    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        try:
+            return unique_keys(pairs)
+        except ValueError as error:
+            twice.append(printable(str(error)))
+            return dict(pairs)
+
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=noted)
+    except json.JSONDecodeError as error:
+        raise BuildError(
+            f"{path}: the {what} are not JSON ({error.msg} at line {error.lineno}, character {error.colno}); is the file whole?"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise BuildError(f"{path}: the {what} are not UTF-8 text (byte {error.start + 1})") from None
+    except (OSError, RecursionError, ValueError) as error:
+        raise BuildError(f"{path}: the {what} cannot be read: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}") from None
+    if not isinstance(data, dict):
+        raise BuildError(f"{path}: the {what} must be one JSON object {{id: ...}}, not a {type(data).__name__}")
+    if twice:
+        more = f"; in {len(twice)} objects in all" if len(twice) > 1 else ""
+        raise BuildError(f"{path}: the {what} are not clear: {twice[0]}{more}; give each entry a key of its own")
+    return data
+
+
+def object_ids(annotations: Any) -> tuple[str, ...]:
+    """The object ids that a question's annotations name, sorted, each once; of annotations in no known form: none.
+
+    >>> object_ids({"question": {"2": "12", "4:6": "7"}, "answer": {}, "fullAnswer": {"1": "12,13"}})
+    ('12', '13', '7')
+    """
+    return tuple(sorted(set(_ids(annotations))))
+
+
+def _ids(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _ids(one)
+    elif isinstance(value, str):
+        yield from (part.strip() for part in value.split(",") if part.strip())
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)
+
+
+def image_id(data: Any) -> str | None:
+    """The id of a question's image; None where there is none that can be the name of a file."""
+    value = data.get("imageId") if isinstance(data, Mapping) else None
+    name = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+    return name if name and name == Path(name).name and name not in (".", "..") and "\\" not in name and "\0" not in name else None
+
+
+def question(qid: str, data: Any) -> Question:
+    """A question of the file.
+
+    Raises:
+        DropError: ("question damaged") a key is missing or of another type.
+    """
+    if not isinstance(data, Mapping):
+        raise DropError("question damaged", "it is no object")
+    if not qid.strip():
+        raise DropError("question damaged", "its id is empty")
+    if not is_id(qid):
+        raise DropError("question damaged", "its id holds a control character or half a character")
+    image = image_id(data)
+    if image is None:
+        raise DropError("question damaged", f"imageId is {data.get('imageId')!r:.60}, which names no image file")
+    texts = {}
+    for key in ("question", "answer"):
+        value = data.get(key)
+        if not isinstance(value, str) or not value.strip():
+            raise DropError("question damaged", f"{key} is missing or empty" if value is None or isinstance(value, str) else f"{key} is no text")
+        texts[key] = value
+    full = data.get("fullAnswer")
+    if not all(is_writable(text) for text in (image, *texts.values(), full) if isinstance(text, str)):
+        raise DropError("question damaged", "its text holds half a character (a lone surrogate)")
+    objects = object_ids(data.get("annotations"))
+    if not all(map(is_writable, objects)):
+        raise DropError("question damaged", "its annotations name an object by half a character (a lone surrogate)")
+    types = data.get("types")
+    kind = types.get("structural") if isinstance(types, Mapping) else None
+    return Question(
+        id=qid,
+        image=image,
+        text=texts["question"],
+        answer=texts["answer"],
+        full_answer=full if isinstance(full, str) else "",
+        type=kind if kind in TYPES else "",
+        objects=objects,
+    )
+
+
+def scene(data: Any, size: tuple[int, int]) -> Scene:
+    """The objects of a scene on its image.
+
+    Boxes are scaled where the image is a larger or smaller copy of what the scene describes, rounded outwards, and clipped.
+
+    Args:
+        data: the scene's entry in the file.
+        size: width and height of the image, pixels, upright.
+
+    Raises:
+        DropError: ("scene damaged") no objects, no size; ("scene of another image") its aspect ratio is not the image's.
+    """
+    objects = data.get("objects") if isinstance(data, Mapping) else None
+    if not isinstance(objects, Mapping):
+        raise DropError("scene damaged", "it has no objects")
+    if len(objects) > MOST_OBJECTS:
+        raise DropError("scene damaged", f"it has {len(objects)} objects; at most {MOST_OBJECTS} are read")
+    scale = _scale(data, size)
+    boxes, names, faults = {}, {}, {}
+    for key in sorted(filter(is_writable, objects)):  # no question can name another one
+        one = objects[key]
+        extent = _extent(one)
+        if extent is None:
+            faults[key] = "object without size"
+            continue
+        x, y, w, h = extent
+        edges = (_floor(x * scale[0]), _floor(y * scale[1]), -_floor(-(x + w) * scale[0]), -_floor(-(y + h) * scale[1]))
+        box = clip(edges, size)
+        if not area(box):
+            faults[key] = "object outside the image"
+            continue
+        boxes[key] = box
+        name = one.get("name")
+        names[key] = name if isinstance(name, str) and is_writable(name) else ""
+    return Scene(boxes, names, faults)
+
+
+def _extent(one: Any) -> tuple[float, float, float, float] | None:
+    """Left, top, width and height of an object; None where it has none."""
+    numbers = [one.get(name) for name in ("x", "y", "w", "h")] if isinstance(one, Mapping) else []
+    good = [float(n) for n in numbers if isinstance(n, (int, float)) and not isinstance(n, bool) and abs(n) < _LARGEST]
+    return (good[0], good[1], good[2], good[3]) if len(good) == 4 and good[2] > 0 and good[3] > 0 else None
+
+
+def _floor(value: float) -> int:
+    """Rounded down, but for what is less than a thousandth above a whole number below it by error of scaling."""
+    return int((value + 1e-3) // 1)
+
+
+def _scale(data: Mapping[str, Any], size: tuple[int, int]) -> tuple[float, float]:
+    """Image pixels per scene pixel, across and down."""
+    wide, high = data.get("width"), data.get("height")
+    if not all(isinstance(n, (int, float)) and not isinstance(n, bool) and 1 <= n < _LARGEST for n in (wide, high)) or wide is None or high is None:
+        raise DropError("scene damaged", f"width {wide!r:.20} and height {high!r:.20} are no size")
+    scale = (size[0] / wide, size[1] / high)
+    if abs(scale[0] / scale[1] - 1) > _SHAPE and (abs(scale[0] * high - size[1]) > 1.5 and abs(scale[1] * wide - size[0]) > 1.5):
+        raise DropError("scene of another image", f"the scene is {wide} x {high}, the image {size[0]} x {size[1]} pixels")
+    return scale

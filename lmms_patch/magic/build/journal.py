@@ -1,0 +1,151 @@
+"""Going on with a build: what an earlier run of it has finished, by the folder's ``build.json`` and journal.
+
+The journal is a JSONL file that is appended to as items are finished; its last line may be cut by a kill.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmms_patch import files
+from lmms_patch.magic.build.gqa import BuildError
+from lmms_patch.magic.items import MagicItem
+from lmms_patch.magic.rows import Faults, parse, to_row
+
+SCHEMA = 1
+"""Of ``build.json`` and of the journal."""
+JOURNAL = "build.journal.jsonl"
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished item.
+
+    Attributes:
+        item: the item.
+        notes: what is noted of it: ``inputs`` (a digest of its image and maps), and what was left out on the way.
+    """
+
+    item: MagicItem
+    notes: Mapping[str, Any]
+
+    def entry(self) -> dict[str, Any]:
+        """It as a line of the journal; its notes have a digest of the rest, by which a change is seen later."""
+        row = to_row(self.item)
+        return {"row": row, "notes": {**self.notes, "digest": _digest(row, self.notes)}}
+
+
+def resume(out: Path, print_: str) -> dict[str, Done]:
+    """What an earlier run finished; leaves a journal to append to.
+
+    Args:
+        out: the folder of the build.
+        print_: what decides the items, as a digest: a build of other questions or settings is not gone on with.
+
+    Raises:
+        BuildError: the folder holds something else, or items that were changed by hand since (annotators' steps, say: they are not written over).
+    """
+    record, journal = out / "build.json", out / JOURNAL
+    finished: dict[str, Done] = {}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"{out}: cannot be written: {'it is a file' if out.is_file() else error.strerror}; give another folder") from None
+    try:
+        lines = journal.read_bytes().splitlines(keepends=True) if journal.is_file() else []
+        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]  # a kill may have cut the last one
+        if len(whole) > 1:
+            _require_same(whole[0], print_, journal)
+        since = [one for one in whole[1:] if _is_whole(one["row"], one["notes"])]
+        if record.is_file():
+            held = json.loads(record.read_text(encoding="utf-8"))
+            _require_same(held, print_, record)
+            rows = [json.loads(line) for line in (out / "items.jsonl").read_bytes().splitlines()]
+            _require_unchanged(rows, held["items"], since, out / "items.jsonl", bool(lines))
+            finished.update(_read({"row": row, "notes": held["items"][row["id"]]} for row in rows if _is_whole(row, held["items"].get(row["id"]))))
+        elif (out / "items.jsonl").exists() and not journal.exists():
+            raise BuildError(f"{out} holds an items.jsonl that no build wrote; give another folder")
+        finished.update(_read(since))
+        files.write(journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+        raise BuildError(f"{out}: what an earlier build left cannot be read ({type(error).__name__}); delete it, or give another folder") from None
+    return finished
+
+
+def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Path | None = None) -> None:
+    """Remove what an earlier run of a build wrote into one of its folders and this one does not make; whatever else lies there is left alone.
+
+    Args:
+        folder: the folder; it may be missing.
+        ours: names of files that the build may have written there.
+        stay: those of them that it has made now.
+        inputs: a folder of inputs: where it is the same one, nothing is removed.
+
+    Raises:
+        BuildError: a file cannot be removed.
+    """
+    try:
+        if not folder.is_dir() or (inputs is not None and folder.samefile(inputs)):
+            return
+        for path in sorted(folder.iterdir()):
+            if path.name in ours and path.name not in stay and (path.is_file() or path.is_symlink()):
+                path.unlink()
+        files.sweep(folder)
+        if not stay:
+            with contextlib.suppress(OSError):  # something else lies there
+                folder.rmdir()
+    except OSError as error:
+        raise BuildError(f"{error.filename or folder}: left by an earlier build, and cannot be removed: {error.strerror}") from None
+
+
+def _digest(row: Mapping[str, Any], notes: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in notes.items() if key != "digest"}
+    return hashlib.sha256(json.dumps([row, rest], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _is_whole(row: Mapping[str, Any], notes: Mapping[str, Any] | None) -> bool:
+    """Whether a row and its notes are as they were written."""
+    return notes is not None and notes.get("digest") == _digest(row, notes)
+
+
+def _head(print_: str) -> bytes:
+    return (json.dumps({"schema": SCHEMA, "fingerprint": print_}) + "\n").encode()
+
+
+def _require_same(held: Any, print_: str, path: Path) -> None:
+    if held["schema"] != SCHEMA or held["fingerprint"] != print_:
+        raise BuildError(f"{path} is of other questions, scenes or settings; give another folder, or delete that one")
+
+
+def _require_unchanged(rows: list[Any], noted: Mapping[str, Any], since: list[Any], path: Path, stopped: bool) -> None:
+    """Raise where items were changed by hand: rows that neither ``build.json`` nor the journal knows, or missing ones.
+
+    Args:
+        rows: of the file of items.
+        noted: id -> notes, of ``build.json``.
+        since: entries of the journal.
+        path: of the file.
+        stopped: whether a run was stopped: it may have written the items and not yet ``build.json``.
+    """
+    newer = {one["row"]["id"]: one["row"] for one in since}
+    changed = [row["id"] for row in rows if not _is_whole(row, noted.get(row["id"])) and newer.get(row["id"]) != row]
+    if not stopped:
+        changed += sorted(set(noted) - {row["id"] for row in rows})
+    if changed:
+        some = f"{len(changed)} item{'' if len(changed) == 1 else 's'}, such as {changed[0]!r:.60}"
+        raise BuildError(
+            f"{path} was changed after it was built ({some}), and would be written over; give another folder, or delete that file and build.json"
+        )
+
+
+def _read(entries: Any) -> Iterator[tuple[str, Done]]:
+    for entry in entries:
+        item = parse(entry["row"], Faults(0))
+        if item is not None:
+            yield item.id, Done(item, {key: value for key, value in entry["notes"].items() if key != "digest"})

@@ -1,0 +1,281 @@
+"""Algorithm 1 of the MAGIC paper (appendix E): from saliency maps and scene-graph objects to relevant and adversarial boxes.
+
+Rectangles are in pixels, half-open ``(left, top, right, bottom)``. OpenCV cleans and labels the maps, NumPy does the rest. The paper names the
+operations and no thresholds: the defaults here are ours.
+
+Source: MAGIC paper, 3.1, 3.4, appendix E (``FindBboxes``, ``RemoveOverlap``, ``AdvBoxes``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from lmms_patch.errors import OptionError
+from lmms_patch.magic.sources import open_image
+
+Rect = tuple[int, int, int, int]
+
+SCALES = ("peak", "full")
+KEEP = ("larger", "earlier")
+
+
+@dataclass(frozen=True)
+class RegionSettings:
+    """How regions are found, merged and drawn at random.
+
+    Attributes:
+        threshold: of a saliency map in [0, 1]; what exceeds it is a hotspot.
+        scale: what 1 means: ``peak``, the map's own range (its lowest value is 0, its highest 1), or ``full``, the range of its pixel format.
+        clean: side of the morphological element as a fraction of the image's shorter side; specks smaller than it go, holes smaller than it close.
+        min_area: the smallest hotspot, as a fraction of the image (of its pixels above the threshold, not of its box).
+        merge: a hotspot whose IoU with an object reaches this is that object: the object's box stays.
+        iou, coverage: two relevant boxes overlap too much where their IoU, or the covered fraction of the smaller, exceeds these; 1: never.
+        keep: which of two such boxes stays: the ``larger`` (then the earlier), or the ``earlier`` (then the larger).
+        adversarial_iou, adversarial_coverage: the same between an adversarial and a relevant box; 0: not one pixel in common.
+        min_size, max_size: sides of an adversarial box, as fractions of the image's width and height.
+        min_pixels: the shortest side of any adversarial box.
+    """
+
+    threshold: float = 0.5
+    scale: str = "peak"
+    clean: float = 0.012
+    min_area: float = 0.002
+    merge: float = 0.5
+    iou: float = 0.5
+    coverage: float = 0.8
+    keep: str = "larger"
+    adversarial_iou: float = 0.0
+    adversarial_coverage: float = 0.0
+    min_size: float = 0.03
+    max_size: float = 0.6
+    min_pixels: int = 8
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "clean", "min_area", "merge", "iou", "coverage", "adversarial_iou", "adversarial_coverage", "min_size", "max_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+                raise OptionError(f"{name} is {value!r}; allowed: a fraction from 0 to 1")
+        for name, allowed in (("scale", SCALES), ("keep", KEEP)):
+            if getattr(self, name) not in allowed:
+                raise OptionError(f"{name} is {getattr(self, name)!r}; allowed: {', '.join(allowed)}")
+        if self.min_size > self.max_size:
+            raise OptionError(f"min_size {self.min_size} exceeds max_size {self.max_size}; sides of adversarial boxes must have room between them")
+        if self.min_pixels < 1:
+            raise OptionError(f"min_pixels is {self.min_pixels}; allowed: 1 or more")
+
+
+def area(rect: Rect) -> int:
+    """Pixels; 0 where it is empty."""
+    return max(0, rect[2] - rect[0]) * max(0, rect[3] - rect[1])
+
+
+def shared(first: Rect, second: Rect) -> int:
+    """Pixels in common."""
+    return area((max(first[0], second[0]), max(first[1], second[1]), min(first[2], second[2]), min(first[3], second[3])))
+
+
+def iou(first: Rect, second: Rect) -> float:
+    """Intersection over union; 0 where both are empty."""
+    common = shared(first, second)
+    union = area(first) + area(second) - common
+    return common / union if union else 0.0
+
+
+def coverage(first: Rect, second: Rect) -> float:
+    """The fraction of the smaller that lies in the other; 0 where one is empty."""
+    smaller = min(area(first), area(second))
+    return shared(first, second) / smaller if smaller else 0.0
+
+
+def overlaps(first: Rect, second: Rect, most_iou: float, most_coverage: float) -> bool:
+    """Whether two boxes have more in common than allowed."""
+    return iou(first, second) > most_iou or coverage(first, second) > most_coverage
+
+
+def clip(rect: Rect, size: tuple[int, int]) -> Rect:
+    """The part of a box inside an image of this size (width, height)."""
+    return (max(0, rect[0]), max(0, rect[1]), min(size[0], rect[2]), min(size[1], rect[3]))
+
+
+# saliency
+
+
+def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") -> Any:
+    """A grey saliency map at the image's size, in [0, 1].
+
+    Colour maps are taken as grey. With ``peak`` a constant map, which points nowhere, becomes all 0.
+
+    Args:
+        path: an image file, 8 or 16 bits.
+        size: width and height of the image, pixels.
+        scale: as in ``RegionSettings``.
+
+    Returns:
+        float64 (height, width).
+
+    Raises:
+        OSError: the file is missing or no image.
+        ImageFaultError: it has too many pixels.
+    """
+    with open_image(Path(path)) as opened:
+        deep = opened.mode in ("I", "F") or opened.mode.startswith("I;16")
+        grey = Image.fromarray(np.asarray(opened if deep else opened.convert("L")).astype(np.float32))
+    top = 65535.0 if deep else 255.0
+    values = np.asarray(grey.resize(size, Image.Resampling.BILINEAR)).astype(np.float64)
+    if scale == "full":
+        return np.clip(values / top, 0, 1)
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+
+
+def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
+    """The boxes of a map's hotspots (``FindBboxes``), from top to bottom, then from left to right.
+
+    Above the threshold; opened, then closed with a round element; 8-connected regions of at least ``min_area``.
+
+    Args:
+        saliency: (height, width) in [0, 1].
+        settings: the thresholds.
+    """
+    import cv2
+
+    height, width = saliency.shape
+    binary = (saliency > settings.threshold).astype(np.uint8)
+    side = round(settings.clean * min(width, height)) // 2 * 2 + 1
+    if side > 1:
+        element = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+        binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_OPEN, element), np.uint8)
+        binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_CLOSE, element), np.uint8)
+    _, _, stats, _ = cv2.connectedComponentsWithStats(binary, connectivity=8)
+    found = []
+    for left, top, wide, high, pixels in stats[1:].tolist():  # the first is the background
+        if pixels >= settings.min_area * width * height:
+            found.append((int(left), int(top), int(left + wide), int(top + high)))
+    return sorted(found, key=lambda rect: (rect[1], rect[0], rect[3], rect[2]))
+
+
+# overlap
+
+
+def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float, keep: str = "larger") -> list[int]:
+    """Which boxes stay (``RemoveOverlap``): places in the list, ascending.
+
+    The boxes are gone through by rank, and each stays unless it overlaps one that stays already: its IoU with it exceeds ``most_iou``, or the
+    covered fraction of the smaller of the two exceeds ``most_coverage``. Rank ``larger`` (the coverage rule): by area, the earlier of two equal
+    ones first, so that what is left covers most. Rank ``earlier`` (the temporal rule): by place in the list. Empty boxes never stay.
+
+    Args:
+        rects: n boxes.
+        most_iou, most_coverage: thresholds; 0 allows no common pixel, 1 allows all.
+        keep: one of ``KEEP``.
+    """
+    order = sorted(range(len(rects)), key=lambda at: (-area(rects[at]), at)) if keep == "larger" else list(range(len(rects)))
+    staying: list[int] = []
+    for at in order:
+        if area(rects[at]) and not any(overlaps(rects[at], rects[other], most_iou, most_coverage) for other in staying):
+            staying.append(at)
+    return sorted(staying)
+
+
+def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> list[int]:
+    """Which hotspots are not an object already: those whose IoU with every object is below ``threshold``. Places, ascending."""
+    return [at for at, spot in enumerate(spots) if all(iou(spot, one) < threshold for one in objects)]
+
+
+# adversarial boxes
+
+
+def right_size(rect: Rect, size: tuple[int, int], settings: RegionSettings) -> bool:
+    """Whether a box may be adversarial by its size (``size_filter``)."""
+    low, high = _limits(size, settings)
+    wide, tall = rect[2] - rect[0], rect[3] - rect[1]
+    return low[0] <= wide <= high[0] and low[1] <= tall <= high[1]
+
+
+def _limits(size: tuple[int, int], settings: RegionSettings) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The shortest and longest sides (width, height) of an adversarial box."""
+    low = tuple(max(settings.min_pixels, math.ceil(settings.min_size * side - 1e-9)) for side in size)
+    high = tuple(math.floor(settings.max_size * side + 1e-9) for side in size)
+    return (low[0], low[1]), (high[0], high[1])
+
+
+def candidates(objects: Sequence[Rect], relevant: Sequence[Rect], size: tuple[int, int], settings: RegionSettings) -> list[int]:
+    """Which objects can be adversarial: places in the list, ascending.
+
+    Of the right size, without more than the allowed overlap with a relevant box, and without too much overlap with each other. The paper
+    filters by size last; here it comes first, else a wall-sized object would remove every object before it, and then go itself.
+    """
+    fit = [
+        at
+        for at, rect in enumerate(objects)
+        if right_size(rect, size, settings)
+        and not any(overlaps(rect, other, settings.adversarial_iou, settings.adversarial_coverage) for other in relevant)
+    ]
+    staying = remove_overlap([objects[at] for at in fit], settings.iou, settings.coverage, settings.keep)
+    return [fit[at] for at in staying]
+
+
+def sample(rects: Sequence[Rect], quota: int, random: int | np.random.Generator) -> list[int]:
+    """Up to ``quota`` of the boxes, drawn without replacement, each equally likely: places in the order drawn."""
+    stream = np.random.default_rng(random)
+    return [int(at) for at in stream.permutation(len(rects))[:quota]]
+
+
+def synthesise(
+    taken: Sequence[Rect], like: Sequence[Rect], size: tuple[int, int], settings: RegionSettings, random: int | np.random.Generator
+) -> Rect | None:
+    """A random box that shares no pixel with those taken, or None where there is no room for the smallest box that is allowed.
+
+    Its sides are those of a random box of ``like``, each varied by up to 30 %, so that its size does not tell that it shows nothing in
+    particular; where it has no room, it shrinks by steps of a fifth down to the smallest sides. Its place is uniform over all places with room.
+
+    Args:
+        taken: boxes that it must not meet.
+        like: boxes whose sizes it takes; with none, uniform sides.
+        size: width and height of the image, pixels.
+        settings: the limits of its sides.
+        random: a seed or a generator.
+    """
+    stream = np.random.default_rng(random)
+    low, high = _limits(size, settings)
+    if low[0] > high[0] or low[1] > high[1]:
+        return None
+    if like:
+        model = like[int(stream.integers(len(like)))]
+        drawn = [round((model[2 + axis] - model[axis]) * stream.uniform(0.7, 1.3)) for axis in (0, 1)]
+    else:
+        drawn = [int(stream.integers(low[axis], high[axis] + 1)) for axis in (0, 1)]
+    sums = _sums(taken, size)
+    while True:
+        wide, tall = (min(max(drawn[axis], low[axis]), high[axis]) for axis in (0, 1))
+        tops, lefts = _room(sums, wide, tall)
+        if len(tops):
+            at = int(stream.integers(len(tops)))
+            return (int(lefts[at]), int(tops[at]), int(lefts[at]) + wide, int(tops[at]) + tall)
+        if (wide, tall) == low:
+            return None
+        drawn = [math.floor(wide * 0.8), math.floor(tall * 0.8)]
+
+
+def _sums(taken: Iterable[Rect], size: tuple[int, int]) -> Any:
+    """Summed-area table of the pixels taken: (height + 1, width + 1)."""
+    held = np.zeros((size[1] + 1, size[0] + 1), np.int64)
+    for rect in taken:
+        left, top, right, bottom = clip(rect, size)
+        if left < right and top < bottom:
+            held[top + 1 : bottom + 1, left + 1 : right + 1] = 1
+    return held.cumsum(axis=0).cumsum(axis=1)
+
+
+def _room(sums: Any, wide: int, tall: int) -> tuple[Any, Any]:
+    """Tops and lefts of all boxes of this size that meet nothing."""
+    inside = sums[tall:, wide:] - sums[:-tall, wide:] - sums[tall:, :-wide] + sums[:-tall, :-wide]
+    tops, lefts = np.nonzero(inside == 0)
+    return tops, lefts

@@ -1,0 +1,1 @@
+"""A response and its scores."""

@@ -1,0 +1,201 @@
+"""MagiScore: did the model use the boxes that the answer needs, and only those? NumPy only.
+
+For an item, ŷ says which boxes the reasoning used and y* which are relevant: TP boxes are both, FP used only, FN relevant only,
+TN neither. P = TP / (TP + FP), R = TP / (TP + FN), F1 = 2 TP / (2 TP + FP + FN). *Micro* sums the counts over items first; *macro*
+averages the items' P, R and F1 (paper, 4.1; worked example in appendix D).
+
+What is not defined follows one convention, everywhere:
+
+* An item with a relevant box on which the model used none has no precision (0 / 0). It counts **0** in macro precision, as its F1 is 0
+  by its own formula: the model looked at nothing that it had to. This is scikit-learn's ``zero_division=0``, and what the paper's Table 2
+  shows: LLaVA-OneVision's macro precision (48.3) lies far below its micro precision (77.8), which only items that count 0 can do.
+  ``unused`` says on what share of the items it happened.
+* An item without a relevant box has no recall, and nothing that a precision could find: such items are **left out** of macro recall and F1
+  always, and of macro precision where no box was used (where one was used, precision is 0 / FP = 0, and counts). ``no_relevant`` counts them.
+  A 0 would punish a model for using no box where none is needed, a 1 would reward silence.
+* Micro numbers are ratios of sums, so such items just add what they have; a sum of 0 below is not defined: None, with the reason.
+* Boxes that do not exist are no part of P, R or F1 (φ maps into 1..count): they are reported beside them.
+
+Intervals: over clusters of items (``stats.intervals``); macro means over the items on which they are defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmms_patch.errors import PatchError
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
+
+
+class RegionError(PatchError):
+    """Box numbers that cannot be: outside of the boxes of their item."""
+
+
+@dataclass(frozen=True)
+class ItemScore:
+    """What one item counts.
+
+    Attributes:
+        tp, fp, tn, fn: boxes; together the number of boxes.
+        precision: in 0..1; None where it is left out: nothing relevant, nothing used. 0 where something is relevant, and nothing used.
+        recall, f1: in 0..1; None where nothing is relevant.
+        exhaustive: whether all boxes were used; None where there is no box.
+        invented: number of boxes named that do not exist.
+    """
+
+    tp: int
+    fp: int
+    tn: int
+    fn: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    exhaustive: bool | None
+    invented: int
+
+    @property
+    def used(self) -> int:
+        """Number of boxes used."""
+        return self.tp + self.fp
+
+    @property
+    def relevant(self) -> int:
+        """Number of relevant boxes."""
+        return self.tp + self.fn
+
+
+@dataclass(frozen=True)
+class MagiScore:
+    """MagiScore of a set of items; fractions in 0..1.
+
+    Attributes:
+        precision_micro, recall_micro, f1_micro: from the sums over items.
+        precision_macro, recall_macro, f1_macro: means over items (which: module docstring).
+        exhaustive: share of the items with a box on which all boxes were used (paper, 5.3). Where every box is relevant, that is full recall.
+        unused: share of the items with a box on which none was used.
+        invented: share of all items on which a box was named that does not exist.
+        invented_boxes: of all distinct boxes named, the share that does not exist.
+        items: number of items.
+        no_relevant: number of items without a relevant box.
+        no_boxes: number of items without any box.
+        precision_zero: number of items whose precision is 0 by convention: something relevant, nothing used.
+    """
+
+    precision_micro: Estimate
+    recall_micro: Estimate
+    f1_micro: Estimate
+    precision_macro: Estimate
+    recall_macro: Estimate
+    f1_macro: Estimate
+    exhaustive: Estimate
+    unused: Estimate
+    invented: Estimate
+    invented_boxes: Estimate
+    items: int
+    no_relevant: int
+    no_boxes: int
+    precision_zero: int
+
+
+def score_item(used: Collection[int], relevant: Collection[int], count: int, invented: Collection[int] = ()) -> ItemScore:
+    """Compare the boxes that were used with those that are relevant (paper, 4.1, appendix D).
+
+    Args:
+        used: numbers within 1..count (``extract.Mentions.used``).
+        relevant: numbers within 1..count.
+        count: number of boxes shown.
+        invented: numbers named outside 1..count.
+
+    Raises:
+        RegionError: a number outside 1..count among the used or relevant ones.
+
+    >>> score_item({1, 2, 3}, {1, 4}, 5).f1
+    0.4
+    """
+    for what, numbers in (("used", used), ("relevant", relevant)):
+        if wrong := sorted(number for number in set(numbers) if not 1 <= number <= count):
+            raise RegionError(
+                f"box {wrong[0]} cannot be {what}: the item has {count} boxes, numbered from 1; boxes that do not exist go in 'invented'"
+            )
+    found, needed = set(used), set(relevant)
+    tp, fp, fn = len(found & needed), len(found - needed), len(needed - found)
+    precision = None if not found and not needed else tp / max(1, tp + fp)
+    recall = tp / len(needed) if needed else None
+    f1 = 2 * tp / (2 * tp + fp + fn) if needed else None
+    exhaustive = len(found) == count if count else None
+    return ItemScore(tp, fp, count - tp - fp - fn, fn, precision, recall, f1, exhaustive, len(set(invented)))
+
+
+_COLUMNS = ("tp", "fp", "fn", "p", "p_n", "r", "r_n", "f", "all", "none", "boxes", "invents", "invented", "n")
+
+
+def _row(item: ItemScore) -> list[float]:
+    """What is summed of an item, by ``_COLUMNS``."""
+    boxes = item.exhaustive is not None
+    return [
+        item.tp,
+        item.fp,
+        item.fn,
+        item.precision or 0.0,
+        item.precision is not None,
+        item.recall or 0.0,
+        item.recall is not None,
+        item.f1 or 0.0,
+        bool(item.exhaustive),
+        boxes and not item.used,
+        boxes,
+        item.invented > 0,
+        item.invented,
+        1.0,
+    ]
+
+
+_STATISTICS: tuple[tuple[str, dict[str, float], dict[str, float]], ...] = (
+    ("precision_micro", {"tp": 1}, {"tp": 1, "fp": 1}),
+    ("recall_micro", {"tp": 1}, {"tp": 1, "fn": 1}),
+    ("f1_micro", {"tp": 2}, {"tp": 2, "fp": 1, "fn": 1}),
+    ("precision_macro", {"p": 1}, {"p_n": 1}),
+    ("recall_macro", {"r": 1}, {"r_n": 1}),
+    ("f1_macro", {"f": 1}, {"r_n": 1}),
+    ("exhaustive", {"all": 1}, {"boxes": 1}),
+    ("unused", {"none": 1}, {"boxes": 1}),
+    ("invented", {"invents": 1}, {"n": 1}),
+    ("invented_boxes", {"invented": 1}, {"invented": 1, "tp": 1, "fp": 1}),
+)
+
+
+def magiscore(
+    items: Sequence[ItemScore],
+    clusters: Sequence[Hashable] | None = None,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> MagiScore:
+    """MagiScore of many items, each number with its interval, clusters together.
+
+    Args:
+        items: from ``score_item``.
+        clusters: for each item, what it is resampled with (its image); None: each for itself.
+        draws: B.
+        level: nominal coverage in 0..1.
+        seed: an int gives every number the same draws; a generator goes on from number to number.
+    """
+    if clusters is not None and len(clusters) != len(items):
+        raise ValueError(f"{len(clusters)} clusters for {len(items)} items")
+    rows = np.array([_row(item) for item in items], float).reshape(len(items), len(_COLUMNS))
+    labels = cluster_numbers(clusters) if items else None
+    found = {}
+    for name, *sides in _STATISTICS:
+        above, below = (rows @ [side.get(column, 0.0) for column in _COLUMNS] for side in sides)
+        found[name] = intervals.ratio(above, below, labels, draws=draws, level=level, seed=seed)
+    return MagiScore(
+        **found,
+        items=len(items),
+        no_relevant=sum(not item.relevant for item in items),
+        no_boxes=sum(item.exhaustive is None for item in items),
+        precision_zero=sum(not item.used and item.relevant > 0 for item in items),
+    )

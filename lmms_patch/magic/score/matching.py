@@ -1,0 +1,210 @@
+"""Is an answer right? Without a judge: by its words alone.
+
+Neither function is the paper's judged accuracy (4.2), and numbers made from them must not go by its name. ``exact`` misses every paraphrase.
+``synonym`` knows a small table (synonyms.yaml) and looks for the gold answer inside a longer one, so it misses what the table lacks, and
+is fooled where an answer names the gold for another reason. Both are deterministic, free, and need no network.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import yaml
+
+from lmms_patch.magic.score.mention_patterns import WORDS
+from lmms_patch.magic.score.mentions import groups
+
+_ARTICLES = ("a", "an", "the")
+_YES_NO = ("yes", "no")
+_NEGATIONS = ("not", "no", "never", "without", "neither", "nor", "cannot", "nothing", "than")
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|unlike|apart from|except)\b")
+_REACH = 3
+"""How many words a negation reaches."""
+_LONGEST = 20
+"""Characters of a word that can be part of a negation: all of them are shorter."""
+_AS_THEY_ARE = re.compile(r"(?:sun|eye)?glasses|jeans|pants|shorts|scissors|gas|lens|christmas|always")
+_IRREGULAR = {
+    "men": "man",
+    "women": "woman",
+    "people": "person",
+    "children": "child",
+    "feet": "foot",
+    "teeth": "tooth",
+    "mice": "mouse",
+    "geese": "goose",
+    "knives": "knife",
+    "shelves": "shelf",
+    "leaves": "leaf",
+    "wolves": "wolf",
+    "buses": "bus",
+    "indoors": "indoors",
+    "outdoors": "outdoors",
+}
+
+
+@dataclass(frozen=True)
+class _Category:
+    """A category of the table: whether members exclude each other, the sets, and all members."""
+
+    exclusive: bool
+    sets: tuple[frozenset[str], ...]
+    members: frozenset[str]
+
+
+def normalise(text: str) -> str:
+    """Lower case, without articles, punctuation and markdown; number words as digits; "isn't" as "is not".
+
+    >>> normalise("**The** two dogs!")
+    '2 dogs'
+    """
+    plain = text.lower().translate(str.maketrans("’‘`“”–—‑", "'' \"\"   "))
+    plain = re.sub(r"\bcan't\b|\bcan not\b", "cannot", re.sub(r"\bwon't\b", "will not", plain))
+    plain = re.sub(r"n't\b", " not", plain)
+    words = re.findall(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|\d", re.sub(r"'s\b|'", "", plain))
+    return " ".join(str(WORDS.index(word)) if word in WORDS else word for word in words if word not in _ARTICLES)
+
+
+def exact(answer: str, gold: str) -> bool:
+    """Whether an answer is the gold answer, up to case, articles, punctuation and number words; of yes and no, the leading word counts.
+
+    Args:
+        answer: a model's final answer.
+        gold: the short gold answer.
+
+    >>> exact("Yes, there is a helmet.", "yes"), exact("It is red.", "red")
+    (True, False)
+    """
+    said, right = normalise(answer), normalise(gold)
+    if right in _YES_NO:
+        return said.split(" ", 1)[0] == right
+    return bool(right) and said == right
+
+
+def synonym(answer: str, gold: str) -> bool:
+    """Whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
+
+    In singular or plural. Yes and no count as the leading word, or standing alone ("so the answer is no"). A negation reaches three
+    words within its clause ("not really red"). Where the table says that words of a category exclude each other (colours, materials,
+    sides; also numbers), another one named makes it False ("red and blue"); elsewhere the first one named counts ("the woman next to the
+    man" is the woman), and "a dog or a cat" is neither. Boxes that are named ("in R2") are no numbers.
+
+    Args:
+        answer: a model's final answer.
+        gold: the short gold answer.
+
+    >>> synonym("The couch is beige.", "tan"), synonym("It is not red.", "red")
+    (True, False)
+    """
+    right = normalise(gold)
+    if right in _YES_NO:
+        return _yes_no(answer) == right
+    if not right:
+        return False
+    gold_words = _singular(right)
+    forms = _forms(gold_words)
+    clauses = [_singular(normalise(clause)) for clause in _clauses(_without_boxes(answer, gold))]
+    if " ".join(filter(None, clauses)) in forms:
+        return True
+    names = _names(gold_words, forms)
+    said = [found for clause in clauses for found in _named(clause, names)]
+    if not any(one in forms for one in said) or any(_either_or(clause, forms) for clause in clauses):
+        return False
+    if _excludes(gold_words):
+        return all(one in forms for one in said)
+    return said[0] in forms
+
+
+def _yes_no(answer: str) -> str:
+    """The yes or no of an answer: its first word, else the only one that stands at the end of a clause; "" where there is none."""
+    first = normalise(answer).split(" ", 1)[0]
+    if first in _YES_NO:
+        return first
+    alone = {word for clause in _clauses(answer) for word in normalise(clause).split()[-1:] if word in _YES_NO}
+    return alone.pop() if len(alone) == 1 else ""
+
+
+def _without_boxes(answer: str, gold: str) -> str:
+    """The answer without names of boxes, unless the gold answer is one."""
+    if groups(gold, 99):
+        return answer
+    out, done = [], 0
+    for group in groups(answer, 99):
+        out.append(answer[done : group.start])
+        done = group.end
+    return " ".join([*out, answer[done:]])
+
+
+def _clauses(text: str) -> list[str]:
+    return re.split(r"[,;:!?()\n]|\.(?!\d)|\bbut\b|—|–| - ", text)
+
+
+def _singular(text: str) -> str:
+    """Words in the singular, by rule."""
+    return " ".join(_one(word) for word in text.split())
+
+
+def _one(word: str) -> str:
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if _AS_THEY_ARE.fullmatch(word) or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-2] if word.endswith(("ches", "shes", "xes", "sses", "zes", "oes")) else word[:-1]
+
+
+@functools.cache
+def _table() -> dict[str, _Category]:
+    data = yaml.safe_load(resources.files("lmms_patch.magic.score").joinpath("synonyms.yaml").read_text(encoding="utf-8"))
+    out = {}
+    for name, entry in data.items():
+        sets = tuple(frozenset(_singular(normalise(str(word))) for word in one) for one in entry["sets"])
+        out[name] = _Category(bool(entry["exclusive"]), sets, frozenset().union(*sets))
+    return out
+
+
+def _forms(gold: str) -> frozenset[str]:
+    """The gold answer and its synonyms."""
+    return frozenset({gold}.union(*(one for category in _table().values() for one in category.sets if gold in one)))
+
+
+def _categories(gold: str) -> list[_Category]:
+    return [category for category in _table().values() if gold in category.members]
+
+
+def _excludes(gold: str) -> bool:
+    return gold.isdigit() or any(category.exclusive for category in _categories(gold))
+
+
+def _names(gold: str, forms: frozenset[str]) -> re.Pattern[str]:
+    """Return the pattern of all members of the gold answer's category (of all numbers, where it is one); longest first."""
+    known = forms.union(*(category.members for category in _categories(gold)))
+    numbers = [r"\d+"] if gold.isdigit() else []
+    return re.compile(r"\b(?:" + "|".join([*map(re.escape, sorted(known, key=len, reverse=True)), *numbers]) + r")\b")
+
+
+def _named(clause: str, names: re.Pattern[str]) -> list[str]:
+    """Return what a clause names and does not negate, in order."""
+    words = [(match.end(), match[0][:_LONGEST]) for match in re.finditer(r"\S+", clause)]
+    return [match[0] for match in names.finditer(clause) if not _negated(words, match.start())]
+
+
+def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
+    """Say whether a negation stands among the last words before a place; each word with the place where it ends."""
+    at = bisect.bisect_left(words, (place, ""))
+    before = [word for _, word in words[max(0, at - _REACH) : at]]
+    return any(word in _NEGATIONS for word in before) or bool(_INSTEAD.search(" ".join(before)))
+
+
+def _either_or(clause: str, forms: frozenset[str]) -> bool:
+    """Whether a form of the gold answer is offered beside another answer: ``cat or dog``."""
+    for match in re.finditer(r"\b(\w+(?: \w+)?) or (\w+(?: \w+)?)", clause):
+        left, right = ({side, side.split()[-1], side.split()[0]} for side in match.groups())
+        if bool(left & forms) != bool(right & forms):
+            return True
+    return False

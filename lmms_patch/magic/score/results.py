@@ -1,0 +1,193 @@
+"""From the records of a MAGIC task to its numbers, each with its interval, docs of an image together. NumPy only.
+
+A record is the ``magic`` object of one line of the sample log (docs/magic.md); all numbers come from the records alone, so that a
+finished run gives them again.
+
+| metric | variants | what | source |
+|---|---|---|---|
+| ``magiscore_precision_micro`` .. ``magiscore_f1_macro`` | all, relevant | MagiScore (``magiscore``) | 4.1, app. D |
+| ``regions_exhaustive`` | all, relevant | share of docs with a box on which all boxes were used | 5.3 |
+| ``regions_unused`` | all, relevant | share of docs with a box on which none was used | |
+| ``regions_invented`` | all but selfheal | share of docs on which a box was named that does not exist | |
+| ``acc_exact``, ``acc_synonym`` | every one | final answer right by its words (``answers``): no judge | |
+| ``acc_short``, ``acc_full`` | every one, with a judge | judged against the short and the full gold answer | 4.2 |
+| ``self_heal`` | selfheal, with a judge | share of injected wrong runs that the continuation corrects | 4.3 |
+| ``self_heal_words`` | selfheal | the same by words (``selfheal.mentions_correction``): no judge | |
+| ``answer_found`` | every one | share of responses that mark an answer | |
+
+All are fractions in 0..1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lmms_patch.magic.items import TYPES
+from lmms_patch.magic.score.magiscore import ItemScore, magiscore, score_item
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
+
+SCHEMA = 1
+VARIANTS = ("all", "relevant", "none", "selfheal")
+"""What a task shows: the candidate set, the relevant boxes, no box; or the candidate set, and wrong steps to go on from."""
+
+Record = Mapping[str, Any]
+
+MAGISCORE = tuple(f"magiscore_{what}_{mean}" for mean in ("micro", "macro") for what in ("precision", "recall", "f1"))
+REGIONS = ("regions_exhaustive", "regions_unused", "regions_invented")
+ANSWERS = {"acc_exact": "exact", "acc_synonym": "synonym"}
+JUDGED = {"acc_short": "short", "acc_full": "full"}
+HEALED = {"self_heal": "healed", "self_heal_words": "healed_words"}
+LOWER_IS_BETTER = ("regions_exhaustive", "regions_unused", "regions_invented")
+NEUTRAL_WHERE_RELEVANT = ("regions_exhaustive",)
+"""Where only relevant boxes are drawn, to use them all is what is asked."""
+
+
+def metrics(variant: str, judged: bool) -> tuple[str, ...]:
+    """The metrics of a variant, in the order in which they are shown.
+
+    Args:
+        variant: one of ``VARIANTS``.
+        judged: whether there is a judge.
+    """
+    regions: tuple[str, ...] = ()
+    if variant in ("all", "relevant"):
+        regions = (*MAGISCORE, *REGIONS)
+    elif variant == "none":
+        regions = ("regions_invented",)
+    healed = tuple(name for name in HEALED if judged or name != "self_heal") if variant == "selfheal" else ()
+    return (*healed, *regions, *(JUDGED if judged else ()), *ANSWERS, "answer_found")
+
+
+def primary(variant: str, judged: bool) -> str:
+    """The metric that a variant is about: what boards and gates take where none is named."""
+    if variant == "selfheal":
+        return "self_heal" if judged else "self_heal_words"
+    if variant == "none":
+        return "acc_short" if judged else "acc_synonym"
+    return "magiscore_f1_macro"
+
+
+def higher_is_better(metric: str, variant: str) -> bool:
+    """Whether more of a metric is better."""
+    return metric not in LOWER_IS_BETTER or (variant == "relevant" and metric in NEUTRAL_WHERE_RELEVANT)
+
+
+def answered(records: Sequence[Record]) -> list[Record]:
+    """Return the docs whose call gave an answer; the others are in the log under ``failed``, and count in no number."""
+    return [record for record in records if "failed" not in record]
+
+
+def item_score(record: Record) -> ItemScore:
+    """MagiScore's counts of one doc."""
+    return score_item(record["used"], record["relevant"], record["boxes"], record["invented"])
+
+
+def score(record: Record, metric: str) -> float | None:
+    """What one doc counts in a metric that is a mean over docs, in 0..1.
+
+    Returns:
+        None where the doc is no part of the mean, or the metric is none (micro numbers are ratios of sums).
+    """
+    if "failed" in record:
+        return None
+    if metric in (found := {**ANSWERS, **JUDGED, **HEALED, "answer_found": "answer_found"}):
+        value = record.get(found[metric])
+        return None if value is None else float(value)
+    one = item_score(record)
+    if metric == "regions_invented":
+        return float(one.invented > 0)
+    if metric == "regions_exhaustive":
+        return None if one.exhaustive is None else float(one.exhaustive)
+    if metric == "regions_unused":
+        return None if one.exhaustive is None else float(not one.used)
+    return {"magiscore_precision_macro": one.precision, "magiscore_recall_macro": one.recall, "magiscore_f1_macro": one.f1}.get(metric)
+
+
+def clusters(records: Sequence[Record]) -> list[str]:
+    """What each doc is resampled with: its image, or else its item."""
+    return [f"group {record['group']}" if record.get("group") else f"item {record['item']}" for record in records]
+
+
+def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> Estimate:
+    """The mean of a metric over the docs that count in it, with its interval, docs of an image together."""
+    kept = [(record, value) for record in records if (value := score(record, metric)) is not None]
+    labels = cluster_numbers(clusters([record for record, _ in kept])) if kept else None
+    found = intervals.mean([value for _, value in kept], labels, draws=draws, level=level, seed=seed)
+    return found if kept else dataclasses.replace(found, value=None, reason=f"no doc counts in {metric}")
+
+
+def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Estimate]:
+    """Every metric of a variant.
+
+    Args:
+        records: ``magic`` objects, one per doc.
+        variant: one of ``VARIANTS``.
+        judged: whether there was a judge.
+        draws, level, seed: of the bootstrap; an int seed gives every number the same draws.
+    """
+    out: dict[str, Estimate] = {}
+    found = None
+    for name in metrics(variant, judged):
+        if name in MAGISCORE:
+            found = found or magiscore([item_score(record) for record in records], clusters(records), draws, level, seed)
+            out[name] = getattr(found, name.removeprefix("magiscore_"))
+        else:
+            out[name] = mean(records, name, draws, level, seed)
+    return out
+
+
+def by_type(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Any]:
+    """The same by question type (paper, 3), in the order of ``TYPES``; docs without a type are under ``""``. Plain JSON types."""
+    types = Counter(str(record.get("type") or "") for record in records)
+    wanted = [name for name in (*TYPES, *sorted(set(types) - set(TYPES))) if name in types]
+    if len(wanted) < 2:
+        return {}
+    found = {name: [record for record in records if str(record.get("type") or "") == name] for name in wanted}
+    return {name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()} for name, some in found.items()}
+
+
+def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, int]:
+    """How many docs each convention touches: what is behind a number that looks odd."""
+    out = {"docs": len(records), "answer_not_found": sum(not record["answer_found"] for record in records)}
+    if variant in ("all", "relevant"):
+        scores = [item_score(record) for record in records]
+        out |= {
+            "no_box": sum(one.exhaustive is None for one in scores),
+            "no_relevant_box": sum(not one.relevant for one in scores),
+            "precision_zero": sum(not one.used and one.relevant > 0 for one in scores),
+            "boxes_invented": sum(one.invented for one in scores),
+        }
+    for name, key in (*JUDGED.items(), *([("self_heal", "healed")] if variant == "selfheal" else [])) if judged else ():
+        out[f"unjudged_{name}"] = sum(record.get(key) is None for record in records)
+    return out
+
+
+def warnings(found: Mapping[str, int], judged: bool) -> list[str]:
+    """What a reader of the numbers has to know, one line each."""
+    out = []
+    docs = found["docs"]
+    for key, missing in found.items():
+        if key.startswith("unjudged_") and missing:
+            name = key.removeprefix("unjudged_")
+            out.append(f"{name} is of the {docs - missing} docs that have a verdict; {missing} of {docs} have none (docs/magic-judge.md)")
+    if found.get("failed"):
+        share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs are in no number"
+        out.append(f"{share}; run again with the same --use_cache: only the failed calls are asked")
+    if found["answer_not_found"]:
+        out.append(
+            f"{found['answer_not_found']} of {docs} responses mark no answer; their last sentence was taken for it (cut short? see max_new_tokens)"
+        )
+    if found.get("no_relevant_box"):
+        out.append(f"{found['no_relevant_box']} of {docs} docs have no relevant box: no part of recall and F1 (docs/magic.md)")
+    if not judged:
+        out.append("no judge: acc_exact and acc_synonym go by words and are not the paper's accuracy (set MAGIC_JUDGE)")
+    return out
+
+
+def to_json(one: Estimate) -> dict[str, Any]:
+    """An estimate in plain JSON types."""
+    return dataclasses.asdict(one)

@@ -1,0 +1,89 @@
+"""The reasoning steps of a finished run, one line each, to be labelled by people or a judge. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_patch.magic.score.logs import response_of
+from lmms_patch.magic.score.response import parse
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a model reasoned on one item.
+
+    Attributes:
+        item: the item's id.
+        group: its image; "" where it is not known.
+        question: as asked.
+        gold: short gold answer.
+        answer: the model's final answer.
+        steps: its sentences; there may be none.
+        scored: number of steps when the run was scored.
+    """
+
+    item: str
+    group: str
+    question: str
+    gold: str
+    answer: str
+    steps: tuple[str, ...]
+    scored: int
+
+
+def chain_of(line: Mapping[str, Any]) -> Chain:
+    """The chain of a line of a MAGIC task's log (``logs.lines``): its response, split as the run split it.
+
+    Raises:
+        RecordError: the line has no response.
+    """
+    record = line["magic"]
+    found = parse(response_of(line), str(record.get("question") or ""))
+    steps = record.get("steps")
+    return Chain(
+        record["item"],
+        record["group"],
+        " ".join(str(record.get("question") or "").split()),
+        str(line.get("target") or ""),
+        found.answer,
+        found.steps,
+        steps if isinstance(steps, int) and not isinstance(steps, bool) else len(found.steps),
+    )
+
+
+def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Chain]:
+    """A random sample of the chains with a step, by item.
+
+    It depends on the seed and the items' ids alone: not on the order of the log. A larger sample of the same seed holds the smaller one.
+
+    Args:
+        chains: all of a run.
+        items: how many; None: all.
+        seed: of the sample.
+    """
+    order = sorted(chains, key=lambda chain: hashlib.sha256(f"{seed}/steps/{chain.item}".encode()).hexdigest())
+    return sorted([chain for chain in order if chain.steps][:items], key=lambda chain: chain.item)
+
+
+def rows(
+    chains: Iterable[Chain], annotator: str = "", source: str = "human", verdicts: Mapping[str, Sequence[bool | None]] | None = None
+) -> list[dict[str, Any]]:
+    """One row a step, with the columns ``labels.FIELDS``.
+
+    Args:
+        chains: from ``sample``.
+        annotator: who is to label, or the judge that did; "": left empty.
+        source: one of ``labels.SOURCES``.
+        verdicts: by item, one for each step; None: not labelled yet.
+    """
+    out = []
+    for chain in chains:
+        said = (verdicts or {}).get(chain.item, [None] * len(chain.steps))
+        for number, (text, verdict) in enumerate(zip(chain.steps, said, strict=True), 1):
+            about = {"item": chain.item, "group": chain.group, "question": chain.question, "answer": chain.gold, "text": text}
+            correct = None if verdict is None else int(verdict)
+            out.append({**about, "step": number, "annotator": annotator or None, "correct": correct, "source": source})
+    return out

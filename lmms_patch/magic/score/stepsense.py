@@ -1,0 +1,248 @@
+"""StepSense: the share of reasoning steps that annotators mark correct, and how far annotators agree. NumPy only.
+
+Labels come from files (``labels``). Labels by a judge model are a source of their own and are never mixed with human ones in a score; how far
+a judge agrees with people is told apart (``across``).
+
+Where several annotators labelled a step, each label counts a share of that step, so that a step counts once however often it was
+labelled. *Micro* is the mean over steps, *macro* the mean over items of each item's mean over steps (paper, 3.3, 5.2, Table 3). Cohen's
+kappa is over the steps that both annotators of a pair labelled: κ = (p_o − p_e) / (1 − p_e); with several pairs, also over all pairs'
+label pairs pooled, p_e being each pair's own, weighted by its steps.
+
+Source: Cohen (1960), A coefficient of agreement for nominal scales.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.magic.score.labels import LabelError, StepLabel
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, cluster_numbers
+
+MOST_ANNOTATORS = 20
+"""Of a source, whose agreement is computed: it takes memory with the fourth power of their number."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two annotators, or all pairs of them, agree.
+
+    Attributes:
+        annotators: the two names; empty for all pairs together.
+        kappa: Cohen's kappa in −1..1, bootstrap over clusters of items; its n is the number of items. None where both gave one and the same
+            label throughout (nothing could have differed), or no step is shared.
+        agreed: share of shared steps with equal labels.
+        steps: number of shared steps (over pairs: of label pairs).
+    """
+
+    annotators: tuple[str, ...]
+    kappa: Estimate
+    agreed: Estimate
+    steps: int
+
+
+@dataclass(frozen=True)
+class StepSense:
+    """The score of one source of labels; fractions in 0..1.
+
+    Attributes:
+        source: one of ``SOURCES``.
+        micro: share of correct steps; its n is the number of items.
+        macro: mean over items of their share of correct steps.
+        items, steps: how many have a label.
+        annotators: their names.
+        disputed: number of steps with both verdicts.
+        pairs: agreement of each pair that shares a step.
+        agreement: over all pairs; None where no two annotators share a step.
+
+    Above ``MOST_ANNOTATORS`` annotators there are neither ``pairs`` nor ``agreement``.
+    """
+
+    source: str
+    micro: Estimate
+    macro: Estimate
+    items: int
+    steps: int
+    annotators: tuple[str, ...]
+    disputed: int
+    pairs: tuple[Agreement, ...]
+    agreement: Agreement | None
+
+
+@dataclass(frozen=True)
+class StepSenses:
+    """What some files of labels give.
+
+    Attributes:
+        scores: of each source that has labels, people first.
+        across: how far each judge agrees with each person.
+        unlabelled: number of steps without a verdict, by source.
+        clustered: whether the files say which items share an image; intervals then keep these together.
+        notes: what else is to be minded, one line each (``Labels.notes``).
+    """
+
+    scores: tuple[StepSense, ...]
+    across: tuple[Agreement, ...]
+    unlabelled: Mapping[str, int]
+    clustered: bool
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON types (schema ``magic-stepsense``)."""
+        return {"schema": 1, **dataclasses.asdict(self)}
+
+
+def stepsense(
+    labels: Iterable[StepLabel],
+    clusters: Mapping[str, Hashable] | None = None,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> StepSense:
+    """The score of labels of one source.
+
+    Args:
+        labels: of one source.
+        clusters: for each item id, what it is resampled with (its image); None, or an id that is not there: the item for itself.
+        draws: B.
+        level: nominal coverage in 0..1.
+        seed: see ``stats.resample.generator``.
+
+    Raises:
+        LabelError: no labels, labels of both sources, or an annotator twice on a step.
+    """
+    labels = list(labels)
+    source = _one_source(labels)
+    by_item = _by_item(labels)
+    groups = _groups(by_item, clusters)
+    rows = []
+    for steps in by_item.values():
+        shares = [float(np.mean(list(verdicts.values()))) for verdicts in steps.values()]
+        rows.append([sum(shares), len(shares)])
+    bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
+    annotators = tuple(sorted({label.annotator for label in labels}))
+    pairs = list(itertools.combinations(annotators, 2)) if len(annotators) <= MOST_ANNOTATORS else []
+    tables = {pair: np.array([_table(steps, pair) for steps in by_item.values()], float) for pair in pairs}
+    shared = {pair: table for pair, table in tables.items() if table.any()}
+    together = _agreement((), list(shared.values()), groups, bounds) if shared else None
+    return StepSense(
+        source,
+        intervals.ratio([right for right, _ in rows], [steps for _, steps in rows], groups, **bounds),
+        intervals.mean([right / steps for right, steps in rows], groups, **bounds),
+        len(by_item),
+        sum(len(steps) for steps in by_item.values()),
+        annotators,
+        sum(len(set(verdicts.values())) > 1 for steps in by_item.values() for verdicts in steps.values()),
+        tuple(_agreement(pair, [table], groups, bounds) for pair, table in shared.items()),
+        together,
+    )
+
+
+def across(
+    human: Iterable[StepLabel],
+    judge: Iterable[StepLabel],
+    clusters: Mapping[str, Hashable] | None = None,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> tuple[Agreement, ...]:
+    """How far each judge agrees with each person, where both labelled a step: what the judge's labels are worth.
+
+    Args:
+        human, judge: labels of the two sources; names may be the same in both.
+        clusters, draws, level, seed: as in ``stepsense``.
+
+    Returns:
+        Of each (person, judge) that share a step; of nobody where either side has more than ``MOST_ANNOTATORS`` names.
+    """
+    sides = [[dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side] for place, side in enumerate((human, judge))]
+    by_item = _by_item([*sides[0], *sides[1]])
+    groups = _groups(by_item, clusters)
+    names = [sorted({label.annotator for label in side}) for side in sides]
+    out: list[Agreement] = []
+    if max(map(len, names)) > MOST_ANNOTATORS:
+        return ()
+    for person, model in itertools.product(*names):
+        pair = (person, model)
+        table: Array = np.array([_table(steps, pair) for steps in by_item.values()], float)
+        if table.any():
+            found = _agreement(pair, [table], groups, {"draws": draws, "level": level, "seed": seed})
+            out.append(dataclasses.replace(found, annotators=tuple(name[1:] for name in pair)))
+    return tuple(out)
+
+
+def _groups(by_item: Mapping[str, Any], clusters: Mapping[str, Hashable] | None) -> Any:
+    """What each item is resampled with, as numbers; None: each for itself."""
+    return None if clusters is None else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
+
+
+def _one_source(labels: Sequence[StepLabel]) -> str:
+    sources = sorted({label.source for label in labels})
+    if not sources:
+        raise LabelError("no step labels; StepSense needs at least one")
+    if len(sources) > 1:
+        raise LabelError(f"step labels of several sources ({', '.join(sources)}): score each by itself")
+    return sources[0]
+
+
+def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]]]:
+    """Item -> step -> annotator -> verdict, items in sorted order."""
+    found: dict[str, dict[int, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
+    for label in labels:
+        step = found[label.item][label.step]
+        if label.annotator in step:
+            raise LabelError(f"{label.annotator} labelled step {label.step} of {label.item} twice; keep one")
+        step[label.annotator] = label.correct
+    return {item: found[item] for item in sorted(found)}
+
+
+def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> list[int]:
+    """How many steps of an item got (0,0), (0,1), (1,0), (1,1) from a pair."""
+    out = [0, 0, 0, 0]
+    for verdicts in steps.values():
+        if pair[0] in verdicts and pair[1] in verdicts:
+            out[2 * verdicts[pair[0]] + verdicts[pair[1]]] += 1
+    return out
+
+
+def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, bounds: Mapping[str, Any]) -> Agreement:
+    """Kappa of 2×2 tables, one per pair, each of shape (items, 4)."""
+    together = np.hstack(tables)
+    used = together.any(axis=1)
+    kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
+    unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))  # an item on whose steps all verdicts fall in one cell
+    estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
+    alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
+    agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)
+    return Agreement(pair, estimate, agreed, int(together.sum()))
+
+
+def kappa(tables: Array) -> Array:
+    """Cohen's kappa of 2×2 tables.
+
+    Args:
+        tables: shape (..., 4·pairs): counts of (0,0), (0,1), (1,0), (1,1) for each pair. Over several pairs, observed and expected
+            agreement are means weighted by each pair's steps; a pair without steps has no weight.
+
+    Returns:
+        Shape (...); nan where expected agreement is 1 (one label throughout), or there is no step.
+
+    >>> round(float(kappa(np.array([20.0, 5, 10, 15]))), 3)
+    0.4
+    """
+    cells = np.asarray(tables, float).reshape(*np.shape(tables)[:-1], -1, 4)
+    n = cells.sum(-1)
+    safe = np.where(n > 0, n, 1.0)
+    first, second = (cells[..., 2] + cells[..., 3]) / safe, (cells[..., 1] + cells[..., 3]) / safe
+    total = n.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = (cells[..., 0] + cells[..., 3]).sum(-1) / total
+        expected = (n * (first * second + (1 - first) * (1 - second))).sum(-1) / total
+        return np.asarray(np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan), float)

@@ -1,0 +1,342 @@
+"""What a judge is asked, and what its reply says. Pure text work; ``harness.magic_judge`` sends and receives.
+
+Four questions: is a short answer right, is a whole response right, is an injected mistake taken back, is each step of a reasoning chain
+right. Prompts are in our own words, to the conditions of the paper's figures 16, 15 and 17 (the last is ours: the paper's step labels come
+from people, 5.2). Each gives a few worked examples and the form of the reply.
+
+Reading is strict: a reply without the line that was asked for, with two verdicts, or with other words in their place gives no verdict
+(None and the fault in words), never a guess.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_patch.magic.score.verdict_prompts import FULL, HEAL, NOTES, SHORT, STEPS, VERSION
+
+KINDS = ("short", "full", "heal", "steps")
+_LONG = 600
+"""Characters of a judge's reasons that are kept beside the verdict; the whole reply is kept too."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a judge says to one question, or why it says nothing.
+
+    Attributes:
+        value: the verdict (correct, healed); None: unjudged.
+        reason: the judge's reasons, on one line, cut at 600 characters.
+        error: why there is no verdict, on one line; "" where there is one.
+        raw: the last reply as it came; "" where none came.
+        cached: whether the verdict was given in an earlier call.
+        model: the model that answered, by its server; "" where none was asked.
+    """
+
+    value: bool | None
+    reason: str = ""
+    error: str = ""
+    raw: str = ""
+    cached: bool = False
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A question to a judge.
+
+    Attributes:
+        kind: one of ``KINDS``.
+        prompt: the text that is sent.
+        count: number of verdicts that the reply must give.
+        known: verdicts that need no judge (nothing was answered; there is no gold answer); empty: ask.
+    """
+
+    kind: str
+    prompt: str
+    count: int = 1
+    known: tuple[Verdict, ...] = ()
+
+    def again(self, time: int) -> str:
+        """The text to send after a reply that could not be read: the same, with a note on the form.
+
+        Args:
+            time: how many replies could not be read, from 1. The note differs each time: with greedy decoding the same text brings the same reply.
+        """
+        notes = NOTES["steps" if self.kind == "steps" else "heal" if self.kind == "heal" else "answer"]
+        return f"{self.prompt}\n\nNote: {notes[min(time, len(notes)) - 1].format(n=self.count)}" + (
+            f" (reminder {time})" if time > len(notes) else ""
+        )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reply says.
+
+    Attributes:
+        values: the verdicts; None where the reply cannot be read.
+        reason: the judge's reasons.
+        fault: why it cannot be read; "" where it can.
+    """
+
+    values: tuple[bool, ...] | None
+    reason: str = ""
+    fault: str = ""
+
+
+def short_inquiry(question: str, answer: str, gold: str) -> Inquiry:
+    """Does an answer say what the short gold answer says (Acc_short; paper, 4.2, figure 16)?
+
+    Args:
+        question: as asked.
+        answer: the model's final answer; empty: incorrect, without asking.
+        gold: the short gold answer; empty: no verdict.
+    """
+    return _answer_inquiry("short", SHORT, question, answer, gold)
+
+
+def full_inquiry(question: str, response: str, gold_full: str) -> Inquiry:
+    """Does a response, reasoning and answer, conclude what the full gold answer says (Acc_full; paper, 4.2, figure 15)?
+
+    Args:
+        question: as asked.
+        response: what the model wrote; empty: incorrect, without asking.
+        gold_full: the gold answer as a sentence; empty: no verdict.
+    """
+    return _answer_inquiry("full", FULL, question, response, gold_full)
+
+
+def _answer_inquiry(kind: str, template: str, question: str, output: str, gold: str) -> Inquiry:
+    if not gold.strip():
+        return Inquiry(kind, "", 1, (Verdict(None, error="no gold answer to compare with"),))
+    if not output.strip():
+        return Inquiry(kind, "", 1, (Verdict(False, reason="nothing was answered"),))
+    return Inquiry(kind, _filled(template, question=question, output=output, gold=gold))
+
+
+def heal_inquiry(prefix: Sequence[str] | str, corrections: Sequence[str], continuation: str) -> Inquiry:
+    """Does a continuation take an injected mistake back (Self-Heal; paper, 4.3, figure 17)?
+
+    Args:
+        prefix: the steps that were put into the model's mouth, up to the last wrong one (or their text).
+        corrections: what annotators wrote for the wrong steps; one of them said is enough. None that says anything: no verdict.
+        continuation: what the model wrote after the prefix; empty: not healed, without asking.
+    """
+    written = [one.strip() for one in corrections if one.strip()]
+    if not written:
+        return Inquiry("heal", "", 1, (Verdict(None, error="no correction to compare with"),))
+    if not continuation.strip():
+        return Inquiry("heal", "", 1, (Verdict(False, reason="nothing was written after the injected steps"),))
+    before = prefix if isinstance(prefix, str) else "\n".join(prefix)
+    listed = written[0] if len(written) == 1 else "\n".join(f"- {one}" for one in written)
+    return Inquiry("heal", _filled(HEAL, prefix=before, corrections=listed, continuation=continuation))
+
+
+def steps_inquiry(question: str, gold: str, steps: Sequence[str]) -> Inquiry:
+    """Is each step of a reasoning chain right, as far as text shows (StepSense labels by a judge; paper, 5.2, has people label them)?
+
+    Args:
+        question: as asked.
+        gold: the gold answer, short or full; empty: no verdicts.
+        steps: the chain, in order. None: no verdicts.
+    """
+    if not gold.strip():
+        return Inquiry("steps", "", len(steps), tuple(Verdict(None, error="no gold answer to compare with") for _ in steps))
+    listed = "\n".join(f"Step {number}: {' '.join(step.split())}" for number, step in enumerate(steps, 1))
+    return Inquiry("steps", _filled(STEPS, question=question, gold=gold, steps=listed), len(steps))
+
+
+def _filled(template: str, **fields: str) -> str:
+    """A prompt: each field as a quoted block, so that no text in it can pass for another field.
+
+    One pass over the template: a field that contains ``{gold}`` stays as it is.
+    """
+    blocks = {name: "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines()) for name, text in fields.items()}
+    return re.sub(r"\{(question|output|gold|prefix|corrections|continuation|steps)\}", lambda match: blocks[match[1]], template)
+
+
+def read(inquiry: Inquiry, reply: str | None) -> Reading:
+    """What a reply says to a question.
+
+    Args:
+        inquiry: what was asked.
+        reply: the judge's text; None and empty text are faults.
+
+    >>> read(short_inquiry("What?", "sofa", "couch"), "Reasoning: the same thing.\\nCorrectness: Correct")
+    Reading(values=(True,), reason='the same thing.', fault='')
+    >>> read(short_inquiry("What?", "sofa", "couch"), "Yes, I think so.").fault
+    'no line "Correctness: Correct" or "Correctness: Incorrect"'
+    """
+    text, fault = _said(reply)
+    if fault:
+        return Reading(None, "", fault)
+    if inquiry.kind == "steps":
+        return _read_steps(text, inquiry.count)
+    if inquiry.kind == "heal":
+        return _read_line(text, r"(?:final[ ])?judge?ment|correctness", {"yes": True, "no": False}, "Final judgement: YES", "Final judgement: NO")
+    return _read_line(text, "correctness", {"correct": True, "incorrect": False}, "Correctness: Correct", "Correctness: Incorrect")
+
+
+def _said(reply: str | None) -> tuple[str, str]:
+    """A reply without the judge's own thoughts, and the fault if nothing is left."""
+    text = reply or ""
+    parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
+    if len(parts) == 1 and re.match(r"\s*<think(?:ing)?>", text, re.I):
+        return "", "the reply ends while the judge is thinking; a larger MAGIC_JUDGE_TOKENS may help"
+    text = parts[-1].strip()
+    return text, "" if text else "the reply is empty"
+
+
+_MARKS = r"[\s>#*_`\"'“”\[\](){}<>.!-]"
+_MARKS_ON_LINE = rf"(?:(?!\n){_MARKS})*"
+_NEXT_LINE = re.compile(r"\s*\n\s*(\S[^\n]*)")
+_AROUND = re.compile(rf"^{_MARKS}+|(?<!{_MARKS}){_MARKS}+$")
+_MARK = re.compile(_MARKS)
+
+
+def _begins(text: str, place: int, least: int, after: str) -> int | None:
+    """Return where what stands at a place begins, with the marks before it: a line, or what follows one of some characters; None where it does not.
+
+    Args:
+        text: a reply.
+        place: of a word.
+        least: where to stop looking.
+        after: characters beside the line's end that it may follow.
+    """
+    start = place
+    while start > least and _MARK.match(text, start - 1):
+        start -= 1
+    ends = after + "\n"
+    if start == 0 or text[start - 1] in ends:
+        return start
+    return next((at + 1 for at in range(start, place) if text[at] in ends), None)
+
+
+def _labelled(text: str, label: str) -> list[tuple[int, int, int]]:
+    """Return for each ``label:`` at the beginning of a line or sentence where it begins, with the marks before it, and where colon and line end."""
+    found: list[tuple[int, int, int]] = []
+    done = 0
+    for match in re.finditer(rf"(?:{label})[*_\"'` ]*[:：]", text, re.I):
+        if match.start() >= done and (start := _begins(text, match.start(), done, ".!?")) is not None:
+            done = end if (end := text.find("\n", match.end())) >= 0 else len(text)
+            found.append((start, match.end(), done))
+    return found
+
+
+def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) -> Reading:
+    """The verdict of ``label: word``: on a line of its own, or after the end of a sentence; said once or always the same; nothing after it."""
+    found = _labelled(text, label)
+    if not found:
+        return Reading(None, "", "no line " + " or ".join(f'"{form}"' for form in forms))
+    values = set()
+    for _, colon, end in found:
+        said = text[colon:end]
+        if not re.sub(_MARKS, "", said):  # the word stands on the next line
+            following = _NEXT_LINE.match(text, end)
+            said, end = (following[1], following.end()) if following else ("", end)
+        word = _AROUND.sub("", said)
+        if word.lower() not in words:
+            return Reading(None, "", f"the verdict reads {word[:60]!r}, not one of: {', '.join(words)}")
+        values.add(words[word.lower()])
+    if len(values) > 1:
+        return Reading(None, "", "both verdicts are given")
+    if re.search(r"\w", text[end:]):
+        return Reading(None, "", "the reply goes on after its verdict")
+    return Reading((values.pop(),), _reason(text[: found[0][0]]))
+
+
+def _reason(text: str) -> str:
+    return " ".join(re.sub(r"^[\s*_#]*reason(?:ing|s)?[*_ ]*:[*_ ]*", "", text.strip(), flags=re.I).split())[:_LONG]
+
+
+_STEP_LINE = re.compile(
+    rf"^{_MARKS_ON_LINE}(?P<name>(?:step[ ]?)?#?(?P<step>\d{{1,4}}))[*_\"'` ]*(?![*_\"'` ])[:：.)–-]*(?![:：.)–-]){_MARKS}*"
+    rf"(?P<word>correct|incorrect){_MARKS_ON_LINE},?$",
+    re.I | re.M,
+)
+_LABELS = {"correct": True, "incorrect": False}
+
+
+def _read_steps(text: str, count: int) -> Reading:
+    """A label for each step, each once: lines ``Step 3: Correct``, or JSON."""
+    data = _json(text)
+    pairs: list[tuple[int, bool]]
+    if data is not None:
+        listed = _pairs(data)
+        if listed is None:
+            return Reading(None, "", "the JSON does not say which step is correct or incorrect")
+        pairs, reason = listed, ""
+    else:
+        found = list(_STEP_LINE.finditer(text))
+        if not found:
+            return Reading(None, "", 'no line like "Step 1: Correct" or "Step 1: Incorrect"')
+        if re.search(r"\w", text[found[-1].end() :]):
+            return Reading(None, "", "the reply goes on after its last label")
+        pairs, reason = (
+            [(int(match["step"]), _LABELS[match["word"].lower()]) for match in found],
+            _reason(text[: _begins(text, found[0].start("name"), 0, "")]),
+        )
+    labels = dict(pairs)
+    if len(set(pairs)) > len(labels):
+        both = sorted({step for step, value in pairs if labels[step] != value})
+        return Reading(None, "", f"both labels for step {both[0]}")
+    if extra := sorted(set(labels) - set(range(1, count + 1))):
+        return Reading(None, "", f"a label for step {extra[0]}, where there are {count} steps")
+    if missing := sorted(set(range(1, count + 1)) - set(labels)):
+        return Reading(None, "", f"no label for step {missing[0]} of {count}")
+    return Reading(tuple(labels[step] for step in range(1, count + 1)), reason)
+
+
+def _json(text: str) -> Any:
+    """The JSON that a reply consists of, in a code fence or not; None where it is none, or names a key twice."""
+    fence = re.search(r"```(?:json)?\s*\n", text)
+    close = re.compile(r"\n[^\S\n]*```").search(text, fence.end()) if fence else None
+    try:
+        data = json.loads(text[fence.end() : close.start()] if fence and close else text, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, (dict, list)) else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is named twice")
+    return found
+
+
+def _pairs(data: Any) -> list[tuple[int, bool]] | None:
+    """Step and label of each entry: a list of labels, a list of objects with step and label, or an object of labels by step."""
+    if isinstance(data, dict) and isinstance(data.get("steps"), (dict, list)):
+        data = data["steps"]
+    entries: list[tuple[Any, Any]]
+    if isinstance(data, dict):
+        entries = [(re.sub(r"(?i)^step[ _]?", "", str(key)), value) for key, value in data.items()]
+    elif all(isinstance(entry, dict) for entry in data):
+        entries = [(entry.get("step"), entry.get("correct", entry.get("label"))) for entry in data]
+    else:
+        entries = list(enumerate(data, 1))
+    out = []
+    for step, said in entries:
+        value = said if isinstance(said, bool) else _LABELS.get(said.strip().lower()) if isinstance(said, str) else None
+        if isinstance(step, bool) or not isinstance(step, (int, str)) or not re.fullmatch(r"[0-9]{1,4}", str(step)) or value is None:
+            return None
+        out.append((int(step), value))
+    return out or None
+
+
+__all__ = [
+    "KINDS",
+    "VERSION",
+    "Inquiry",
+    "Reading",
+    "Verdict",
+    "full_inquiry",
+    "heal_inquiry",
+    "read",
+    "short_inquiry",
+    "steps_inquiry",
+]

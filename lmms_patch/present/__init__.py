@@ -1,0 +1,1 @@
+"""Everything that people look at: sheets, terminal tables, the report, the board."""

@@ -1,0 +1,331 @@
+"""Entries, comparable groups of them, and who stands where in each. Pure: from the store alone, nothing is computed anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median_low
+from typing import Any
+
+from lmms_patch.ask.references import digest
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.present.board.ranks import BY, PRIMARY, By, Place, badness, places
+from lmms_patch.present.board.store import GridNotes, Result, Store, Stored, date_order
+from lmms_patch.present.report.points import listed
+from lmms_patch.runs import reading
+from lmms_patch.runs import run as runs
+from lmms_patch.stats.index import disagreement
+from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import clean
+
+NEEDED = ("benchmark", "kind", "metric", "filter")
+"""Without these a number is another number: they cannot be ignored."""
+TOLD = runs.RECORDED
+"""A run that does not say these leaves them unknown. For the others, nothing said means nothing set."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The newest result of a model on a benchmark under some settings, at one grid.
+
+    Attributes:
+        model: the model's name as it is shown.
+        identity: the model.
+        grid: grid size; 0 for kinds without one.
+        result: the result; it may have other grids too.
+        date: of the run.
+        runs: how many runs there are of it, this one included.
+        id: digest of the settings fingerprint (``runs.fingerprint``), 16 hex digits.
+        run: SHA-256 of the run's results file.
+        pipeline: the place of its filter pipeline among those of the task, from 0, the task's primary one.
+    """
+
+    model: str
+    identity: tuple[str, str, str]
+    grid: int
+    result: Result
+    date: str
+    runs: int
+    id: str
+    run: str
+    pipeline: int = 0
+
+    def number(self, name: str) -> Estimate:
+        """Return one of its numbers; ``index``, ``adj``, ``adj_blind``, ``mpp``, ``gap`` stand for those of its grid.
+
+        Returns:
+            An estimate without value, with the reason, where there is none; an index with the words that stand beside it.
+        """
+        index, n = self.result.index, self.grid
+        names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "adj_blind": f"{index}{n}_adj_blind", "mpp": f"mpp{n}", "gap": f"gap{n}"}
+        found = self.result.numbers.get(names.get(name, name))
+        if found is None:
+            reason = "no blind run beside it" if name == "adj_blind" else "nothing was scored"
+            return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason=reason)
+        if name == "index":
+            return reading.raw(found, self.mark, self.result.marginal)
+        if name in ("adj", "adj_blind"):
+            return reading.corrected(found, self.notes.null if name == "adj" else None, self.result.marginal)
+        return found
+
+    @property
+    def notes(self) -> GridNotes:
+        """What stands beside the index of its grid."""
+        return self.result.notes.get(self.grid) or GridNotes(None, None, "", 0)
+
+    @property
+    def mark(self) -> str:
+        """How index and corrected index of its grid contradict each other; empty where they do not."""
+        raw, adj = (self.result.numbers.get(f"{self.result.index}{self.grid}{end}") for end in ("", "_adj"))
+        return "" if raw is None or adj is None or raw.value is None or adj.value is None else disagreement(raw.value, adj.value)
+
+    @property
+    def used(self) -> int | None:
+        """How many docs MPP, index and gap of its grid rest on; None where there is no MPP."""
+        found = self.number("mpp")
+        return None if found.value is None else found.n
+
+    @property
+    def limit(self) -> str:
+        """The limit of its run in words; ``all`` for a run without one."""
+        return str(self.result.fingerprint.get("limit") or "unknown")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Entries that may be set side by side: one benchmark, kind and grid, under the same settings.
+
+    Attributes:
+        kind: ``index``, or a kind without one (``tst``, ``blind``, ...).
+        base, grid: which benchmark; which grid, 0 for none.
+        number: from 1, among the groups of this benchmark, kind and grid: whole runs (no limit) first, then by number of docs, then of
+            models, then the task's primary filter pipeline, then the newest run, then the filter's name.
+        ranked: entries with their places, best first.
+        unranked: entries without a place, with the reason.
+        fingerprint: what they share; ignored keys left out.
+        id: its digest.
+        differs: in what it differs from the first group, in words.
+        unknown: settings that its runs do not say.
+        merged: ignored settings in which its runs do differ.
+        by: what it is ranked by; None for a kind without ranks.
+        why: why it is ranked by that, in words; empty where that was asked for.
+    """
+
+    kind: str
+    base: str
+    grid: int
+    number: int
+    ranked: tuple[tuple[Place, Entry], ...]
+    unranked: tuple[tuple[Entry, str], ...]
+    fingerprint: Mapping[str, Any]
+    id: str
+    differs: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    by: By | None = None
+    why: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The index that colours and bands go by, a name of ``Entry.number``: the corrected one where the ranks do."""
+        return "adj" if self.by is not None and self.by.key == "adj" else "index"
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All of them, in the order in which they are listed."""
+        return (*(entry for _, entry in self.ranked), *(entry for entry, _ in self.unranked))
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The limits of its runs; ``("all",)`` where all are whole."""
+        return tuple(sorted({entry.limit for entry in self.entries}))
+
+
+@dataclass(frozen=True)
+class Board:
+    """All groups, by kind, benchmark, grid and number.
+
+    Attributes:
+        groups: see there.
+        by: what they are ranked by.
+        ignored: settings in which runs of one group may differ.
+        models: identity -> name as it is shown.
+        runs: how many runs stand behind it.
+    """
+
+    groups: tuple[Group, ...]
+    by: By
+    ignored: tuple[str, ...]
+    models: Mapping[tuple[str, str, str], str]
+    runs: int
+
+    def of(self, kind: str) -> tuple[Group, ...]:
+        """The groups of a kind."""
+        return tuple(group for group in self.groups if group.kind == kind)
+
+    def crowded(self) -> set[tuple[str, str, int]]:
+        """The kinds, benchmarks and grids that have several groups."""
+        return {(group.kind, group.base, group.grid) for group in self.groups if group.number > 1}
+
+
+def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
+    """The board of all runs that are stored.
+
+    Args:
+        store: the runs.
+        by: what to rank by.
+        ignore: keys of ``runs.fingerprint`` in which runs of one group may differ.
+
+    Raises:
+        RecordError: no wrapped task in any run, or an unknown key to ignore.
+        OptionError: a key that cannot be ignored.
+    """
+    first = next((result for run in store.runs for result in run.results), None)
+    if first is None:
+        raise RecordError("no wrapped task in these runs; ask lmms-eval for one, such as --tasks gqa_pcri")
+    settings = dict.fromkeys(key for run in store.runs for result in run.results for key in result.fingerprint)
+    runs.check_keys(ignore, settings)
+    if wrong := [key for key in ignore if key in NEEDED]:
+        allowed = ", ".join(key for key in settings if key not in NEEDED)
+        raise OptionError(f"{wrong[0]!r} cannot be ignored: it says what the number is; allowed: {allowed}")
+    names = _names(store.runs)
+    found: dict[tuple[str, str, int], dict[str, list[Entry]]] = {}
+    for key, entries in _latest(store.runs, names, set(ignore)).items():
+        kind, base, grid, group = key
+        found.setdefault((kind, base, grid), {})[group] = entries
+    groups = [group for place in sorted(found, key=_order) for group in _groups(place, found[place], by, tuple(ignore))]
+    return Board(tuple(groups), by, tuple(ignore), names, len(store.runs))
+
+
+def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
+    kinds = ["index", *KINDS]
+    return kinds.index(place[0]), place[1], place[2]
+
+
+def _names(stored: Iterable[Stored]) -> dict[tuple[str, str, str], str]:
+    return runs.labels(runs.Run(Path(), *run.identity, run.date, ()) for run in stored if run.results)
+
+
+def kind_of(result: Result) -> str:
+    """``index`` for kinds with an index, else the kind."""
+    return "index" if result.index else result.kind
+
+
+def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
+    """By kind, benchmark, grid and settings: of each model the newest result."""
+    newest: dict[tuple[Any, ...], tuple[Stored, Result, str, int]] = {}
+    count: Counter[tuple[Any, ...]] = Counter()
+    for run in sorted(stored, key=lambda run: run.order):
+        pipelines: Counter[str] = Counter()  # a run lists a task's filter pipelines in their order
+        for result in run.results:
+            place = pipelines[result.task]
+            pipelines[result.task] += 1
+            whole = digest(sorted(result.fingerprint.items()))
+            shared = whole if not ignore else digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in ignore))
+            for grid in result.grids or (0,):
+                key = (kind_of(result), result.base, grid, shared, run.identity)
+                newest[key] = run, result, whole, place
+                count[key] += 1
+    out: dict[tuple[str, str, int, str], list[Entry]] = {}
+    for key, (run, result, whole, place) in newest.items():
+        entry = Entry(names[run.identity], run.identity, key[2], result, run.date, count[key], whole, run.sha256, place)
+        out.setdefault((key[0], key[1], key[2], key[3]), []).append(entry)
+    return out
+
+
+def _groups(place: tuple[str, str, int], found: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:
+    ordered = sorted(found.items(), key=lambda one: (one[1][0].result.filter, one[0]))
+    ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
+    ordered.sort(key=lambda one: _standing(one[1]))
+    reference = ordered[0][1][0].result.fingerprint
+    out = []
+    for number, (identifier, entries) in enumerate(ordered, 1):
+        given = entries[0].result.fingerprint
+        how, why = choose(entries, by) if place[0] == "index" else ({"magic": PRIMARY}.get(place[0]), "")
+        ranked, unranked = _ranked(entries, how) if how else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
+        fingerprint = {key: value for key, value in given.items() if key not in ignore}
+        unknown = tuple(key for key in TOLD if key not in ignore and fingerprint.get(key) is None)
+        differs = () if number == 1 else (*runs.differences(reference, given, ignore), *_unsaid(reference, given, ignore))
+        out.append(Group(*place, number, ranked, unranked, fingerprint, identifier, differs, unknown, _merged(entries, ignore), how, why))
+    return out
+
+
+def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
+    """Return what a group of indices is ranked by, and why, in words.
+
+    Asked for the index, it is the corrected one where every entry that could have a place has a measured null: then no rank is luck.
+    """
+    placed = [entry for entry in entries if not why_not(entry, by)]
+    if by.key != "pcri" or not placed:
+        return by, ""
+    without = [entry.model for entry in placed if entry.notes.null != reading.MEASURED]
+    if without:
+        return by, f"Ranked by the raw index: no measured null in {listed(sorted(without), 3)}"
+    if all(why_not(entry, BY["adj"]) for entry in placed):
+        return by, f"Ranked by the raw index: with luck removed there is none ({why_not(placed[0], BY['adj']).partition(':')[0]})"
+    return BY["adj"], "Ranked by the index with luck removed: every null is measured"
+
+
+def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
+    """What decides first which group is the first: a later try with a limit must never become what a board is known by.
+
+    Where the limit or the number of docs is ignored, runs of a group differ in it: then what more than half of them have, and the median.
+    """
+    whole = 2 * sum(entry.limit == "all" for entry in entries) > len(entries)
+    return not whole, -median_low(entry.result.docs for entry in entries), -len(entries), min(entry.pipeline for entry in entries)
+
+
+def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:
+    """Settings that one of two says and the other does not."""
+    out = []
+    for key in dict.fromkeys([*reference, *given]):  # a row of an earlier version lacks some
+        if key not in ignore and (reference.get(key) is None) != (given.get(key) is None):
+            nothing = "unknown" if key in TOLD else "none"
+            out.append(f"{key} ({nothing} {'there' if reference.get(key) is None else 'here'})")
+    return out
+
+
+def _merged(entries: Sequence[Entry], ignore: Collection[str]) -> tuple[str, ...]:
+    out = []
+    for key in ignore:
+        values = sorted({"unknown" if (value := entry.result.fingerprint.get(key)) is None else clean(value) for entry in entries})
+        if len(values) > 1:
+            out.append(f"{key} ({', '.join(values)})" if len(", ".join(values)) < 60 else f"{key} ({len(values)} different)")
+    return tuple(out)
+
+
+def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry], ...], tuple[tuple[Entry, str], ...]]:
+    placed: list[tuple[float, Entry, tuple[float, float]]] = []
+    unranked = []
+    higher = all(entry.result.higher for entry in entries)
+    for entry in sorted(entries, key=_label):
+        reason = why_not(entry, by)
+        if reason:
+            unranked.append((entry, reason))
+        else:
+            value, ends = badness(entry.number(by.name(str(entry.result.index), entry.grid)), by, higher)
+            placed.append((value, entry, ends))
+    placed.sort(key=lambda one: one[0])
+    found = places([ends for _, _, ends in placed])
+    return tuple((place, entry) for place, (_, entry, _) in zip(found, placed, strict=True)), tuple(unranked)
+
+
+def why_not(entry: Entry, by: By) -> str:
+    """Why an entry has no place; empty where it has one."""
+    if entry.result.nonsense:
+        return f"contradicts itself: {entry.result.nonsense}"
+    if by.gated and entry.result.gate == 0:
+        return entry.result.gate_reason or "near chance"
+    found = entry.number(by.key if by.corrected else by.name(str(entry.result.index), entry.grid))
+    if reading.assumed(found):
+        return f"{reading.ASSUMED}: no rank rests on it; {reading.MEASURE_IT}"
+    if found.value is not None:
+        return ""
+    return found.reason or entry.notes.reason or "not defined"
+
+
+def _label(entry: Entry) -> tuple[str, str]:
+    return entry.model.lower(), entry.model

@@ -1,0 +1,110 @@
+"""``lmms-patch leaderboard``: from folders of runs to a folder with a board. Wires; computes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmms_patch.errors import PatchError, RecordError
+from lmms_patch.present.board import model_index, store, tables, write
+from lmms_patch.present.board.board import Board, board
+from lmms_patch.present.board.overall import Changes, Overall, changes, check_over, overall
+from lmms_patch.present.board.ranks import by_of
+
+TITLE = "Leaderboard"
+_CARD = re.compile(r"model-index/[A-Za-z0-9._-]+\.md")
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was made.
+
+    Attributes:
+        folder: where it lies.
+        board: groups and ranks.
+        overall, changes: the means.
+        update: what was read.
+        written: files that were written or removed; empty where nothing changed.
+    """
+
+    folder: Path
+    board: Board
+    overall: tuple[Overall, ...]
+    changes: tuple[Changes, ...]
+    update: store.Update
+    written: tuple[str, ...]
+
+
+def leaderboard(
+    folders: Sequence[Path],
+    output: Path,
+    *,
+    by: str = "pcri",
+    ignore: Collection[str] = (),
+    over: Collection[str] = (),
+    fresh: bool = False,
+    title: str = TITLE,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Built:
+    """Bring a board up to date with some runs, and write it. Results files that it knows are not read again.
+
+    Args:
+        folders: of runs, at any depth, or single results files; none: the board is written again from what it knows.
+        output: the board's folder; made where it is not there.
+        by: what to rank by (``ranks.BY``).
+        ignore: keys of ``runs.fingerprint`` in which runs may differ and still be ranked together.
+        over: the benchmarks to take overall means over; none: chosen by who has what (``overall.shared_benchmarks``).
+        fresh: forget all runs but those in ``folders``.
+        title: of the page.
+        tell: told of progress, a line at a time.
+
+    Raises:
+        PatchError: an input is damaged, an option is not possible, or the folder cannot be written. The board is as it was.
+    """
+    output = Path(output)
+    if output.exists() and not output.is_dir():
+        raise PatchError(f"{output}: not a folder; give --output a folder for the board")
+    with write.locked(output, tell):
+        known, before = _known(output, fresh)
+        if not folders and not known.runs:
+            raise RecordError(f"{output}: no board here yet, and no runs were given; give the folders that were --output_path of runs")
+        files = store.find([Path(folder) for folder in folders])
+        updated = store.update(known, files, output, tell)
+        found = board(updated.store, by_of(by), tuple(dict.fromkeys(ignore)))
+        check_over(over, found)
+        overalls, steps = tuple(overall(found, over)), tuple(changes(found, over))
+        cards = model_index.wanted(found)
+        made = _files(title, found, overalls, steps)
+        for name, (model, entries, digest) in cards.items():
+            if before.get(name) != digest or not (output / name).is_file():  # else it is there as it would be made
+                made[name] = model_index.card(model, entries)
+        kept = dataclasses.replace(updated.store, written={name: digest for name, (_, _, digest) in cards.items()})
+        made[store.NAME] = store.to_text(kept)
+        written = write.publish(output, made, [name for name in before if _CARD.fullmatch(name) and name not in cards])
+    return Built(output, found, overalls, steps, dataclasses.replace(updated, store=kept), tuple(written))
+
+
+def _known(output: Path, fresh: bool) -> tuple[store.Store, Mapping[str, str]]:
+    """What the board knows, and which files it made for models."""
+    if not fresh:
+        known = store.load(output)
+        return known, known.written
+    try:
+        return store.Store(), store.load(output).written
+    except RecordError:
+        return store.Store(), {}
+
+
+def _files(title: str, found: Board, overalls: Sequence[Overall], steps: Sequence[Changes]) -> dict[str, str]:
+    from lmms_patch.present.board import page
+
+    sheets = tables.group_sheets(found)
+    return {
+        "leaderboard.csv": tables.flat_sheet(found).to_csv(),
+        "leaderboard.md": tables.markdown_text(title, found, overalls, steps, sheets),
+        "board.json": tables.json_text(title, found, overalls, steps, sheets),
+        "index.html": page.page(title, found, overalls, steps),
+    }

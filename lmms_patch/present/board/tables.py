@@ -1,0 +1,444 @@
+"""A board as tables: the flat one of all entries, one for each group, and the means. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
+from lmms_patch.present.board.ranks import By, Place
+from lmms_patch.present.report import magic_words
+from lmms_patch.present.report.points import listed
+from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.runs import reading
+from lmms_patch.stats.index import band, span
+from lmms_patch.text import clean, harmless, markdown
+
+SCHEMA = 1
+ON = "on:"
+"""In front of a benchmark's name where it is the key of a column."""
+KINDS = {
+    "tst": "Answerable without looking: text-only cross-validation",
+    "blind": "No image at all",
+    "blank": "A grey image",
+    "swap": "Another doc's image",
+    "shuffle": "Cells permuted",
+    "occlude": "One cell greyed",
+    "regions": "The docs' own boxes",
+    "magic": "Region focus, answers and self-correction (MAGIC)",
+}
+MARKED = 6
+"""Entries whose contradiction is written out."""
+OVERLAP = (
+    "A rank is a range: 1 and the number of results that are surely better, to the number of results less those that are surely worse. Surely: the"
+    " intervals do not overlap. That is cautious: results whose intervals overlap can still differ. To compare two of them, pair their docs:"
+    " `lmms-patch compare A B`."
+)
+BOTH = "Where every null of a table is measured, luck is removed from the index that it is ranked by; each table says which it goes by, and why."
+NEAR_ZERO = (
+    "The mean distance of the index from 0, over the same benchmarks for every ranked model."
+    " Its interval takes benchmarks as independent, and its lower end allows for what noise adds to a distance."
+)
+
+
+# --- one group ------------------------------------------------------------------------------------
+
+
+def index_name(group: Group) -> str:
+    """``RCI`` or ``PCRI``: what most of its results are called; they are the same number."""
+    names = [entry.result.index for entry in group.entries]
+    return "RCI" if names.count("rci") > len(names) / 2 else "PCRI"
+
+
+def title(group: Group, several: bool) -> str:
+    """Of a group's table; its number where there are several for its benchmark and grid."""
+    grid = f", {group.grid}×{group.grid}" if group.grid else ""
+    what = index_name(group) if group.kind == "index" else group.kind
+    return f"{clean(group.base)}{grid}, {what}{f', group {group.number}' if several else ''}"
+
+
+def settings(group: Group) -> str:
+    """What its runs share, in words: the settings that people know; those with long digests are told by ``Group.id``."""
+    found = group.fingerprint
+    docs = {entry.result.docs for entry in group.entries}
+    data = {clean(name) for entry in group.entries if (name := entry.result.details.get("dataset"))}
+    parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"]
+    for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}"), ("judge", "judge {}")):
+        if found.get(key) is not None:
+            parts.append(words.format(clean(found[key])))
+    if found.get("folds"):
+        parts.append(f"{clean(found['folds'])} folds")
+    for key in ("benchmark version", "lmms-eval version"):
+        if found.get(key) is not None:
+            parts.append(f"{key.removeprefix('benchmark ').removesuffix(' version')} {clean(found[key])}")
+    return ", ".join(parts)
+
+
+def remarks(group: Group) -> list[str]:
+    """What to know of a group before it is read, a sentence each."""
+    out = [f"Not comparable with group 1; it differs in: {clean('; '.join(group.differs))}."] if group.differs else []
+    if group.unknown:
+        out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
+    if group.merged:
+        out.append(f"Set side by side although they differ in (--ignore): {'; '.join(group.merged)}.")
+    return [*out, *_on_reading(group)]
+
+
+def _on_reading(group: Group) -> list[str]:
+    """Return what a group of indices is ranked by, which of them are contradicted, and of which models nobody checked that they look."""
+    if group.kind != "index":
+        return []
+    marked = [
+        f"{clean(entry.model)}: {reading.told(entry.mark, entry.notes.null)}" for entry in group.entries if entry.mark and entry.result.gate != 0
+    ]
+    unchecked = [clean(entry.model) for entry in group.entries if entry.result.gate != 0 and entry.result.looks is None]
+    marginal = [clean(entry.model) for entry in group.entries if entry.result.gate == 1 and entry.result.marginal]
+    out = [f"{clean(group.why)}."] if group.why else []
+    rest = [f"and {len(marked) - MARKED} more"] if len(marked) > MARKED else []
+    out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
+    out += [f"{reading.NOT_CHECKED[0].upper()}{reading.NOT_CHECKED[1:]}: {listed(unchecked, 6)}."] if unchecked else []
+    return out + ([f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else [])
+
+
+def group_sheet(group: Group, several: bool) -> Sheet:
+    """The table of a group."""
+    columns = _index_columns(group) if group.kind == "index" else _magic_columns(group) if group.kind == "magic" else _other_columns(group.kind)
+    ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
+    unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
+    note = " ".join([settings(group) + ".", *remarks(group)])
+    return Sheet(f"{group.kind}-{group.id}-{group.grid}", title(group, several), columns, (*ranked, *unranked), note)
+
+
+_LAST = (
+    Column("docs", "Docs"),
+    Column("runs", "Runs", help="How many runs there are; the newest counts."),
+    Column("date", "Date"),
+    Column("reason", "Why no rank"),
+)
+
+
+def _index_columns(group: Group) -> tuple[Column, ...]:
+    index, out = index_name(group), any(entry.notes.excluded for entry in group.entries)
+    return (
+        Column("rank", "Rank", help="The range of places that noise leaves open."),
+        Column("model", "Model"),
+        Column("index", index, signed=True, help="1 − MPP / FIP, without unit, with its interval."),
+        Column("adj", f"{index}, luck removed", signed=True, help="The index with what answers earn without the right picture removed."),
+        Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
+        Column("fip", "FIP", help="The native metric on full images, on its own scale, over all docs."),
+        *(
+            [Column("fip_used", "FIP, used docs", help="The same over the docs that the index does not leave out: index = 1 − MPP / this.")]
+            if out
+            else []
+        ),
+        Column("mpp", "MPP", help="The native metric on each doc's best cell, on its own scale."),
+        Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
+        Column("chance", "Chance", help="What the best uninformed answer scores."),
+        Column("gate", "Gate", help="Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing."),
+        Column("docs", "Docs"),
+        *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
+        Column("excluded", "Left out", help="Docs that the index leaves out."),
+        *_LAST[1:],
+    )
+
+
+def _magic_columns(group: Group) -> tuple[Column, ...]:
+    return (
+        Column("model", "Model"),  # first: it stays in sight on narrow screens
+        Column("rank", "Rank", help=f"By {clean(group.entries[0].result.metric)}; the range of places that noise leaves open."),
+        *magic_words.columns(name for entry in group.entries for name in entry.result.numbers),
+        *_LAST,
+    )
+
+
+def _other_columns(kind: str) -> tuple[Column, ...]:
+    score = {
+        "tst": (
+            Column("diagnostic", "Diagnostic"),
+            Column("tst", "Text-only score", help="Held-out score of a text-only model, on the metric's own scale."),
+            Column("tst_over_chance", "Over chance", signed=True, help="The same less chance."),
+            Column("tst_above", "Over the majority", signed=True, help="The same less the frequency baseline, paired."),
+        ),
+        "occlude": (
+            Column("fip", "FIP", help="The native metric on full images."),
+            Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."),
+        ),
+    }.get(kind, (Column("score", "Score", help="The native metric on this view, on its own scale."),))
+    return (Column("model", "Model"), *score, Column("chance", "Chance"), Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
+
+
+def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[str, Cell]:
+    result = entry.result
+    row: dict[str, Cell] = {
+        "kind": group.kind,
+        "benchmark": clean(group.base),
+        "grid": entry.grid or None,
+        "group": group.number,
+        "first": place.first if place else None,
+        "last": place.last if place else None,
+        "model": entry.model,
+        "task": clean(result.task),
+        "filter": clean(result.filter),
+        "metric": clean(result.metric),
+        "type": clean(result.type) or None,
+        "fip": entry.number("fip") if group.kind in ("index", "occlude") else None,
+        "chance": result.numbers.get("chance"),
+        "docs": result.docs,
+        "runs": entry.runs,
+        "date": clean(entry.date),
+        "fingerprint": entry.id,
+        "reason": clean(reason) or None,
+    }
+    if group.kind == "index":
+        row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
+        row |= {"band": bands(entry, group)[0], "span": bands(entry, group)[1], "gate": result.gate_word, "excluded": entry.notes.excluded}
+        row |= {
+            "fip_used": entry.notes.fip,
+            "docs_used": entry.used,
+            "mark": reading.told(entry.mark, entry.notes.null) or None,
+            "null": entry.notes.null,
+        }
+        row["adj_blind"] = entry.number("adj_blind") if f"{result.index}{entry.grid}_adj_blind" in result.numbers else None
+        row["ranked_by"] = None if group.by is None else group.by.key
+    elif group.kind == "tst":
+        row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
+            "diagnostic": clean(result.details.get("diagnostic", ""))
+        }
+    elif group.kind == "occlude":
+        row["drop"] = result.numbers.get(f"drop{entry.grid}")
+    else:
+        row["score"] = entry.number("score")
+    if group.kind == "magic":
+        row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
+    return row
+
+
+def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
+    """Return the band of the index that ranks go by, and the bands that its interval reaches."""
+    if group.headline == "index":
+        return entry.notes.band, entry.notes.span or entry.notes.band
+    found = entry.number(group.headline)
+    if found.value is None:
+        return None, None
+    return band(found.value), band(found.value) if found.low is None or found.high is None else span(found.low, found.high)
+
+
+# --- all entries ----------------------------------------------------------------------------------
+
+
+def flat_sheet(board: Board) -> Sheet:
+    """All entries in one table: what ``leaderboard.csv`` holds."""
+    words = (
+        "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj null adj_blind fip fip_used"
+        " mpp gap score drop"
+    )
+    words += " tst tst_over_chance tst_above diagnostic chance gate docs docs_used excluded runs date fingerprint reason"
+    rows = []
+    for group in board.groups:
+        for place, entry in group.ranked:
+            rows.append(_row(entry, place, "", group))
+        for entry, reason in group.unranked:
+            rows.append(_row(entry, None, reason, group))
+    words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))  # only where there are MAGIC boards
+    named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
+    return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in words.split()), named)
+
+
+# --- means ----------------------------------------------------------------------------------------
+
+
+def overall_title(table: Overall) -> str:
+    """Of a table of models × benchmarks."""
+    return f"{'All benchmarks' if not table.type else f'Task type {table.type}'}, {table.grid}×{table.grid}"
+
+
+def overall_note(table: Overall) -> str:
+    """What its means are over, in words."""
+    if not table.shared:
+        return "No benchmark has an index here, so there are no means."
+    ranked = sum(line.place is not None for line in table.lines)
+    named = ", ".join(clean(base) for base in table.shared)
+    without = len(table.lines) - ranked
+    more = f" Without a rank, because they lack some of these: {without}." if without else ""
+    means = f"Means over {len(table.shared)} of {len(table.benchmarks)} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
+    return f"{means} {basis_words(table.by)} {bases_note(table.bases)}"
+
+
+def basis_words(by: By) -> str:
+    """Return which index a table of means is of, and why."""
+    if by.corrected:
+        return "Of the index with luck removed: every null is measured."
+    return "Of the raw index: not every entry has a measured null."
+
+
+def bases_note(bases: Mapping[str, Basis]) -> str:
+    """Which runs the numbers of each benchmark rest on, in words: whole ones, and apart from them those with a limit."""
+    whole = [f"{clean(base)} ({_docs(one)})" for base, one in bases.items() if one.whole]
+    limited = [f"{clean(base)} ({_docs(one)}, {_limits(one)})" for base, one in bases.items() if not one.whole]
+    out = [f"From whole runs: {', '.join(whole)}."] if whole else []
+    out += [f"From runs with a limit, which say little of the whole benchmark: {', '.join(limited)}."] if limited else []
+    return " ".join(out)
+
+
+def _docs(one: Basis) -> str:
+    docs = " or ".join(f"{n:,}" for n in one.docs) if len(one.docs) < 4 else f"{one.docs[0]:,} to {one.docs[-1]:,}"
+    return f"{docs} docs"
+
+
+def _limits(one: Basis) -> str:
+    return clean(f"limit {' or '.join('none' if limit == 'all' else limit for limit in one.limits[:4])}")
+
+
+def overall_head(table: Overall, base: str) -> str:
+    """Of a benchmark's column: its name, and its limit where its runs have one."""
+    one = table.bases[base]
+    return clean(base) if one.whole else f"{clean(base)} ({_limits(one)})"
+
+
+def overall_sheet(table: Overall) -> Sheet:
+    """Models × benchmarks."""
+    columns = (
+        Column("rank", "Rank"),
+        Column("model", "Model"),
+        Column("mean_abs", f"Mean {mean_of(table.by, size=True)}", help=NEAR_ZERO),
+        Column("mean", f"Mean {mean_of(table.by)}", signed=True, help="With its sign: below 0, cells are better than whole images."),
+        *(Column(_cell_key(base), overall_head(table, base), signed=True) for base in table.benchmarks),
+        Column("lacks", "Lacks"),
+    )
+    rows = tuple(_overall_row(line) for line in table.lines)
+    return Sheet(f"overall-{table.grid}{f'-{table.type}' if table.type else ''}", overall_title(table), columns, rows, overall_note(table))
+
+
+def mean_of(by: By, size: bool = False) -> str:
+    """Return what a mean is of: PCRI, or its distance from 0, with luck removed or not."""
+    return ("|PCRI|" if size else "PCRI") + ", luck removed" * by.corrected
+
+
+def _cell_key(base: str) -> str:
+    return ON + clean(base)
+
+
+def _overall_row(line: Line) -> dict[str, Cell]:
+    cells: Mapping[str, Cell] = {_cell_key(base): one for base, one in line.cells.items()}
+    rank = str(line.place) if line.place else ""
+    return {"rank": rank, "model": line.model, "mean_abs": line.mean_abs, "mean": line.mean, **cells, "lacks": clean(", ".join(line.lacks)) or None}
+
+
+def changes_sheet(found: Changes) -> Sheet:
+    """From a grid to a finer one."""
+    coarse, fine = f"{found.coarse}×{found.coarse}", f"{found.fine}×{found.fine}"
+    columns = (
+        Column("model", "Model"),
+        Column("coarse", f"Mean {mean_of(found.by)}, {coarse}", signed=True),
+        Column("fine", f"Mean {mean_of(found.by)}, {fine}", signed=True),
+        Column("change", "Relative change", signed=True, help="(fine − coarse) / |coarse| of the two means, a fraction (PCRI paper, A.4.6)."),
+        *(Column(_cell_key(base), clean(base), signed=True, help="Relative change on this benchmark.") for base in found.benchmarks),
+        Column("lacks", "Lacks"),
+    )
+    rows = []
+    for line in found.lines:
+        cells: Mapping[str, Cell] = {_cell_key(base): one for base, one in line.cells.items()}
+        means: Mapping[str, Cell] = {"coarse": line.coarse, "fine": line.fine, "change": line.change}
+        rows.append({"model": line.model, **means, **cells, "lacks": clean(", ".join(line.lacks)) or None})
+    shared = ", ".join(clean(base) for base in found.shared)
+    note = (
+        f"(fine − coarse) / |coarse|, a fraction: −1 is a fall by 100 %. Means over {len(found.shared)} benchmarks with both grids: {shared}."
+        f" {basis_words(found.by)} {bases_note(found.bases)}"
+        " A large change of a small index says little: read it beside the index itself. N/A: the coarser index cannot be told from 0."
+    )
+    return Sheet(f"change-{found.coarse}-{found.fine}", f"From {coarse} to {fine}", columns, tuple(rows), note)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def head(board: Board) -> list[str]:
+    """What to know of the whole board, a sentence each."""
+    out = [
+        f"Runs: {board.runs:,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
+        *([BOTH] if board.by.key == "pcri" and board.of("index") else []),
+        *(["MAGIC tasks are ranked by their primary metric, higher first; other judges stand in other tables."] if board.of("magic") else []),
+        "Results stand in one table only where all but the model is the same: docs, prompts, limit, versions, settings.",
+    ]
+    if board.ignored:
+        out.append(f"Differences in these settings are ignored on this board: {', '.join(board.ignored)}.")
+    return out
+
+
+def group_sheets(board: Board) -> list[Sheet]:
+    """The table of each group, in their order."""
+    several = board.crowded()
+    return [group_sheet(group, (group.kind, group.base, group.grid) in several) for group in board.groups]
+
+
+def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
+    """The board as one Markdown page; ``sheets`` as ``group_sheets`` makes them."""
+    blocks = [f"# {markdown(name)}", " ".join(markdown(line) for line in head(board)), OVERLAP]
+    for table in overalls:
+        blocks += _blocks(overall_sheet(table), 2)
+    for change in changes:
+        blocks += _blocks(changes_sheet(change), 2)
+    for kind in dict.fromkeys(group.kind for group in board.groups):
+        blocks.append(f"## {'By benchmark' if kind == 'index' else KINDS[kind]}")
+        for group, sheet in zip(board.groups, sheets, strict=True):
+            blocks += _blocks(sheet, 3) if group.kind == kind else []
+    return "\n\n".join(blocks) + "\n"
+
+
+def _blocks(sheet: Sheet, level: int) -> list[str]:
+    used = tuple(c for c in sheet.columns if any(row.get(c.key) not in (None, "") for row in sheet.rows))
+    return [
+        f"{'#' * level} {markdown(sheet.title)}",
+        markdown(sheet.note),
+        dataclasses.replace(sheet, columns=used).to_markdown().rstrip(),
+    ]
+
+
+def to_json(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> dict[str, Any]:
+    """The tables: ``board.json``; ``sheets`` as ``group_sheets`` makes them."""
+    return {
+        "schema": SCHEMA,
+        "title": clean(name),
+        "ranked_by": board.by.key,
+        "ignored": list(board.ignored),
+        "runs": board.runs,
+        "models": sorted(board.models.values()),
+        "overall": [
+            {"grid": one.grid, "type": one.type, "shared": list(one.shared), "bases": _bases_json(one.bases), "table": overall_sheet(one).to_json()}
+            for one in overalls
+        ],
+        "changes": [
+            {
+                "coarse": one.coarse,
+                "fine": one.fine,
+                "shared": list(one.shared),
+                "bases": _bases_json(one.bases),
+                "table": changes_sheet(one).to_json(),
+            }
+            for one in changes
+        ],
+        "groups": [_group_json(group, sheet) for group, sheet in zip(board.groups, sheets, strict=True)],
+    }
+
+
+def _bases_json(bases: Mapping[str, Basis]) -> dict[str, Any]:
+    return {base: {"group": one.group, "docs": list(one.docs), "limits": list(one.limits)} for base, one in bases.items()}
+
+
+def json_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
+    """``to_json`` as text, with one table on a line."""
+    lists = ("overall", "changes", "groups")
+    found = harmless(to_json(name, board, overalls, changes, sheets))
+    parts = [f"{json.dumps(key)}:{json.dumps(value)}" for key, value in found.items() if key not in lists]
+    parts += [f"{json.dumps(key)}:[\n" + ",\n".join(json.dumps(one) for one in found[key]) + "\n]" for key in lists]
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _group_json(group: Group, sheet: Sheet) -> dict[str, Any]:
+    about = {name: getattr(group, name) for name in ("kind", "base", "grid", "number", "id")}
+    told: dict[str, Any] = {name: list(getattr(group, name)) for name in ("differs", "unknown", "merged")}
+    told |= {"ranked_by": None if group.by is None else group.by.key, "why": group.why}
+    return {**about, **told, "settings": dict(group.fingerprint), "table": sheet.to_json()}

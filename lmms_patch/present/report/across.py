@@ -1,0 +1,32 @@
+"""All tables of a report, by its sections. Pure.
+
+The sections are ``runs`` (each result), ``benchmarks`` (RCI's reading), ``models`` (PCRI's reading) and ``tst`` (text alone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmms_patch.present.report import benchmarks, models, run_sheets
+from lmms_patch.present.report.data import Entry
+from lmms_patch.present.report.points import Point, distinct, points_of
+from lmms_patch.present.sheets import Sheet
+
+__all__ = ["Point", "distinct", "points_of", "sheets"]
+
+
+def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple[Sheet, ...]]:
+    """The tables by section; a section without tables is not there.
+
+    Args:
+        entries: the results of our runs; may be empty.
+        points: their indices (``points_of``), and those of published tables (``published.read``).
+    """
+    once = distinct(points)
+    made = {
+        "runs": run_sheets.runs(entries),
+        "benchmarks": benchmarks.sheets(entries, once),
+        "models": models.sheets(once),
+        "tst": run_sheets.tst(entries),
+    }
+    return {section: tuple(found) for section, found in made.items() if found}

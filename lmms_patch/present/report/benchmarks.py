@@ -1,0 +1,370 @@
+"""What the indices say of benchmarks (RCI's reading): Table 2, bands, agreement of models, fit for an application, calibration, cells. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmms_patch.present.report.data import Entry
+from lmms_patch.present.report.points import Point, benchmarks, columns, listed
+from lmms_patch.present.report.run_sheets import band_text
+from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.runs import reading
+from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
+from lmms_patch.stats.index import fragmentation
+from lmms_patch.stats.resample import Estimate
+
+FEWEST_RANKED = 5
+"""Percentiles of fewer benchmarks are not given."""
+WIDEST_MATRIX = 12
+WIDEST_CELLS = 4
+_BENCHMARK = Column("benchmark", "benchmark")
+_MODEL = Column("model", "model")
+_GRID = Column("n", "grid n", help="n x n cells")
+Pair = tuple[str, int]
+
+
+def label(column: Pair) -> str:
+    """``<model>, n=<grid>``: a column of Table 2. ``published.read`` reads it back."""
+    return f"{column[0]}, n={column[1]}"
+
+
+def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
+    """All tables across benchmarks; those without rows are left out."""
+    if not points:
+        return []
+    enough = len(benchmarks(points)) >= FEWEST
+    wide = [matrix(points)] if enough and 2 <= len(columns(points)) <= WIDEST_MATRIX else []
+    made = [
+        table2(points),
+        bands(points),
+        indices(points),
+        not_read(points),
+        fit(points),
+        percentiles(points),
+        *wide,
+        correlations(points),
+        *cells(entries),
+    ]
+    return [sheet for sheet in made if sheet.rows]
+
+
+# --- Table 2 --------------------------------------------------------------------------------------
+
+
+def cell(point: Point | None) -> Cell:
+    """A point as a cell: a bare number where it is published without an interval."""
+    if point is None:
+        return None
+    if point.valid and point.low is None and not point.docs and not point.words:
+        return point.value
+    found = Estimate(point.value if point.valid else None, None, point.low, point.high, point.docs or 0, 0, 0, point.level, point.reason)
+    return reading.noted(found, *point.words)
+
+
+def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
+    heads = tuple(Column(label(pair), label(pair), signed=True, help=f"RCI of {pair[0]} on the {pair[1]}x{pair[1]} grid") for pair in columns(points))
+    return {point.key: point for point in points}, (_BENCHMARK, *heads)
+
+
+def table2(points: Sequence[Point]) -> Sheet:
+    """Benchmarks by (model, grid), as the RCI paper's Table 2."""
+    known, heads = _layout(points)
+    rows = [{"benchmark": b, **{label(pair): cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
+    note = "1 - MPP/FIP. Below 0 one cell beats the whole image, above 0 the task needs more than one cell. N/A: refused by its gate, or not defined."
+    told = [CONTRADICTED] if any(p.contradicted for p in points) else []
+    told += [fragmentation(n) for n in sorted({p.n for p in points}) if fragmentation(n)]
+    return Sheet("rci", "RCI by benchmark and model", heads, tuple(rows), ". ".join([note.removesuffix("."), *told]) + ".")
+
+
+CONTRADICTED = "Contradicted: with luck removed the index lies on the other side of 0, or in a band that does not touch"
+
+
+def bands(points: Sequence[Point]) -> Sheet:
+    """The same table in words: bands (RCI paper, 3.2), as far as the interval reaches."""
+    known, heads = _layout(points)
+    heads = tuple(Column(head.key, head.title) for head in heads)
+    rows = [{"benchmark": b, **{label(pair): _told(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
+    note = "Up to -0.30 strong local, up to -0.10 moderate local, up to 0.10 balanced, under 0.30 moderate global, from 0.30 strong global. "
+    return Sheet("bands", "Bands", heads, tuple(rows), note + "Where a number has an interval, all bands that it reaches.")
+
+
+def _words(point: Point | None) -> str | None:
+    if point is None:
+        return None
+    made = cell(point)
+    if isinstance(made, float):
+        made = Estimate(made, None, None, None, 0, 0, 0)
+    return (band_text(made) if isinstance(made, Estimate) else None) or "N/A"
+
+
+def _told(point: Point | None) -> str | None:
+    """The bands in words, and what stands beside the index."""
+    found = _words(point)
+    return None if point is None or found is None else ", ".join([found, *point.words])
+
+
+def indices(points: Sequence[Point]) -> Sheet:
+    """One index a row, with all that is known of it; ``published.read`` reads it back."""
+    rows: list[dict[str, Cell]] = [
+        {
+            "benchmark": p.benchmark,
+            "model": p.model,
+            "n": p.n,
+            "index": cell(p),
+            "band": _told(p),
+            "docs": p.docs,
+            "type": p.type or None,
+            "source": p.source or None,
+        }
+        for p in points
+    ]
+    heads = (_BENCHMARK, _MODEL, _GRID, Column("index", "index", signed=True), Column("band", "band"), Column("docs", "docs"), Column("type", "type"))
+    kept = tuple(head for head in (*heads, Column("source", "from")) if head.key in ("index", "n") or any(row[head.key] is not None for row in rows))
+    return Sheet("indices", "All indices", kept, tuple(rows), "This table can be given back with --from-csv.")
+
+
+def not_read(points: Sequence[Point]) -> Sheet:
+    """Indices that may not be read, with the reason."""
+    rows: list[dict[str, Cell]] = [{"benchmark": p.benchmark, "model": p.model, "n": p.n, "reason": p.reason} for p in points if not p.valid]
+    note = "They are in no mean, no rank and no correlation."
+    return Sheet("no_index", "Without an index, and why", (_BENCHMARK, _MODEL, _GRID, Column("reason", "why")), tuple(rows), note)
+
+
+# --- agreement ------------------------------------------------------------------------------------
+
+
+def correlation(points: Sequence[Point], one: Pair, other: Pair) -> tuple[Estimate, float | None]:
+    """Pearson's r and Spearman's rho over the benchmarks for which both columns have an index that may be read."""
+    sides: list[dict[str, float]] = [
+        {p.benchmark: p.value for p in points if (p.model, p.n) == pair and p.valid and p.value is not None} for pair in (one, other)
+    ]
+    shared = [b for b in sides[0] if b in sides[1]]
+    x, y = ([side[b] for b in shared] for side in sides)
+    return pearson(x, y), spearman(x, y)
+
+
+def by_pair(points: Sequence[Point]) -> dict[tuple[Pair, Pair], tuple[Estimate, float | None]]:
+    """``correlation`` of each pair of columns."""
+    kept: dict[Pair, list[Point]] = {}
+    for point in points:
+        kept.setdefault((point.model, point.n), []).append(point)
+    return {(a, b): correlation([*kept[a], *kept[b]], a, b) for a, b in itertools.combinations(columns(points), 2)}
+
+
+AGREE = (
+    "Pearson's r over benchmarks, 95 % interval by Fisher's z: as if the benchmarks were a random sample of such, which they are not quite. "
+    "Columns of one model share its answers to the full images, so they agree by construction."
+)
+
+
+def correlations(points: Sequence[Point]) -> Sheet:
+    """Each pair of (model, grid) columns: r with its interval, rho, and over how many benchmarks."""
+    rows: list[dict[str, Cell]] = [
+        {"first": label(a), "second": label(b), "r": r, "rho": rho, "benchmarks": r.n, "why": r.reason or None}
+        for (a, b), (r, rho) in by_pair(points).items()
+    ]
+    heads = (
+        Column("first", "first"),
+        Column("second", "second"),
+        Column("r", "Pearson r", help="-1..1, with Fisher's interval"),
+        Column("rho", "Spearman rho", help="of the ranks, -1..1"),
+        Column("benchmarks", "benchmarks", help="that both columns have"),
+        *((Column("why", "why not"),) if any(row["why"] for row in rows) else ()),
+    )
+    return Sheet("correlations", "Do models agree on benchmarks? Each pair", heads, tuple(rows), AGREE)
+
+
+def matrix(points: Sequence[Point]) -> Sheet:
+    """The same as a square table."""
+    pairs, found = columns(points), by_pair(points)
+    rows = []
+    for a in pairs:
+        row: dict[str, Cell] = {"column": label(a)}
+        for b in pairs:
+            row[label(b)] = 1.0 if a == b else (found.get((a, b)) or found[b, a])[0]
+        rows.append(row)
+    heads = (Column("column", "RCI of"), *(Column(label(pair), label(pair)) for pair in pairs))
+    return Sheet("correlation_matrix", "Do models agree on benchmarks?", heads, tuple(rows), AGREE)
+
+
+# --- fit for an application -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A row of the RCI paper's Table 6.
+
+    Attributes:
+        key, title: for tables.
+        advice: the paper's recommended range.
+        bands: what we take it to be: the bands that fit.
+        cut: the same as numbers.
+    """
+
+    key: str
+    title: str
+    advice: str
+    bands: frozenset[str]
+    cut: str
+
+
+DOMAINS = (
+    Domain("scene", "driving, remote sensing, diagnostics", "high (>> 0)", frozenset({"strong global"}), "0.30 or more"),
+    Domain(
+        "document",
+        "documents, charts, visual analytics",
+        "medium to high (0 or a little less, and up)",
+        frozenset({"balanced", "moderate global", "strong global"}),
+        "above -0.10",
+    ),
+    Domain(
+        "inspection",
+        "faces, fine-grained inspection, defects",
+        "low (0 or a little more, and down)",
+        frozenset({"strong local", "moderate local", "balanced"}),
+        "up to 0.10",
+    ),
+    Domain("general", "general VQA, open world", "medium (near 0)", frozenset({"balanced"}), "above -0.10, up to 0.10"),
+)
+FITS, FITS_NOT, UNCLEAR = "fits", "does not", "unclear"
+
+
+def fits(point: Point, domain: Domain) -> str:
+    """Whether the whole interval (the number itself, where there is none) lies in the domain's bands, outside of them, or neither."""
+    if not point.valid or point.value is None or point.contradicted:
+        return UNCLEAR
+    words = _words(point)
+    reached = set(_reached(str(words)))
+    return FITS if reached <= domain.bands else FITS_NOT if not reached & domain.bands else UNCLEAR
+
+
+_ORDER = ("strong local", "moderate local", "balanced", "moderate global", "strong global")
+
+
+def _reached(words: str) -> tuple[str, ...]:
+    first, _, last = words.partition(" to ")
+    return _ORDER[_ORDER.index(first) : _ORDER.index(last or first) + 1]
+
+
+def fit(points: Sequence[Point]) -> Sheet:
+    """Which benchmarks fit which application (RCI paper, Table 6): by every model's interval."""
+    rows: list[dict[str, Cell]] = []
+    for n in sorted({p.n for p in points}):
+        for b in benchmarks(points):
+            found = [p for p in points if p.n == n and p.benchmark == b and p.valid and p.value is not None]
+            if not found:
+                continue
+            ends = [
+                end for p in found for end in (p.low if p.low is not None else p.value, p.high if p.high is not None else p.value) if end is not None
+            ]
+            verdicts = {d.key: {fits(p, d) for p in found} for d in DOMAINS}
+            agreed: dict[str, Cell] = {key: next(iter(said)) if len(said) == 1 else UNCLEAR for key, said in verdicts.items()}
+            rows.append({"benchmark": b, "n": n, "models": len(found), "lowest": min(ends), "highest": max(ends), **agreed})
+    heads = (
+        _BENCHMARK,
+        _GRID,
+        Column("models", "models"),
+        Column("lowest", "lowest", signed=True, help="lower end of the lowest interval, or the lowest number"),
+        Column("highest", "highest", signed=True, help="upper end of the highest interval, or the highest number"),
+        *(Column(d.key, d.title, help=f"recommended: {d.advice}; taken as {d.cut}") for d in DOMAINS),
+    )
+    cuts = "; ".join(f"{d.title}: {d.cut}" for d in DOMAINS)
+    note = (
+        "After the RCI paper's Table 6, which gives only signs (>> 0, near 0, ...); the cut points are ours, from its bands: "
+        f"{cuts}. Fits, does not: by the whole interval of every model; unclear: an interval reaches over the cut, models disagree, or "
+        "the index with luck removed contradicts the one as published."
+    )
+    return Sheet("fit", "Fit for an application", heads, tuple(rows), note)
+
+
+# --- calibration ----------------------------------------------------------------------------------
+
+
+def percentiles(points: Sequence[Point]) -> Sheet:
+    """Each benchmark's percentile rank among those given, per model and grid (RCI paper, 3.2)."""
+    out: dict[str, dict[str, Cell]] = {b: {"benchmark": b} for b in benchmarks(points)}
+    heads: list[Column] = []
+    few = []
+    for pair in columns(points):
+        found = [p for p in points if (p.model, p.n) == pair and p.valid and p.value is not None]
+        if len(found) < FEWEST_RANKED:
+            few.append(label(pair))
+            continue
+        for p, rank in zip(found, percentile_ranks([p.value for p in found if p.value is not None]), strict=True):
+            out[p.benchmark][label(pair)] = float(100 * rank)
+        heads.append(Column(label(pair), label(pair), digits=0, help=f"percent, among {len(found)} benchmarks"))
+    rows = tuple(row for row in out.values() if len(row) > 1)
+    note = (
+        "Percent of the benchmarks given whose RCI is lower, ties and itself counting half: 50 is the middle. "
+        f"It says how a benchmark compares with these {len(rows)}, not with benchmarks at large."
+    )
+    note += f" Not for {listed(few, 6)}: fewer than {FEWEST_RANKED} benchmarks." if few else ""
+    return Sheet("percentiles", "Percentile among the benchmarks given", (_BENCHMARK, *heads), rows, note)
+
+
+FEWEST_SCORING = 10
+"""Docs with a cell that scores; from fewer, shares are one doc's accident."""
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def readable(entries: Sequence[Entry], n: int) -> list[Entry]:
+    """Return the results with cell shares at a grid that mean something: no failed gate (then every cell says the same, or guesses), and no
+    handful of docs that score."""
+    kept = [entry for entry in entries if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
+    return [entry for entry in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
+
+
+def _scoring(entry: Entry, n: int) -> float | None:
+    """About how many docs have a cell that scores: MPP over the ceiling, times docs; None where that is not known."""
+    best, ceiling = entry.whole.measures.get(f"mpp{n}"), entry.whole.measures.get("ceiling")
+    if best is None or ceiling is None or best.value is None or not ceiling.value:
+        return None
+    return best.value / ceiling.value * best.n
+
+
+def cells(entries: Sequence[Entry]) -> list[Sheet]:
+    """Where in the image the score comes from, one table a grid; the last row is the mean over results (RCI paper, figure 3)."""
+    return [sheet for n in sorted({n for entry in entries for n in entry.grids}) if (sheet := _cells(readable(entries, n), n)).rows]
+
+
+def _cells(entries: Sequence[Entry], n: int) -> Sheet:
+    names = [f"r{row + 1}c{col + 1}" for row in range(n) for col in range(n)]
+    rows: list[dict[str, Cell]] = []
+    for entry in entries:
+        found = entry.shares(n) or {}
+        most = int(np.argmax(found["score"]))
+        rows.append({"benchmark": entry.base, "model": entry.model, "docs": found["docs"], **_share_row(names, found), "most": names[most]})
+    if len(rows) > 1:
+        mean = {key: np.mean([(e.shares(n) or {})[key] for e in entries], axis=0).tolist() for key in ("score",)}
+        rows.append({"benchmark": f"mean of {len(entries)} results", "most": names[int(np.argmax(mean["score"]))], **_share_row(names, mean)})
+    wide = n <= WIDEST_CELLS
+    heads = (
+        _BENCHMARK,
+        _MODEL,
+        Column("docs", "docs"),
+        Column("p", "p", help="permutation test of an even spread over cells"),
+        *((Column("centre", "centre", help="score share of the middle over its share of the area: 1 is even"),) if n > 2 else ()),
+        Column("most", "largest", help="row and column of the cell with the largest share"),
+        *(Column(name, f"row {name[1]} col {name[3]}", digits=1, help="percent of all cells' score") for name in names if wide),
+    )
+    note = (
+        f"Percent of the score that all cells earn in isolation (RCI paper, 3.3); even would be {100 / n**2:.1f} each. "
+        f"Without results that the gate refuses, or with fewer than {FEWEST_SCORING} docs that score in any cell."
+    )
+    return Sheet(f"cells{n}", f"Where the score comes from, {n}x{n}", heads, tuple(rows), note)
+
+
+def _share_row(names: Sequence[str], shares: Mapping[str, object]) -> dict[str, Cell]:
+    score = shares["score"]
+    assert isinstance(score, (list, tuple))
+    row: dict[str, Cell] = {name: 100 * float(share) for name, share in zip(names, score, strict=True)}
+    for key in ("p", "centre"):
+        value = shares.get(key)
+        row[key] = float(value) if isinstance(value, (int, float)) else None
+    return row

@@ -1,0 +1,304 @@
+"""Builds the folder of a report: page, figures, tables. Written whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import datetime
+import io
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from lmms_patch import __version__, files
+from lmms_patch.errors import OptionError, PatchError, RecordError
+from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published
+from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
+from lmms_patch.present.report.gather import Source, Tell
+from lmms_patch.present.sheets import FORMS, Column, Sheet
+from lmms_patch.runs import run
+from lmms_patch.text import harmless
+
+PICTURE, QUALITY = 480, 80
+"""Longest side in pixels, and JPEG quality, of an example's image."""
+MARK = "report.json"
+"""The file by which a folder is known to be a report, and may be replaced."""
+
+Images = Callable[[str, Sequence[Any]], Mapping[Any, Any]]
+"""From a base task and doc ids (of a MAGIC task: digests of what docs show) to PIL images; raises PatchError where they cannot be had."""
+
+
+def build(
+    paths: Sequence[Path],
+    output: Path,
+    *,
+    from_csv: Sequence[Path] = (),
+    title: str = "",
+    count: int = 2,
+    categories: bool = True,
+    images: Images | None = None,
+    tell: Tell = lambda line: None,
+) -> Report:
+    """Read the runs, and write their report.
+
+    Args:
+        paths: folders of runs, or results files; may be empty where tables are given.
+        output: the folder to write; an earlier report there is replaced, anything else is refused.
+        from_csv: published tables of indices.
+        title: of the page.
+        count: examples by rule and result.
+        categories: also each category by itself.
+        images: gives the examples' images; None: their grids are drawn without.
+        tell: is handed a line as work goes on.
+
+    Raises:
+        PatchError: a file cannot be read, or the folder not be written.
+    """
+    check_output(output)
+    found = run.find(paths) if paths else []
+    entries, sources, warnings = gather.gather(found, examples=count, categories=categories, tell=tell) if found else ([], [], [])
+    points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
+    if not entries and not points:
+        raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
+    shown, more = _examples(entries, sources, images, tell)
+    regions, unseen = _regions(entries, sources, images, tell)
+    contrasts, untold = magic.contrasts(found, run.labels(source.run for source in sources))
+    with _folder(output) as folder:
+        (folder / "figures").mkdir()
+        drawn = figures.figures(entries, points, folder / "figures", tell)
+        sheets = dict(across.sheets(entries, points))
+        if of_magic := magic.sheets(entries, contrasts):
+            sheets["magic"] = tuple(of_magic)
+        if prunings := pruned_sheet(paths):
+            sheets["tst"] = (*sheets.get("tst", ()), prunings)
+        title = title or _title(entries, points)
+        told = (*warnings, *more, *unseen, *untold)
+        report = Report(title, _made(), tuple(entries), sheets, tuple(drawn), tuple(shown), tuple(regions), told)
+        tell("writing tables and page")
+        _tables(folder, report)
+        (folder / "index.html").write_text(page.page(report), encoding="utf-8", errors="replace")
+    return report
+
+
+def _title(entries: Sequence[Entry], points: Sequence[across.Point]) -> str:
+    models = sorted({one.model for one in entries} | {point.model for point in points})
+    bases = sorted({one.base for one in entries} | {point.benchmark for point in points})
+    few = ", ".join(bases) if len(bases) <= 3 else f"{len(bases)} benchmarks"
+    return f"{few} with {models[0] if len(models) == 1 else f'{len(models)} models'}"
+
+
+def _made() -> dict[str, str]:
+    def installed(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return "unknown"
+
+    return {
+        "lmms-patch": __version__,
+        "matplotlib": installed("matplotlib"),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+# --- examples -------------------------------------------------------------------------------------
+
+
+def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
+    """The picked docs, with their images where those can be had; and warnings."""
+    wanted: dict[str, set[int]] = defaultdict(set)
+    pairs = [(entry, source) for entry, source in zip(entries, sources, strict=True) if not entry.magic]
+    for _, source in pairs:
+        wanted[source.result.described["base"]] |= {int(line["patch"]["doc_id"]) for lines in source.picked.values() for line in lines}
+    pictures: dict[str, Mapping[int, Any]] = {}
+    warnings = []
+    for base, ids in wanted.items() if images is not None else ():
+        tell(f"taking {len(ids)} images of {base}")
+        try:
+            pictures[base] = images(base, sorted(ids)) if ids and images is not None else {}
+        except PatchError as error:
+            warnings.append(f"examples of {base} have no images: {error}")
+    out = []
+    for entry, source in pairs:
+        for rule, lines in source.picked.items():
+            for line in lines:
+                made = examples.example(entry.id, rule, line, entry.metric)
+                image = pictures.get(entry.base, {}).get(made.doc_id)
+                fits = image is not None and tuple(image.size) == made.size  # of another size: not the image of this run
+                out.append(examples.example(entry.id, rule, line, entry.metric, picture(image)) if fits else made)
+    return out, warnings
+
+
+def _regions(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[RegionExample], list[str]]:
+    """The picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
+    picked = [
+        (entry, rule, line)
+        for entry, source in zip(entries, sources, strict=True)
+        for rule, lines in source.picked.items()
+        for line in (lines if entry.magic else ())
+    ]
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for entry, _, line in picked:
+        wanted[entry.base] |= {digest} if (digest := magic_examples.asked(line)) else set()
+    found: dict[str, Mapping[Any, Any]] = {}
+    warnings = []
+    for base, digests in wanted.items() if images is not None else ():
+        tell(f"taking {len(digests)} images of {base}")
+        try:
+            found[base] = images(base, sorted(digests)) if digests and images is not None else {}
+        except PatchError as error:
+            warnings.append(f"examples of {base} have no images: {error}")
+    out = []
+    for entry, rule, line in picked:
+        seen = found.get(entry.base, {}).get(magic_examples.asked(line))
+        out.append(magic_examples.example(entry.id, rule, line, None if seen is None else picture(seen)))
+    return out, warnings
+
+
+def picture(image: Any) -> str:
+    """A small JPEG of an image, as a ``data:`` URI; transparent parts on white."""
+    from PIL import Image
+
+    small = image.convert("RGBA")
+    small.thumbnail((PICTURE, PICTURE))
+    ground = Image.new("RGBA", small.size, "white")
+    ground.alpha_composite(small)
+    out = io.BytesIO()
+    ground.convert("RGB").save(out, "JPEG", quality=QUALITY)
+    return f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _tables(folder: Path, report: Report) -> None:
+    (folder / "tables").mkdir()
+    for sheets in report.sheets.values():
+        for sheet in sheets:
+            for ending, method in FORMS.items():
+                made = getattr(sheet, method)()
+                text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+                (folder / "tables" / f"{sheet.name}.{ending}").write_text(text, encoding="utf-8", errors="replace")
+    (folder / MARK).write_text(
+        json.dumps(harmless(to_json(report)), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace"
+    )
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """``report.json``: schema 1, what made it, the results and the tables (``lmms-patch schema report``)."""
+    column = Column("", "")
+    return {
+        "schema": 1,
+        "title": report.title,
+        "made": dict(report.made),
+        "warnings": list(report.warnings),
+        "results": [_entry_json(entry, column) for entry in report.entries],
+        "tables": {section: [sheet.to_json() for sheet in sheets] for section, sheets in report.sheets.items()},
+        "figures": [{"name": f.name, "title": f.title, "caption": f.caption, "section": f.section} for f in report.figures],
+        "examples": [
+            *({"result": one.entry, "rule": one.rule, "doc_id": one.doc_id} for one in report.examples),
+            *({"result": region.entry, "rule": region.rule, "doc_id": region.doc} for region in report.regions),
+        ],
+    }
+
+
+def _entry_json(entry: Entry, column: Column) -> dict[str, Any]:
+    def numbers(measures: Mapping[str, Any]) -> dict[str, Any]:
+        sheet = Sheet("", "", tuple(Column(name, "") for name in measures), (dict(measures),))
+        row: dict[str, Any] = sheet.to_json()["rows"][0]
+        return row
+
+    parts = {name: {"docs": part.docs, "gate": part.gate, "measures": numbers(part.measures)} for name, part in entry.categories.items()}
+    plain = {key: getattr(entry, key) for key in ("id", "model", "base", "task", "kind", "metric", "type", "date", "path")}
+    whole = {"docs": entry.whole.docs, "gate": entry.whole.gate, "measures": numbers(entry.whole.measures)}
+    excluded = {str(n): dict(reasons) for n, reasons in entry.excluded.items()}
+    counts = {"excluded": excluded, "failures": dict(entry.failures), "warnings": list(entry.warnings)}
+    return {**plain, "grids": list(entry.grids), **whole, "categories": parts, **counts}
+
+
+def check_output(output: Path) -> None:
+    """Whether a report may be written there.
+
+    Raises:
+        OptionError: a file, a folder with other things in it, or no right to write.
+    """
+    if output.exists() and not output.is_dir():
+        raise OptionError(f"--output {output}: a file is there; name a folder")
+    if output.is_dir() and any(output.iterdir()) and not (output / MARK).is_file():
+        raise OptionError(f"--output {output}: this folder has other files in it; name a new folder, or that of an earlier report")
+    there = next(path for path in (output.absolute(), *output.absolute().parents) if path.exists())
+    if not os.access(there, os.W_OK) or not os.access(output.absolute().parent if output.exists() else there, os.W_OK):
+        raise OptionError(f"--output {output}: {there} cannot be written to; give another --output")
+
+
+@contextlib.contextmanager
+def _folder(output: Path) -> Any:
+    """Give a folder beside the output that takes its place at the end; nothing is left of it where something fails.
+
+    What killed reports left there is removed.
+    """
+    parent = output.absolute().parent
+    made, old = files.temporary(parent), files.temporary(parent, ".old")
+    try:
+        made.mkdir(parents=True)
+        yield made
+        if output.exists() or output.is_symlink():
+            output.rename(old)
+        try:
+            made.rename(output)
+        except OSError:
+            if old.exists():
+                old.rename(output)
+            raise
+        if old.is_symlink():
+            old.unlink()  # what it names is somebody's folder
+        shutil.rmtree(old, ignore_errors=True)
+        files.sweep(parent)
+    except OSError as error:
+        raise OptionError(f"--output {output}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+# --- prunings -------------------------------------------------------------------------------------
+
+
+def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
+    """What ``lmms-patch prune`` left in these folders; None where it left nothing."""
+    rows = []
+    for path in paths:
+        for file in sorted(Path(path).rglob("pruned.json")) if Path(path).is_dir() else ():
+            rows.append(_pruning(file))
+    if not rows:
+        return None
+    columns = (
+        Column("base", "benchmark"),
+        Column("docs", "docs", help="before pruning"),
+        Column("removed", "removed"),
+        Column("kept", "kept"),
+        Column("stopped", "stopped because"),
+        Column("verdict", "verdict", help="of an independent judge, beside matched-random removal and shuffled golds"),
+    )
+    return Sheet("prunings", "Pruned benchmarks", columns, tuple(rows), "Docs that a text-only model answers, removed (docs/tst.md).")
+
+
+def _pruning(file: Path) -> dict[str, Any]:
+    try:
+        found = files.parse_json(file.read_text(encoding="utf-8"))
+        kept, removed = len(found["kept"]), len(found["removed"])
+        judged = found.get("judged") or {}
+        return {
+            "base": str(found["base"]),
+            "docs": kept + removed,
+            "removed": removed,
+            "kept": kept,
+            "stopped": str(found["stopped"]),
+            "verdict": str(judged.get("sentence") or ""),
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordError(f"{file}: not a whole pruned.json of lmms-patch prune ({type(error).__name__}: {error})") from None

@@ -1,0 +1,236 @@
+"""What a report is made of. Filled by ``gather`` and ``examples``; read by ``across``, ``figures`` and ``page``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lmms_patch.present.sheets import Sheet
+from lmms_patch.runs import reading
+from lmms_patch.stats.resample import Estimate
+
+
+@dataclass(frozen=True)
+class Part:
+    """The numbers of some docs of a result: all, or those of one category.
+
+    Attributes:
+        docs: how many.
+        measures: every number by its name (``lmms_patch.runs.measures``), on the metric's own scale.
+        gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), None unknown or no gate.
+        analysis: what the numbers are made of (docs/records.md, ``analysis``); empty for a kind without one.
+    """
+
+    docs: int
+    measures: Mapping[str, Estimate]
+    gate: int | None
+    analysis: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gate_word(self) -> str:
+        """What tables say of the gate."""
+        return reading.gate_word({**reading.gate_of(self.analysis), "valid": self.gate})
+
+    def grid(self, n: int | None) -> Mapping[str, Any]:
+        """Return what is stored of a grid; empty where nothing is."""
+        return self.analysis.get("grids", {}).get(str(n)) or {}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One result: one task of one run.
+
+    Attributes:
+        id: unique in the report; letters, digits and hyphens.
+        model: the model's name as it is shown.
+        base: the benchmark.
+        task: the wrapped task's name, with its filter where it has several.
+        kind: ``spec.KINDS``.
+        index: ``rci``, ``pcri`` or None.
+        grids: those with an index.
+        metric: the primary metric.
+        higher: whether higher is better.
+        type: the papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); "" where no profile says it.
+        whole: all docs.
+        categories: by name; empty where the run named none, or one only.
+        blind: score of the same model's blind run on the same docs, None without.
+        gain: score on the full image less ``blind``, paired by doc; None where that cannot be had.
+        tst: the best text-only cross-validation of the same docs, None without.
+        excluded: by grid, reason -> number of docs.
+        failures: what has no score: ``full`` and ``cells`` (views whose call or scorer failed), ``empty`` (empty answers to the full view),
+            ``views`` (all).
+        date: of the run.
+        path: its results file, as it was given.
+        warnings: one line each.
+        tst_details: docs/records.md; empty for other kinds.
+        magic: the ``magic`` object of a MAGIC task's results (docs/records.md); empty for other kinds.
+    """
+
+    id: str
+    model: str
+    base: str
+    task: str
+    kind: str
+    index: str | None
+    grids: tuple[int, ...]
+    metric: str
+    higher: bool
+    type: str
+    whole: Part
+    categories: Mapping[str, Part] = field(default_factory=dict)
+    blind: Estimate | None = None
+    gain: Estimate | None = None
+    tst: Estimate | None = None
+    excluded: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+    date: str = ""
+    path: str = ""
+    warnings: tuple[str, ...] = ()
+    tst_details: Mapping[str, Any] = field(default_factory=dict)
+    magic: Mapping[str, Any] = field(default_factory=dict)
+
+    def shares(self, n: int) -> Mapping[str, Any] | None:
+        """``score``, ``win``, ``p_cells`` (n² numbers, row by row), ``centre``, ``p``, ``docs`` of a grid; None where no cell scores."""
+        found = self.whole.grid(n).get("shares")
+        return found if found and found.get("score") is not None else None
+
+
+@dataclass(frozen=True)
+class CellAnswer:
+    """What was answered from one cell.
+
+    Attributes:
+        row, col: from 0, from the top left.
+        box: left, top, width, height, in percent of the image.
+        answer: cut to a readable length.
+        score: on the metric's own scale; None: unscored.
+        right: at least half of what the doc's gold scores; None: unscored.
+    """
+
+    row: int
+    col: int
+    box: tuple[float, float, float, float]
+    answer: str
+    score: float | None
+    right: bool | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """One doc, picked by a rule.
+
+    Attributes:
+        entry: id of its result.
+        rule: ``local only``, ``global only``, ``luck-like``, ``distracted``, ``needs both``, ... (``examples.RULES``).
+        doc_id: row in the base task's eval split.
+        question, gold, answer: texts, cut to a readable length; the answer is to the full image.
+        score, right: of the full image.
+        size: width and height of the first image in pixels.
+        grids: by grid, its cells row by row.
+        image: the first image as a ``data:`` URI; None where it was not taken.
+        alt: what the picture shows, in words.
+    """
+
+    entry: str
+    rule: str
+    doc_id: int
+    question: str
+    gold: str
+    answer: str
+    score: float | None
+    right: bool | None
+    size: tuple[int, int]
+    grids: Mapping[int, tuple[CellAnswer, ...]]
+    image: str | None
+    alt: str
+
+
+@dataclass(frozen=True)
+class BoxUse:
+    """One box of a doc of a MAGIC task, by its number on the image: is it relevant, did the reasoning use it?"""
+
+    number: int
+    relevant: bool
+    used: bool
+
+
+@dataclass(frozen=True)
+class RegionExample:
+    """One doc of a MAGIC task, picked by a rule.
+
+    Attributes:
+        entry: id of its result.
+        rule: ``focused``, ``distracted``, ... (``magic_examples.RULES``).
+        doc: its name.
+        question, gold, answer, response: texts, cut to a readable length; the response is all that the model wrote.
+        right: whether the answer is right, by the judge where there is a verdict, else by synonyms.
+        by: who says so, in words.
+        healed: of Self-Heal, whether the continuation corrects the injected error; None: not known, or another task.
+        boxes: as drawn, by number.
+        invented: numbers that were named and that no box has.
+        image: what the model saw, boxes drawn, as a ``data:`` URI; None where it was not taken.
+        alt: what the picture shows, in words.
+    """
+
+    entry: str
+    rule: str
+    doc: str
+    question: str
+    gold: str
+    answer: str
+    response: str
+    right: bool | None
+    by: str
+    healed: bool | None
+    boxes: tuple[BoxUse, ...]
+    invented: tuple[int, ...]
+    image: str | None
+    alt: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One drawing.
+
+    Attributes:
+        name: of its files ``figures/<name>.svg`` and ``.png``.
+        title, caption: for people; the caption says what is drawn, its scale and units, n, and what the intervals are.
+        alt: what it shows, in words, for who cannot see it.
+        svg: for the page: no script, no outer link, colours of text and axes as ``currentColor``.
+        section: ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
+        entries: ids of the results that it shows.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    svg: str
+    section: str
+    entries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """All of it.
+
+    Attributes:
+        title: of the page.
+        made: what made it: versions, and when.
+        entries: the results.
+        sheets: the tables by section: ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
+        figures: the drawings.
+        examples: picked docs.
+        regions: picked docs of MAGIC tasks.
+        warnings: of the report as a whole, one line each.
+    """
+
+    title: str
+    made: Mapping[str, str]
+    entries: tuple[Entry, ...]
+    sheets: Mapping[str, tuple[Sheet, ...]] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
+    examples: tuple[Example, ...] = ()
+    regions: tuple[RegionExample, ...] = ()
+    warnings: tuple[str, ...] = ()

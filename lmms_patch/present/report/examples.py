@@ -1,0 +1,175 @@
+"""Docs to look at, picked by rule and never by hand: which cells answer, and which do not (RCI Table 7, PCRI Table 4). Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.present.report.data import CellAnswer, Example
+from lmms_patch.runs.record_checks import first_box, wrong_views
+from lmms_patch.runs.records import TaskResult
+from lmms_patch.text import cut
+
+RULES = {
+    "any cell": "The full image and every cell are answered rightly: the question can be answered without looking, or the answer is everywhere.",
+    "global only": "Only the full image is answered rightly, no cell of any grid.",
+    "luck-like": "Some cell is right, but the cells answer as guesses would: another answer is given at least as often as the right one.",
+    "distracted": "The full image is answered wrongly, and a cell rightly: the rest of the image distracts.",
+    "local": "The full image is answered rightly, and so are some of the cells: one cell is enough.",
+    "unanswered": "Neither the full image nor any cell is answered rightly.",
+}
+"""The rules in the order in which they are asked; the first that holds is the doc's. Right: at least half of full marks."""
+
+QUESTION, ANSWER = 1_500, 400
+"""Characters that are shown of a question, and of an answer."""
+_LOSSES = re.compile(r"^[(\[]\s*(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*,", re.IGNORECASE)
+
+
+class Picker:
+    """Keeps a few docs of each rule while a log passes by: those whose hash of benchmark and doc id is smallest.
+
+    So the choice depends on nothing that a model said, and two models show the same docs where the same rules hold.
+
+    Args:
+        result: the task.
+        count: docs per rule; 0: none.
+    """
+
+    def __init__(self, result: TaskResult, count: int) -> None:
+        described = result.described
+        self._base, self._metric = described["base"], described["metric"]
+        higher = result.details.get("higher_is_better", {}).get(self._metric, True)
+        self._count = count if KINDS[described["kind"]].index and higher else 0  # what is right is not known of a metric that should be low
+        self._kept: dict[str, list[tuple[int, int, Mapping[str, Any]]]] = {}
+
+    def see(self, line: Mapping[str, Any]) -> None:
+        """One line of the sample log."""
+        if not self._count:
+            return
+        rule = rule_of(line, self._metric)
+        if rule is None:
+            return
+        doc_id = int(line["patch"]["doc_id"])
+        found = (
+            -int(hashlib.sha256(f"{self._base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], 16),
+            doc_id,
+            {**line, "patch": dict(line["patch"])},
+        )
+        heap = self._kept.setdefault(rule, [])
+        if len(heap) < self._count:
+            heapq.heappush(heap, found)
+        else:
+            heapq.heappushpop(heap, found)
+
+    def picked(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Rule -> lines."""
+        return {rule: [line for _, _, line in sorted(self._kept[rule], key=lambda one: -one[0])] for rule in RULES if rule in self._kept}
+
+
+def rule_of(line: Mapping[str, Any], metric: str) -> str | None:
+    """The rule that a doc falls under; None where its full image or a cell is unscored, or it has no cells.
+
+    Args:
+        line: of the sample log.
+        metric: the primary metric.
+    """
+    record = line["patch"]
+    views = record["views"]
+    need = full_marks(record, metric) / 2
+    scores = [view["scores"].get(metric) for view in views]
+    cells = [i for i, view in enumerate(views) if "cell" in view]
+    if not cells or any(scores[i] is None for i in (0, *cells)) or record.get("excluded"):
+        return None
+    right = [score >= need for score in scores]
+    good = [i for i in cells if right[i]]
+    if right[0] and len(good) == len(cells):
+        return "any cell"
+    if not good:
+        return "global only" if right[0] else "unanswered"
+    if _like_guesses(answers_of(line), right, cells):
+        return "luck-like"
+    return "local" if right[0] else "distracted"
+
+
+def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence[int]) -> bool:
+    """Whether one wrong answer is given by at least as many cells as the right one, while no answer is given by most cells.
+
+    (Where most cells give one wrong answer, say "unknown", a right one stands out: that is no guess.)
+    """
+    wrong = Counter(answers[i].strip().lower() for i in cells if not right[i])
+    often = max(wrong.values(), default=0)
+    return sum(right[i] for i in cells) <= often <= len(cells) / 2
+
+
+def full_marks(record: Mapping[str, Any], metric: str) -> float:
+    """What the doc's gold answer scores; 1 where that is not known or not above 0."""
+    golds = [one["scores"].get(metric) for one in record.get("baselines", ()) if "gold" in one["roles"]]
+    return max([score for score in golds if score is not None and score > 0], default=1.0)
+
+
+def answers_of(line: Mapping[str, Any]) -> list[str]:
+    """Return the answer to each of a doc's own views; of log-likelihoods the number of the option with the lowest loss, from 0.
+
+    The line of a doc that was also asked on a wrong image has the answers to both, its own first.
+    """
+    views, given = line["patch"]["views"], line.get("filtered_resps")
+    given, asked = given if isinstance(given, list) else [], len(views) + len(wrong_views(line["patch"]))
+    each = len(given) // asked if asked else 0
+    if each * asked != len(given) or not each:
+        return [""] * len(views)
+    return [_answer(given[i * each : (i + 1) * each]) for i in range(len(views))]
+
+
+def _answer(given: Sequence[Any]) -> str:
+    if len(given) == 1:
+        return str(given[0])
+    losses = [float(found[1]) if (found := _LOSSES.match(str(one))) else None for one in given]
+    known = [loss for loss in losses if loss is not None]
+    return f"option {losses.index(min(known))}" if len(known) == len(losses) else " | ".join(map(str, given))
+
+
+def example(entry: str, rule: str, line: Mapping[str, Any], metric: str, image: str | None = None) -> Example:
+    """One picked doc as it is shown.
+
+    Args:
+        entry: id of its result in the report.
+        rule: see ``RULES``.
+        line: of the sample log.
+        metric: the primary metric.
+        image: its first image as a ``data:`` URI.
+    """
+    record = line["patch"]
+    views, answers, need = record["views"], answers_of(line), full_marks(record, metric) / 2
+    sizes = record.get("image_sizes") or [[1, 1]]
+    width, height = int(sizes[0][0]), int(sizes[0][1])
+    grids: dict[int, list[CellAnswer]] = {}
+    for view, answer in zip(views, answers, strict=True):
+        if "cell" not in view:
+            continue
+        left, top, right, bottom = first_box(view)
+        box = (100 * left / width, 100 * top / height, 100 * (right - left) / width, 100 * (bottom - top) / height)
+        score = view["scores"].get(metric)
+        grids.setdefault(view["n"], []).append(
+            CellAnswer(view["row"], view["col"], box, cut(answer, ANSWER), score, None if score is None else score >= need)
+        )
+    score = views[0]["scores"].get(metric)
+    gold = (record.get("answer") or {}).get("gold")
+    return Example(
+        entry,
+        rule,
+        int(record["doc_id"]),
+        cut(str(line.get("input") or ""), QUESTION),
+        cut(str(line.get("target", "") if gold is None else gold), ANSWER),
+        cut(answers[0], ANSWER),
+        score,
+        None if score is None else score >= need,
+        (width, height),
+        {n: tuple(cells) for n, cells in grids.items()},
+        image,
+        f"doc {record['doc_id']}, {width} by {height} pixels",
+    )

@@ -1,0 +1,105 @@
+"""Examples as pictures: the cells of a doc over its image, each with what was answered there. Pure; no markup is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lmms_patch.present.report.data import CellAnswer, Example, RegionExample
+from lmms_patch.present.report.safe import picture
+
+WIDTH = 320.0
+TALLEST, FLATTEST = 1.5, 0.25
+"""Height over width of a picture's frame: taller or flatter images are drawn in the middle of it."""
+_INSET = 2.5
+_LETTER = 7.7
+"""Width of a letter, in units of the frame."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """One cell.
+
+    Attributes:
+        x, y, width, height: its outline, in units of the frame.
+        verdict: ``right``, ``wrong`` or ``unscored``.
+        says: the answer as far as the cell has room for it.
+        cell: all of it.
+    """
+
+    x: float
+    y: float
+    width: float
+    height: float
+    verdict: str
+    says: str
+    cell: CellAnswer
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One grid of an example.
+
+    Attributes:
+        n: the grid.
+        width, height: of the frame; x, y, w, h: of the image in it.
+        boxes: row by row.
+        right: how many cells are right; places: which, in words.
+        label: all of it in words, for who cannot see it.
+    """
+
+    n: int
+    width: float
+    height: float
+    x: float
+    y: float
+    w: float
+    h: float
+    boxes: tuple[Box, ...]
+    right: int
+    label: str
+
+
+def verdict(right: bool | None) -> str:
+    """``right``, ``wrong`` or ``unscored``."""
+    return "unscored" if right is None else "right" if right else "wrong"
+
+
+def frames(example: Example) -> list[Frame]:
+    """The grids of an example, coarsest first."""
+    return [_frame(example, n, example.grids[n]) for n in sorted(example.grids)]
+
+
+def image(example: Example | RegionExample) -> str | None:
+    """Its image, where it has one that may be shown."""
+    return picture(example.image)
+
+
+def _frame(example: Example, n: int, cells: Sequence[CellAnswer]) -> Frame:
+    ratio = max(1, example.size[1]) / max(1, example.size[0])
+    height = WIDTH * min(TALLEST, max(FLATTEST, ratio))
+    h = min(height, WIDTH * ratio)
+    w = h / ratio
+    x, y = (WIDTH - w) / 2, (height - h) / 2
+    inset = min(_INSET, w / (6 * n), h / (6 * n))
+    boxes = []
+    for cell in cells:
+        left, top, width, tall = cell.box
+        at = x + w * left / 100 + inset, y + h * top / 100 + inset
+        size = max(0.5, w * width / 100 - 2 * inset), max(0.5, h * tall / 100 - 2 * inset)
+        boxes.append(
+            Box(round(at[0], 2), round(at[1], 2), round(size[0], 2), round(size[1], 2), verdict(cell.right), _short(cell.answer, size[0]), cell)
+        )
+    right = [f"row {cell.row + 1} column {cell.col + 1}" for cell in cells if cell.right]
+    unscored = sum(cell.right is None for cell in cells)
+    label = f"{example.alt}; grid {n} by {n}: {len(right)} of {len(cells)} cells right{': ' + ', '.join(right) if right else ''}"
+    label += f"; {unscored} unscored" if unscored else ""
+    return Frame(n, WIDTH, round(height, 2), round(x, 2), round(y, 2), round(w, 2), round(h, 2), tuple(boxes), len(right), label)
+
+
+def _short(answer: str, width: float) -> str:
+    """An answer on one line of so many units; nothing where not even three letters have room."""
+    text, most = " ".join(answer[:200].split()), int(width / _LETTER)
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "…" if most >= 3 else ""

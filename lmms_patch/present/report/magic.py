@@ -1,0 +1,192 @@
+"""MAGIC tasks in a report: their results, their tables, and what other boxes change. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lmms_patch.compare import variants
+from lmms_patch.compare.variants import Contrasted
+from lmms_patch.present.report.data import Entry, Part
+from lmms_patch.present.report.magic_words import CONTRASTS, COUNTS, VARIANTS, WORDS, columns, order
+from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.runs.run import Run
+from lmms_patch.stats.intervals import of_file
+from lmms_patch.stats.resample import Estimate
+
+_MODEL = Column("model", "model")
+_DATA = Column("dataset", "dataset")
+_TASK = Column("task", "task")
+_DOCS = Column("docs", "docs", help="docs that were scored; a number may rest on fewer (report.json has the n of each)")
+_JUDGE = Column("judge", "judge", help="the model that gives Acc short, Acc full and Self-Heal; none: these are not there")
+_LEVEL = "In brackets: 95 % interval, from a bootstrap over images, all docs on one image together."
+
+
+# --- what a result gives --------------------------------------------------------------------------
+
+
+def parts(result_details: Mapping[str, Any]) -> dict[str, Part]:
+    """The numbers of each question type, as the run computed them; empty where there is one type only."""
+    out = {}
+    for name, numbers in (result_details["magic"].get("by_type") or {}).items():
+        found = {metric: of_file(one, (0.0, 1.0)) for metric, one in numbers.items()}
+        score = found.get(result_details["magic"]["metric"])
+        docs = max((one.n for one in found.values()), default=0)
+        out[str(name)] = Part(docs, {**({"score": score} if score else {}), **found}, None)
+    return out
+
+
+def numbers_of(part: Part) -> dict[str, Estimate]:
+    """The MAGIC numbers of some docs, by name, in the order of the paper's Table 2."""
+    return {name: part.measures[name] for name in order(part.measures)}
+
+
+def contrasts(found: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrasted], list[str]]:
+    """What other boxes change, for each model that has two variants of the same data; and why others are not there.
+
+    Args:
+        found: the runs of the report.
+        labels: the models' names in the report.
+    """
+    scored = [run.path for run in found if any(result.described["kind"] == "magic" and result.details.get("magic") for result in run.tasks)]
+    if not scored:
+        return [], []
+    gathered = variants.gather(scored)
+    named = {task.model: labels[task.run.identity] for task in gathered.tasks}
+    notes = [note for note in gathered.notes if "is not compared with" in note]
+    return [dataclasses.replace(one, model=named[one.model]) for one in gathered.contrasts], notes
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def sheets(entries: Sequence[Entry], found: Sequence[Contrasted] = ()) -> list[Sheet]:
+    """All tables of MAGIC; those without rows are left out."""
+    some = [entry for entry in entries if entry.magic]
+    return [sheet for sheet in (overview(some), contrast(found), contrast_sides(found), tasks(some), types(some), counts(some)) if sheet.rows]
+
+
+def _about(entry: Entry) -> dict[str, Cell]:
+    return {"model": entry.model, "dataset": str(entry.magic.get("dataset") or ""), "task": entry.task, "judge": entry.magic.get("judge") or "none"}
+
+
+_OVERVIEW = tuple(name for name in WORDS if not name.startswith(("self_heal", "answer_found")))
+
+
+def overview(entries: Sequence[Entry]) -> Sheet:
+    """The paper's Table 2: of each model, answers and MagiScore with all boxes drawn, and Self-Heal beside them."""
+    rows = []
+    for entry in (one for one in entries if one.magic["variant"] == "all"):
+        healing = [one for one in entries if one.magic["variant"] == "selfheal" and _together(one, entry)]
+        numbers = numbers_of(entry.whole)
+        healed = numbers_of(healing[-1].whole) if healing else {}
+        row: dict[str, Cell] = {**_about(entry), "docs": entry.whole.docs, **{name: numbers.get(name) for name in _OVERVIEW}}
+        row |= {name: healed.get(name) for name in ("self_heal", "self_heal_words")}
+        rows.append(row)
+    used = {name for row in rows for name, cell in row.items() if cell is not None}
+    heads = (_MODEL, _DATA, _DOCS, *columns(used), _JUDGE)
+    note = f"As the MAGIC paper's Table 2: relevant and adversarial boxes are drawn. Fractions, not percent. {_LEVEL} Self-Heal is of its own task."
+    return Sheet("magic", "Region focus and answers", heads, tuple(rows), note)
+
+
+def _together(one: Entry, other: Entry) -> bool:
+    """Whether two results are of one model, dataset, seed and judge."""
+    keys = ("dataset", "seed", "judge", "judged_by")
+    return one.model == other.model and all(one.magic.get(key) == other.magic.get(key) for key in keys)
+
+
+def tasks(entries: Sequence[Entry]) -> Sheet:
+    """Every number of every task."""
+    rows: list[dict[str, Cell]] = [
+        {**_about(entry), "shown": VARIANTS[entry.magic["variant"]], "docs": entry.whole.docs, **numbers_of(entry.whole)} for entry in entries
+    ]
+    drawn = Column(
+        "shown",
+        "shown",
+        help="on the image: all boxes (relevant and adversarial), the relevant ones, or none",
+    )
+    heads = (_MODEL, _TASK, drawn, _DOCS, *_metrics(rows), _JUDGE)
+    note = f"{_LEVEL} N/A: not defined, with the reason; empty: not a number of this task."
+    return Sheet("magic_tasks", "Every MAGIC task", heads, tuple(rows), note)
+
+
+def _metrics(rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
+    return columns(name for row in rows for name, cell in row.items() if cell is not None)
+
+
+def types(entries: Sequence[Entry]) -> Sheet:
+    """Every number by question type."""
+    rows: list[dict[str, Cell]] = [
+        {**_about(entry), "type": name or "(none)", "docs": part.docs, **numbers_of(part)}
+        for entry in entries
+        for name, part in entry.categories.items()
+    ]
+    heads = (_MODEL, _TASK, Column("type", "question type", help="MAGIC paper, 3"), _DOCS, *_metrics(rows))
+    note = f"{_LEVEL} Many types at once: one in twenty intervals misses by luck alone."
+    return Sheet("magic_types", "By question type", heads, tuple(rows), note)
+
+
+_HOW = "; ".join(f"{name}: {words}" for name, words in CONTRASTS.values())
+_CONTRAST = Column("contrast", "contrast", help=_HOW)
+_MIND = Column("mind", "mind")
+
+
+def contrast(found: Sequence[Contrasted]) -> Sheet:
+    """What other boxes cost or give, paired by item: the differences, one row for each model and contrast."""
+    rows: list[dict[str, Cell]] = []
+    for one in found:
+        differences = {name: difference.estimate for name, difference in one.found.differences.items()}
+        about: dict[str, Cell] = {"model": one.model, "contrast": CONTRASTS[one.found.name][0], "tasks": f"{one.second} − {one.first}"}
+        rows.append({**about, "items": one.found.items, **differences, "mind": "; ".join(one.minds) or None})
+    heads = (_MODEL, _CONTRAST, Column("tasks", "tasks"), Column("items", "items", help="that both tasks have"))
+    metrics = tuple(dataclasses.replace(column, signed=True, help=f"difference of: {column.help}") for column in _metrics(rows))
+    note = (
+        f"{_HOW[0].upper()}{_HOW[1:]}. Differences paired by item, with 95 % intervals from a bootstrap over images. "
+        "Precision and F1 are not contrasted: without adversarial boxes they rise by construction."
+    )
+    last = (_MIND,) if any(row["mind"] for row in rows) else ()
+    return Sheet("magic_contrasts", "What other boxes cost or give", (*heads, *metrics, *last), tuple(rows), note)
+
+
+def contrast_sides(found: Sequence[Contrasted]) -> Sheet:
+    """The same with both sides and the p-values, one row for each metric."""
+    rows: list[dict[str, Cell]] = [
+        {
+            "model": one.model,
+            "contrast": CONTRASTS[one.found.name][0],
+            "metric": WORDS[name][0],
+            "first": difference.first,
+            "second": difference.second,
+            "difference": difference.estimate,
+            "p": difference.p,
+            "items": difference.estimate.n,
+        }
+        for one in found
+        for name, difference in one.found.differences.items()
+    ]
+    heads = (
+        _MODEL,
+        _CONTRAST,
+        Column("metric", "metric"),
+        Column("first", "first", help="the task that is subtracted"),
+        Column("second", "second"),
+        Column("difference", "difference", signed=True, help="second − first"),
+        Column("p", "p", digits=4, help="two-sided, paired bootstrap over images; not corrected for the number of rows"),
+        Column("items", "items", help="that both tasks have, and that count in the metric"),
+    )
+    return Sheet("magic_contrast_sides", "The same with both sides and p-values", heads, tuple(rows), "Paired by item.")
+
+
+def counts(entries: Sequence[Entry]) -> Sheet:
+    """How many docs each convention touches."""
+    rows: list[dict[str, Cell]] = []
+    for entry in entries:
+        out = {key: value for key, value in (entry.magic.get("left_out") or {}).items() if isinstance(value, int)}
+        known = {key: value for key, value in (entry.magic.get("counts") or {}).items() if key in COUNTS and isinstance(value, int)}
+        rows.append({"model": entry.model, "task": entry.task, **known, "left_out": out.get("items"), "warnings": len(entry.warnings)})
+    used = {key for row in rows for key, cell in row.items() if cell is not None}
+    heads = (_MODEL, _TASK, *(Column(key, words) for key, words in COUNTS.items() if key in used))
+    heads = (*heads, Column("left_out", "items of the dataset that cannot be used"), Column("warnings", "warnings", help="the details list them"))
+    note = "What is behind the numbers (docs/magic.md): which docs a convention decides, and what could not be judged."
+    return Sheet("magic_counts", "Counts behind the conventions", tuple(h for h in heads if h.key in used), tuple(rows), note)

@@ -1,0 +1,130 @@
+"""Docs of MAGIC tasks to look at, picked by rule and never by hand: where did the model look, and was it right? Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lmms_patch.magic.score.logs import response_of
+from lmms_patch.magic.score.results import Record
+from lmms_patch.present.report.data import BoxUse, RegionExample
+from lmms_patch.present.report.examples import ANSWER, QUESTION
+from lmms_patch.text import cut
+
+RULES = {
+    "invented": "A box is named that does not exist.",
+    "no box used": "No box is named, though the answer needs one.",
+    "every box used": "Every box is used, the adversarial ones too: no focus.",
+    "focused": "Exactly the relevant boxes are used, and the answer is right.",
+    "focused, wrong": "Exactly the relevant boxes are used, and the answer is wrong all the same.",
+    "distracted": "An adversarial box is used, and the answer is wrong.",
+    "distracted, right": "An adversarial box is used, and the answer is right all the same.",
+    "looked at a part": "Only relevant boxes are used, but not all of them.",
+    "healed": "The continuation corrects the injected error.",
+    "not healed": "The continuation does not correct the injected error.",
+    "right without boxes": "No box is drawn, and the answer is right.",
+    "wrong without boxes": "No box is drawn, and the answer is wrong.",
+}
+"""The rules; of those of its task, the first that holds is the doc's."""
+RESPONSE = 1_900
+"""Characters that are shown of a response."""
+_QUESTION = re.compile(r"\*\*Question\*\*: (.*?)(?=\n\*\*Thought Process\*\*:|\Z)", re.DOTALL)
+
+
+def right(record: Record) -> tuple[bool | None, str]:
+    """Whether the final answer is right, and who says so: the judge where there is a verdict, else synonyms."""
+    return (record["short"], "by the judge") if record.get("short") is not None else (record["synonym"], "by synonyms")
+
+
+def healed(record: Record) -> bool | None:
+    """Whether the injected error is corrected: by the judge where there is a verdict, else by words."""
+    return record["healed"] if record.get("healed") is not None else record.get("healed_words")
+
+
+def rule_of(record: Record) -> str | None:
+    """The rule that a doc falls under; None where nothing is known of its answer."""
+    is_right, _ = right(record)
+    if "failed" in record:
+        return None
+    if record["variant"] == "selfheal":
+        found = healed(record)
+        return None if found is None else "healed" if found else "not healed"
+    if record["invented"]:
+        return "invented"
+    if is_right is None:
+        return None
+    if not record["boxes"]:
+        return "right without boxes" if is_right else "wrong without boxes"
+    used, relevant = set(record["used"]), set(record["relevant"])
+    if not used:
+        return "no box used" if relevant else None
+    if len(used) == record["boxes"] > len(relevant):
+        return "every box used"
+    if used == relevant:
+        return "focused" if is_right else "focused, wrong"
+    if used - relevant:
+        return "distracted, right" if is_right else "distracted"
+    return "looked at a part"
+
+
+def pick(lines: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[Mapping[str, Any]]]:
+    """A few docs of each rule: those whose hash of the item's name is smallest, so that models and variants show the same where they can.
+
+    Args:
+        lines: of the sample log.
+        count: docs per rule; 0: none.
+
+    Returns:
+        Rule -> lines.
+    """
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for line in lines if count else ():
+        if (rule := rule_of(line["magic"])) is not None:
+            found.setdefault(rule, []).append(line)
+    return {rule: heapq.nsmallest(count, found[rule], key=_hash) for rule in RULES if rule in found}
+
+
+def _hash(line: Mapping[str, Any]) -> tuple[str, str]:
+    record = line["magic"]
+    return hashlib.sha256(str(record["item"]).encode("utf-8", "backslashreplace")).hexdigest(), str(record["id"])
+
+
+def example(entry: str, rule: str, line: Mapping[str, Any], image: str | None = None) -> RegionExample:
+    """One picked doc as it is shown.
+
+    Args:
+        entry: id of its result in the report.
+        rule: see ``RULES``.
+        line: of the sample log.
+        image: what the model saw, as a ``data:`` URI.
+    """
+    record = line["magic"]
+    is_right, by = right(record)
+    count, used, relevant = int(record["boxes"]), set(record["used"]), set(record["relevant"])
+    asked = str(line.get("input") or "")
+    questions = _QUESTION.findall(asked)
+    return RegionExample(
+        entry,
+        rule,
+        str(record["id"]),
+        cut((questions[-1] if questions else asked).strip(), QUESTION),
+        cut(str(line.get("target", "")), ANSWER),
+        cut(str(record["answer"]), ANSWER),
+        cut(response_of(line).strip(), RESPONSE),
+        is_right,
+        by,
+        healed(record) if record["variant"] == "selfheal" else None,
+        tuple(BoxUse(number, number in relevant, number in used) for number in range(1, count + 1)),
+        tuple(sorted(record["invented"])),
+        image,
+        f"doc {record['id']}, with {count} numbered {'box' if count == 1 else 'boxes'} drawn on it",
+    )
+
+
+def asked(line: Mapping[str, Any]) -> str | None:
+    """The digest of what a doc shows, by which its image is found again; None in logs without it."""
+    found = line["magic"].get("asked")
+    return str(found["doc"]) if isinstance(found, Mapping) and found.get("doc") else None

@@ -1,0 +1,173 @@
+"""The page of a report: one HTML file with everything in it, for any browser, from disk, without a network. Needs no matplotlib.
+
+Its policy (Content-Security-Policy) allows nothing but the one style sheet and the one script that are in it, by their hashes, and
+pictures that are in it. Every string is escaped by jinja2, after ``text.block`` took out what acts on its neighbours.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jinja2
+from markupsafe import Markup
+
+from lmms_patch.present.report import gallery, safe, shapes, wording
+from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
+from lmms_patch.present.report.examples import RULES
+from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
+from lmms_patch.runs import reading
+from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import block, cut
+
+ANSWER, NAME, LONGEST = 600, 160, 2_000
+"""Characters that the page shows of an answer, of a name, and of any text."""
+
+
+@dataclass(frozen=True)
+class Assets:
+    """What every page of ours carries.
+
+    Attributes:
+        css, js: the style sheet and the script.
+        policy: the Content-Security-Policy that allows these two and no other.
+    """
+
+    css: Markup
+    js: Markup
+    policy: str
+
+
+@functools.cache
+def assets() -> Assets:
+    """The style sheet, the script and the policy, for ``base.html.j2``."""
+    css, js = (_source(name) for name in ("page.css", "page.js"))
+    if "</style" in css.lower() or "</script" in js.lower():
+        raise ValueError("a style sheet or script that closes its own element")
+    policy = f"default-src 'none'; img-src data:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
+    return Assets(Markup(css), Markup(js), policy)
+
+
+def _source(name: str) -> str:
+    loader = jinja2.PackageLoader("lmms_patch.present.report")
+    return loader.get_source(jinja2.Environment(autoescape=True), name)[0].replace("\r\n", "\n")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _finalize(value: Any) -> Any:
+    """Each string on its way into a page: of a bearable length, readable. What is markup already was made here."""
+    return block(cut(value, LONGEST)) if type(value) is str else value
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """The templates of this folder: escaping always on, an unknown name is an error.
+
+    Other pages of ours extend ``base.html.j2`` and take ``macros.html.j2``; they pass ``assets`` and ``title``.
+    """
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("lmms_patch.present.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    made.filters |= {
+        "name": lambda text: cut(str(text), NAME),
+        "answer": lambda text: cut(str(text), ANSWER),
+        "num": wording.number,
+        "value": wording.value,
+        "words": wording.words,
+        "colour": wording.colour,
+        "ends": wording.ends,
+        "raw": wording.raw,
+        "percent": wording.percent,
+        "p_value": wording.p_value,
+        "short_reason": wording.short_reason,
+        "estimate": _estimate,
+    }
+    made.globals |= {
+        "spark": shapes.spark,
+        "sheet_cell": shapes.sheet_cell,
+        "numeric_columns": shapes.numeric_columns,
+        "shown_as": shapes.SHOWN_AS,
+        "shares_of": shapes.shares,
+        "numbers_of": shapes.numbers,
+    }
+    made.globals |= {"marks_of": shapes.marks, "said": reading}
+    made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label}
+    made.globals |= {"frames_of": gallery.frames, "image_of": _image, "verdict": gallery.verdict}
+    return made
+
+
+def _estimate(found: Any) -> Any:
+    """An estimate in plain JSON types as one that cells take."""
+    if found is None:
+        return None
+    get = found.get
+    return Estimate(
+        get("value"), get("se"), get("low"), get("high"), get("n") or 0, get("clusters") or 0, get("draws") or 0, reason=get("reason") or ""
+    )
+
+
+def _image(example: Example | RegionExample) -> Markup | None:
+    uri = gallery.image(example)
+    return None if uri is None else Markup(uri)  # base64 and nothing else: safe.picture has looked
+
+
+def page(report: Report) -> str:
+    """The page of a report.
+
+    Args:
+        report: everything that it shows. Files that it links to lie beside it: ``tables/<sheet>.{csv,json,md,tex}``,
+            ``figures/<figure>.{svg,png}``, ``report.json``.
+
+    Returns:
+        HTML, to be written as UTF-8.
+
+    Raises:
+        ValueError: a drawing with more in it than shapes (``safe.drawing``).
+    """
+    found = shapes.facts(report)
+    places = shapes.placed(report)
+    drawn = [Markup(safe.drawing(figure.svg, f"f{i}")) for i, figure in enumerate(report.figures)]
+    return (
+        environment()
+        .get_template("index.html.j2")
+        .render(
+            assets=assets(),
+            title=report.title,
+            report=report,
+            facts=found,
+            matrix=shapes.matrix(report, found),
+            rows=shapes.rows(report.entries),
+            drawn=drawn,
+            own_figures=places.own,
+            section_figures=places.sections,
+            other_figures=places.named,
+            examples=_examples(report, report.examples, RULES),
+            regions=_examples(report, report.regions, REGION_RULES),
+            rules={**RULES, **REGION_RULES},
+            model_key={model: f"m{i}" for i, model in enumerate(found.models)},
+            base_key={base: f"b{i}" for i, base in enumerate(found.benchmarks)},
+        )
+    )
+
+
+_One = TypeVar("_One", Example, RegionExample)
+
+
+def _examples(report: Report, given: Sequence[_One], rules: Iterable[str]) -> list[tuple[_One, Entry]]:
+    """Examples with their results, rule by rule; those of a result that is not in the report are left out."""
+    entries = {entry.id: entry for entry in report.entries}
+    order = {rule: i for i, rule in enumerate(rules)}
+    known = [(one, entries[one.entry]) for one in given if one.entry in entries]
+    return sorted(known, key=lambda pair: order.get(pair[0].rule, len(order)))

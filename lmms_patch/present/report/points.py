@@ -1,0 +1,170 @@
+"""One index each, of our own runs or of a published table: what benchmarks and models are compared by. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from lmms_patch.present.report.data import Entry
+from lmms_patch.runs import reading
+from lmms_patch.stats.intervals import normal_quantile
+from lmms_patch.stats.resample import LEVEL, Estimate
+
+T = TypeVar("T", bound=Hashable)
+
+TYPES = {"mcq": "multiple choice", "yesno": "yes/no", "vqa": "visual question answering", "caption": "captioning"}
+"""The papers' task types, and what they are called for people (PCRI paper, 4)."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The index of one model on one benchmark at one grid.
+
+    Attributes:
+        benchmark, model: as they are shown.
+        n: grid size.
+        value: the index, 1 − MPP/FIP, without unit; None where it is not defined.
+        low, high: its interval; None for a published number.
+        docs: how many it rests on; None where the table does not say.
+        type: the papers' task type (``TYPES``); "" where it is not known.
+        valid: whether it may be read, and averaged: it is defined, and no gate failed.
+        reason: why not; or what to mind.
+        level: the interval's nominal coverage.
+        source: the published table it is from; "" for our own.
+        words: what stands beside it in every table (``reading``): ``contradicted``, ``marginal``.
+        corrected: the index with luck removed, where its null is measured; None: not measured.
+    """
+
+    benchmark: str
+    model: str
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+    docs: int | None
+    type: str
+    valid: bool
+    reason: str
+    level: float = LEVEL
+    source: str = ""
+    words: tuple[str, ...] = ()
+    corrected: Estimate | None = None
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the corrected index contradicts it."""
+        return reading.CONTRADICTED in self.words
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.benchmark, self.model, self.n
+
+    @property
+    def se(self) -> float | None:
+        """The standard error that the width of the interval means; None without one."""
+        if self.low is None or self.high is None:
+            return None
+        return (self.high - self.low) / (2 * normal_quantile((1 + self.level) / 2))
+
+
+def points_of(entries: Sequence[Entry]) -> list[Point]:
+    """The indices of some results, in their order.
+
+    Where a model has two results of one benchmark at one grid (other filters, ``gqa_rci`` beside ``gqa_pcri3``), the
+    benchmark is named with the task.
+    """
+    seen = Counter((entry.base, entry.model, n) for entry in entries if entry.index for n in entry.grids)
+    several = {base for (base, _, _), count in seen.items() if count > 1}
+    out = []
+    for entry in entries:
+        for n in entry.grids if entry.index else ():
+            found = entry.whole.measures.get(f"{entry.index}{n}")
+            if found is None:
+                continue
+            valid = found.value is not None and entry.whole.gate != 0
+            reason = found.reason or ("" if valid else entry.whole.gate_word)
+            if valid and entry.whole.gate is None:
+                reason = "; ".join(filter(None, ["whether it beats chance is not known", reason]))
+            name = f"{entry.base} ({entry.task})" if entry.base in several else entry.base
+            value, low, high = (found.value, found.low, found.high) if valid else (None, None, None)
+            adj = entry.whole.measures.get(f"{entry.index}{n}_adj")
+            measured = adj if valid and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
+            words = reading.words(found) if valid else ()
+            out.append(Point(name, entry.model, n, value, low, high, found.n, entry.type, valid, reason, found.level, "", words, measured))
+    return out
+
+
+LUCK_REMOVED = "luck removed"
+
+
+def luck_free(points: Sequence[Point]) -> tuple[list[Point], str]:
+    """Return what models are ranked by, and ``LUCK_REMOVED`` where that is the corrected index.
+
+    It is the corrected one where every point that may be read has a measured null, as on a leaderboard; where it is not defined, the
+    point may then not be read. Else it is the one as published.
+    """
+    valid = [p for p in points if p.valid]
+    if any(p.corrected is None for p in valid) or all(p.corrected is None or p.corrected.value is None for p in valid):
+        return list(points), ""
+    return [_corrected(p) for p in points], LUCK_REMOVED
+
+
+def _corrected(point: Point) -> Point:
+    found = point.corrected
+    if not point.valid or found is None:
+        return point
+    plain = dataclasses.replace(point, value=found.value, low=found.low, high=found.high, docs=found.n, level=found.level)
+    return dataclasses.replace(plain, valid=found.value is not None, reason=found.reason, words=reading.words(found))
+
+
+def distinct(points: Sequence[Point]) -> list[Point]:
+    """The points with each benchmark, model and grid once: models of published tables are named with their table where two have the same."""
+    values: dict[tuple[str, str, int], set[float | None]] = {}
+    for point in points:
+        values.setdefault(point.key, set()).add(point.value)
+    clash = {point.model for point in points if len(values[point.key]) > 1}
+    named = [dataclasses.replace(p, model=f"{p.model} ({p.source})") if p.source and p.model in clash else p for p in points]
+    out: dict[tuple[str, str, int], Point] = {}
+    for point in named:
+        number, one = 1, point
+        while one.key in out and out[one.key].value != point.value:
+            number += 1
+            one = dataclasses.replace(point, model=f"{point.model} #{number}")
+        out.setdefault(one.key, one)  # the same number twice is one
+    return list(out.values())
+
+
+def once(items: Iterable[T]) -> list[T]:
+    """Each item once, in the order in which they come."""
+    return list(dict.fromkeys(items))
+
+
+def benchmarks(points: Iterable[Point]) -> list[str]:
+    """In the order in which they come."""
+    return once(point.benchmark for point in points)
+
+
+def columns(points: Sequence[Point]) -> list[tuple[str, int]]:
+    """The (model, n) that there are: models in the order in which they come, grids from coarse to fine."""
+    models, grids = once(point.model for point in points), sorted({point.n for point in points})
+    there = {(point.model, point.n) for point in points}
+    return [(model, n) for model in models for n in grids if (model, n) in there]
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Some names in a sentence; the rest as a number.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 model``, ``2 models``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,111 @@
+"""Numbers as people read them in a page: a true minus, the decimals that they can carry, ``N/A`` and a reason. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from lmms_patch.present.sheets import NOT_DEFINED
+from lmms_patch.runs import reading
+from lmms_patch.stats.gate import SAME
+from lmms_patch.stats.index import band
+from lmms_patch.stats.resample import Estimate
+
+
+def number(value: float | int | None, signed: bool = False, digits: int = 3, largest: float | None = None) -> str:
+    """A number as people read it, with a true minus; ``N/A`` where there is none.
+
+    Args:
+        value: the number.
+        signed: write a plus before numbers above 0.
+        digits: decimals of numbers below 10; larger ones get one.
+        largest: the largest number that it stands beside (the end of its interval): all get the same decimals.
+
+    >>> number(-0.15151), number(0.25, signed=True), number(1830.25), number(None)
+    ('−0.152', '+0.250', '1,830.2', 'N/A')
+    """
+    if value is None or not math.isfinite(value):
+        return NOT_DEFINED
+    if isinstance(value, int):
+        return f"{value:{'+' if signed else ''},d}".replace("-", "−")
+    places = digits if max(abs(value), abs(largest or 0.0)) < 10 else min(digits, 1)
+    text = f"{value:{'+' if signed else ''},.{places}f}"
+    return text.lstrip("+-") if not any(c in "123456789" for c in text) else text.replace("-", "−")
+
+
+def value(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
+    """Return the number of an estimate as people read it, without its interval and words."""
+    if reading.misleads(estimate):
+        return reading.IN_PLACE
+    return number(estimate.value, signed, digits, max(abs(estimate.low or 0), abs(estimate.high or 0)))
+
+
+def words(estimate: Estimate | None) -> str:
+    """Return the words that stand beside a number."""
+    return ", ".join(reading.words(estimate))
+
+
+def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
+    """Return the interval as people read it; empty where there is none, or none to be shown."""
+    if estimate.value is None or estimate.low is None or estimate.high is None or not reading.shows_interval(estimate):
+        return ""
+    largest = max(abs(estimate.low), abs(estimate.high), abs(estimate.value))
+    return f"[{number(estimate.low, signed, digits, largest)}, {number(estimate.high, signed, digits, largest)}]"
+
+
+def raw(value: Any) -> str:
+    """What a cell is sorted by; empty: last."""
+    if isinstance(value, Estimate):
+        value = value.value
+    if isinstance(value, (bool, int)):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else ""
+    return "" if value is None else str(value)
+
+
+def percent(value: float | None) -> str:
+    """A share, in percent.
+
+    >>> percent(0.11111)
+    '11.1'
+    """
+    return NOT_DEFINED if value is None else f"{100 * value:.1f}"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value.
+
+    >>> p_value(0.0321), p_value(0.0004)
+    ('p = 0.032', 'p < 0.001')
+    """
+    if p is None:
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def band_class(value: float | None) -> str:
+    """The style of an index: its band (RCI paper, 3.2), or nothing."""
+    return "" if value is None or not math.isfinite(value) else band(value).replace(" ", "-")
+
+
+def colour(estimate: Estimate | None) -> str:
+    """Return the style of an index by its band; nothing where it must not be read as it stands."""
+    if estimate is None or reading.contradicted(estimate) or reading.assumed(estimate):
+        return ""
+    return band_class(estimate.value)
+
+
+def short_reason(reason: str) -> str:
+    """The first words of a reason: enough for a cell of a table.
+
+    >>> short_reason("near chance: FIP 0.3 is below 0.34, the floor 0.28 and its margin")
+    'near chance'
+    >>> short_reason("the answers do not depend on the image (full image 0.6, a wrong image 0.6, 300 docs)")
+    'does not look'
+    """
+    if reason.startswith(SAME):
+        return reading.DOES_NOT_LOOK
+    head = re.split(r"[:;,(]", reason, maxsplit=1)[0].strip()
+    return head if len(head) <= 48 else head[:47].rstrip() + "…"

@@ -1,0 +1,93 @@
+"""The table of StepSense, in plain text and for files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lmms_patch.magic.score.stepsense import MOST_ANNOTATORS, Agreement, StepSense, StepSenses
+from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.stats.resample import Estimate
+
+
+def text(found: StepSenses) -> str:
+    """The table, and what to know to read it."""
+    shown = sheet(found)
+    lines = [shown.to_text(), "", shown.note]
+    for one in found.scores:
+        together = len(one.annotators)
+        if 1 < together <= MOST_ANNOTATORS and len(one.pairs) < together * (together - 1) // 2:
+            alone = sorted(set(one.annotators) - {name for pair in one.pairs for name in pair.annotators})
+            who = f"{', '.join(alone)} with nobody" if alone else "some pairs"
+            lines.append(f"mind: {one.source}: annotators that share no step have no kappa ({who})")
+    lines += [f"mind: {count} {source} lines have no verdict yet; they are no part of this" for source, count in found.unlabelled.items() if count]
+    lines += [f"mind: {note}" for note in found.notes]
+    lines += [f"mind: {line}" for line in _without_interval(shown)]
+    if not found.clustered:
+        lines.append("mind: the files do not say which items share an image (column 'group'); items are resampled each for itself")
+    return "\n".join(lines)
+
+
+def sheet(found: StepSenses) -> Sheet:
+    """A row per source, one per pair of annotators, one per judge and person."""
+    level = found.scores[0].micro.level
+    columns = (
+        Column("source", "source", help="who labelled: people or a judge model; 'human and judge': how far these agree"),
+        Column("annotators", "annotators"),
+        Column("items", "items"),
+        Column("steps", "steps", help="labelled; of a pair: by both"),
+        Column("micro", "StepSense (micro)", help="share of correct steps"),
+        Column("macro", "macro", help="mean over items of their share of correct steps"),
+        Column("disputed", "disputed", help="steps with both verdicts"),
+        Column("agreed", "equal labels", help="share of the steps that both labelled"),
+        Column("kappa", "Cohen's kappa", help="-1 to 1; of all: over the label pairs of all pairs of annotators"),
+    )
+    rows: list[Mapping[str, Cell]] = []
+    for one in found.scores:
+        rows.append(_score(one))
+        rows += [_pair(one.source, pair) for pair in one.pairs] if len(one.pairs) > 1 else []
+    rows += [_pair("human and judge", pair) for pair in found.across]
+    note = f"Fractions with {100 * level:g} % intervals from a bootstrap over {'images' if found.clustered else 'items'}."
+    return Sheet("stepsense", "StepSense", columns, tuple(rows), note)
+
+
+def _without_interval(shown: Sheet) -> list[str]:
+    """Why numbers of the table have no interval, or are not defined: a line for each reason."""
+    where: dict[str, list[str]] = {}
+    for row in shown.rows:
+        for column in shown.columns:
+            cell = row.get(column.key)
+            if isinstance(cell, Estimate) and cell.low is None and cell.reason:
+                why = cell.reason.replace("docs", "items").replace("clusters", "images").replace("1 images are too few", "1 image is too few")
+                name = f"{column.title} ({row['source']}{', ' if row['annotators'] else ''}{row['annotators'] or ''})"
+                where.setdefault(why if cell.value is None else f"no interval: {why}", []).append(name)
+    return [f"{', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}: {why}" for why, names in where.items()]
+
+
+def _score(one: StepSense) -> Mapping[str, Cell]:
+    together = one.agreement
+    return {
+        "source": one.source,
+        "annotators": _named(one.annotators, ", "),
+        "items": one.items,
+        "steps": one.steps,
+        "micro": one.micro,
+        "macro": one.macro,
+        "disputed": one.disputed if len(one.annotators) > 1 else None,
+        "agreed": None if together is None else together.agreed,
+        "kappa": None if together is None else together.kappa,
+    }
+
+
+def _pair(source: str, pair: Agreement) -> Mapping[str, Cell]:
+    return {
+        "source": source,
+        "annotators": _named(pair.annotators, " and "),
+        "items": pair.kappa.n,
+        "steps": pair.steps,
+        "agreed": pair.agreed,
+        "kappa": pair.kappa,
+    }
+
+
+def _named(names: Sequence[str], between: str) -> str:
+    return between.join(names) if len(names) <= MOST_ANNOTATORS else f"{len(names)} annotators"

@@ -1,0 +1,1 @@
+"""The spatial index: from the records of a task to its numbers."""

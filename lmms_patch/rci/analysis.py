@@ -1,0 +1,546 @@
+"""From the records of one task to its numbers: chance, gate, index with interval, luck, cells.
+
+The same code serves the run itself, where the native aggregation can be called, and ``lmms-patch
+analyze``, where only the files of a finished run are at hand. Computes; prints and reads nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.ask.spec import REGIONS, Key
+from lmms_patch.rci.draws import Draws, Native, Settings
+from lmms_patch.rci.region_sets import region_sets, scored_places
+from lmms_patch.runs import failures
+from lmms_patch.runs.numbers import Analysis, Grid, Regions
+from lmms_patch.runs.reading import NOT_CHECKED
+from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.stats import forms, gate, intervals, luck, spatial
+from lmms_patch.stats.chance import FLOORS, Chance, constants, decide, floors_for, majority_share, pick, published
+from lmms_patch.stats.forms import Form, Picked
+from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, relative_change, span
+from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generator
+
+ASSUMED = "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
+GOLDS_BEATEN = 0.05
+"""Where more docs than this share have an answer that scores above their gold, the golds are not what the scorer compares with."""
+GUESSES = 20
+"""Random draws of the uniform guess where its expectation has no closed form (MME, F1)."""
+
+
+def analyse(
+    table: Table,
+    native: Native,
+    settings: Settings | None = None,
+    sets: Sequence[Key] = (),
+    blind: Mapping[int, float] | None = None,
+    *,
+    part: bool = False,
+) -> Analysis:
+    """All numbers of one task.
+
+    Args:
+        table: its records.
+        native: its aggregation.
+        settings: see ``Settings``.
+        sets: the sets of views with an index: grids, or the two sets of boxes (``WrapSpec.sets``).
+        blind: by doc id, the scores of a blind run of the same base task.
+        part: whether the records are a part of the task's (``gate.with_looks``).
+    """
+    return _Task(table, native, settings or Settings(), sets, blind, part).analysis()
+
+
+class _Task:
+    """One analysis under way."""
+
+    def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None, part: bool) -> None:
+        self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
+        self.fip = native.whole() if len(table) else None
+        self.boxes = tuple(sets) == REGIONS
+        self.cells = {n: native.over_cells(n) for n in sets}
+        self.best = {n: table.at(table.best_places(n)) for n in sets}
+        self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in sets}
+        self.form, self.warnings = self._form()
+        self.failed = failures.count(table.asked_records)
+        self.too_many = {n: failures.too_many(table.asked_records, n) if self.failed else "" for n in sets}
+        if self.failed and self.failed.many:
+            self.warnings.append(self.failed.sentence)
+        self.constants = constants(table.asked)
+        self.draws = Draws(self._sets(), table, self.form, native, self.settings)
+        self.unread = self._unread()
+
+    def analysis(self) -> Analysis:
+        fip = self._estimate("fip", self.fip, None)
+        chance = self._chance()
+        ceiling = self._ceiling()
+        scale = self.settings.scale or ceiling
+        delta = self.settings.delta if self.settings.delta is not None else None if scale is None else gate.DELTA * abs(scale)
+        uniform = chance.floors.get("uniform")
+        judged = gate.gate(
+            self.fip,
+            chance.value,
+            se=self._se_above(chance, fip, "fip", "", scale or 1.0, None),
+            se_fip=fip.se,
+            se_chance=chance.se,
+            delta=delta,
+            uniform=uniform.value if uniform else None,
+            se_uniform=self.draws.estimate_of(_minus, ("fip", "uniform")).se if uniform else None,
+        )
+        if judged.valid is None and chance.reason:
+            judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
+        judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0), part=self.part)
+        if self.unread:
+            self.warnings.append(self.unread)
+            if not self._without_golds and judged.valid is not False:
+                judged = dataclasses.replace(judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self.unread}")
+        if not self.table.higher:
+            judged = dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
+        elif self.cells and not judged.looks:
+            self.warnings.append(NOT_CHECKED)
+        below = self._gold_below()
+        found = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
+        grids = {n: grid for n, grid in found.items() if isinstance(n, int)}
+        ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
+        clusters = self.table.clusters
+        return Analysis(
+            self.table.metric,
+            len(self.table),
+            None if clusters is None or not len(clusters) else int(clusters.max()) + 1,
+            self.form.name if self.form else None,
+            fip,
+            chance,
+            ceiling,
+            below,
+            judged,
+            grids,
+            relative_change(*ends),
+            tuple(self.warnings),
+            self._regions(found) if self.boxes else None,
+            self.failed,
+        )
+
+    def _se_above(self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None) -> float | None:
+        """The standard error of FIP − floor, docs paired where the floor is of docs.
+
+        Args:
+            chance: the floor.
+            fip: FIP over the docs at hand.
+            name: their set of full images.
+            end: what the names of the floors' sets over these docs end in.
+            scale: the metric's scale.
+            used: shape (docs,), the docs at hand; None: all.
+        """
+        if chance.floor in FLOORS:
+            se = self.draws.estimate_of(_minus, (name, f"{chance.floor}{end}"), None, used).se
+        else:
+            se = None if chance.se is None or fip.se is None else math.hypot(fip.se, chance.se)
+        # A floor that does not vary: a model that got lucky has a smaller standard error than it had to beat.
+        return se if se is None or chance.se else max(se, gate.se_at_chance(fip.se, fip.value, chance.value, scale))
+
+    def _looks(self, scale: float, delta: float) -> tuple[gate.Looks, ...]:
+        """Whether the full image beats a wrong one, and no image where a blind run is at hand; paired by doc."""
+        out = []
+        for against, name in (("wrong images", "wrong"), ("blind", "blind")):
+            if f"{name}_full" not in self.draws.sets:
+                continue
+            used = np.isfinite(self.draws.sets[f"{name}_full"][0].scores)
+            docs = int(used.sum())
+            whole, difference = f"{name}_full", self.draws.estimate_of(_minus, (f"{name}_full", name), None, used)
+            wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
+            if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:  # FIP is surer of all docs
+                of_all = self.draws.estimate_of(_minus, ("fip", name))
+                if of_all.se is not None and of_all.se < difference.se:
+                    whole, difference = "fip", of_all
+            full, other = self.draws.estimate(whole, used=used if whole != "fip" else None).value, self.draws.estimate(name, used=used).value
+            everyone = len(self.table)
+            out.append(gate.looks(difference, full, other, docs, against=against, everyone=everyone, step=step, delta=delta, wanted=wanted))
+        return tuple(out)
+
+    def _estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
+        """M of one set with its interval; nothing where M itself gave nothing (a doc could not be scored)."""
+        found = self.draws.estimate(name, value, used)
+        return found if value is not None else dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0)
+
+    # --- the aggregation --------------------------------------------------------------------------
+
+    def _form(self) -> tuple[Form | None, list[str]]:
+        if self.native.form is not None:
+            return forms.FORMS.get(self.native.form), []
+        if not len(self.table):
+            return None, []
+        checks: list[tuple[Picked, float | None]] = [(self._picked(self.table.full, None), self.fip)]
+        for n, (full, best, _) in self.cells.items():
+            checks += [(self._picked(self.table.full, self.used[n]), full), (self._picked(self.best[n], self.used[n]), best)]
+        known = [check for check in checks if check[1] is not None]
+        if not self.native.no_calls:
+            known += self._random_checks()
+        found, warning = forms.recognise(known, self.settings.form)
+        if found is None and all(doc.format == "caption" for doc in self.table.asked) and forms.fits_nearly(forms.MEAN, known):
+            return forms.MEAN, ["intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"]
+        return found, [warning] if warning else []
+
+    def _random_checks(self) -> list[tuple[Picked, float | None]]:
+        """M of three random halves of the docs (whole clusters): that the mean fits all docs could be an accident."""
+        stream = generator(self.settings.seed)
+        clusters = self.table.clusters
+        places = np.arange(len(self.table)) if clusters is None else clusters
+        out = []
+        for _ in range(3):
+            half = (stream.random(int(places.max()) + 1) < 0.5)[places]
+            if half.any():
+                out.append(
+                    (
+                        self._picked(self.table.full, half),
+                        self.native.aggregate([item for item, keep in zip(self.table.full.items, half, strict=True) if keep and item is not None]),
+                    )
+                )
+        return [(picked, value) for picked, value in out if value is not None]
+
+    def _picked(self, chosen: Chosen, mask: NDArray[np.bool_] | None) -> Picked:
+        picked = self.table.picked(chosen)
+        if mask is None:
+            return picked
+        return picked.where(mask)
+
+    # --- sets of items ----------------------------------------------------------------------------
+
+    def _sets(self) -> dict[str, list[Chosen]]:
+        """``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs that grid n uses."""
+        sets = {"fip": [self.table.full]}
+        sets |= {name: found for name in FLOORS if (found := self._floor(name))}
+        for n, used in self.used.items():
+            sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
+            if not used.all():  # then the gate is asked of these docs too
+                sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
+        if self.cells:
+            sets |= self._without_the_image()
+        if self.boxes:
+            sets |= region_sets(self.table, self.form, self.best, self.used, self.settings.seed)
+        return sets
+
+    def _without_the_image(self) -> dict[str, list[Chosen]]:
+        """``wrong``, the docs that were asked on a wrong image, and ``wrong_full``, the same docs on their own; ``blind`` and ``blind_full``."""
+        full = self.table.full
+        sets: dict[str, list[Chosen]] = {}
+        others = {"wrong": self.table.wrong_full}
+        if self.blind is not None and self.form is not None and self.form.of_scores:
+            others["blind"] = Chosen([None] * len(self.table), self._blind_scores())
+        for name, other in others.items():
+            both = np.isfinite(other.scores) & np.isfinite(full.scores)
+            if both.any():
+                sets |= {name: [other.where(both)], f"{name}_full": [full.where(both)]}
+        if self.form is None:  # else luck is computed from sums (``luck.measured``)
+            for n, used in self.used.items():
+                wrong = self.table.wrong_best(n)
+                both = used & np.isfinite(wrong.scores) & np.isfinite(self.table.wrong_full.scores)
+                if both.any() and self.table.ceiling is not None:
+                    sets |= {f"ceiling{n}": [self.table.ceiling.where(used)], f"null_best{n}": [wrong.where(both)]}
+                    sets[f"null_full{n}"] = [self.table.wrong_full.where(both)]
+        return sets
+
+    def _blind_scores(self) -> Array:
+        blind = self.blind or {}
+        return np.array([blind.get(record["doc_id"], math.nan) for record in self.table.records])
+
+    def _floor(self, name: str) -> list[Chosen]:
+        asked = self.table.asked
+        if name == "uniform" and not any(doc.of("option") for doc in asked):
+            return []
+        picks = [pick(doc, name, self.constants) for doc in asked]
+        if not picks or not all(picks):
+            return []
+        if name != "uniform" or (self.form is not None and self.form.linear):
+            scores = np.array([_mean([one.score for one in found if one.score is not None]) for found in picks])
+            return [Chosen([found[0].item for found in picks], scores)]
+        stream = generator(self.settings.seed)
+        guesses = [[found[k] for found, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
+        return [Chosen([one.item for one in guess], np.array([one.score for one in guess], float)) for guess in guesses]
+
+    # --- chance and ceiling -----------------------------------------------------------------------
+
+    def _chance(self) -> Chance:
+        given = self.settings.chance
+        asked = self.table.asked
+        every = {name: self.draws.estimate(name) for name in FLOORS}
+        floors = {name: estimate for name, estimate in every.items() if estimate.value is not None}
+        rule = self._rule()
+        if isinstance(given, str):
+            return self._majority(floors, rule)
+        if given is not None:
+            return Chance(float(given), 0.0, "documented", floors, rule, self.constants)
+        name, floor = decide(floors, floors_for(asked))
+        if floor is None or name is None:
+            why = (
+                "no doc has a gold answer"
+                if not any(doc.gold for doc in asked)
+                else "the scorer may not be asked for chance; set 'chance' in a profile"
+            )
+            return Chance(None, None, None, floors, rule, self.constants, why)
+        return Chance(floor.value, floor.se, name, floors, rule, self.constants)
+
+    def _rule(self) -> float | None:
+        """The published rule on the metric's own scale; None where the metric is no mean."""
+        asked = self.table.asked
+        if not asked or self.form is None or not self.form.plain:
+            return None
+        factor = {"percent": 100.0, "sum": float(len(asked))}.get(self.form.name, 1.0)  # from the mean of scalars to the metric
+        full = self.settings.scale or self._ceiling()
+        rule = published(asked, full / factor if full else 1.0)
+        return None if rule is None else factor * rule
+
+    def _majority(self, floors: Mapping[str, Estimate], rule: float | None) -> Chance:
+        """The share of the most frequent gold, read off the golds; at least 1/2 for yes/no."""
+        golds = [doc.gold for doc in self.table.asked if doc.gold is not None]
+        if not golds:
+            return Chance(None, None, None, floors, rule, self.constants, "no doc has a gold answer")
+        scale = self.settings.scale or self._ceiling() or 1.0
+        typical = max(sorted(set(golds)), key=golds.count)
+        clusters, s = self.table.clusters if len(golds) == len(self.table) else None, self.settings
+        se = intervals.mean([gold == typical for gold in golds], clusters, draws=s.draws, level=s.level, seed=s.seed).se
+        share = majority_share(Counter(golds))
+        even = all(doc.format == "yesno" for doc in self.table.asked)
+        value = max(share, 0.5) if even else share
+        return Chance(scale * value, None if se is None else scale * se, "majority", floors, rule, {"": typical})
+
+    def _ceiling(self) -> float | None:
+        if self.table.ceiling is None:
+            return None
+        return self._value(self.table.ceiling)
+
+    @property
+    def _without_golds(self) -> bool:
+        """Whether neither the floor nor the scale is asked of golds: both are documented."""
+        return isinstance(self.settings.chance, float | int) and self.settings.scale is not None
+
+    def _unread(self) -> str:
+        """Return what shows that the golds are not what the scorer compares with, and what mends it; empty where nothing does.
+
+        Chance, scale and luck are asked of golds: where the scorer does not read them, a pure guesser passes the gate.
+        """
+        golds, ceiling = self.table.ceiling, self._ceiling()
+        if golds is None or not self.table.higher or all(doc.format == "caption" for doc in self.table.asked):
+            return ""
+        tiny = 1e-9 * max(1.0, abs(self.fip or 0.0))
+        best = np.fmax.reduce([self.table.full.scores, *(chosen.scores for chosen in self.best.values())])
+        beaten = int((best > golds.scores + 1e-9).sum())
+        if ceiling is not None and ceiling <= 0:
+            shown = "the gold answers score 0"
+        elif ceiling is not None and self.fip is not None and ceiling < self.fip - tiny:
+            shown = f"the gold answers score {ceiling:.4g}, less than the model ({self.fip:.4g})"
+        elif beaten > GOLDS_BEATEN * len(golds.scores) and not self.part:
+            shown = f"{beaten} of {len(golds.scores)} docs have an answer that scores above their gold"
+        else:
+            return ""
+        s = self.settings
+        mend = f"metadata: {{lmms_patch: {{gold: {s.read or 'FIELD'}}}}} in the task file, or gold: {s.read or 'FIELD'} in a profile"
+        told = f", but with the field {s.read!r}" if s.read else ""
+        return f"{shown}: the scorer does not compare with {s.gold or 'doc_to_target'}{told}; name the field that it compares with ({mend})"
+
+    def _value(self, chosen: Chosen) -> float | None:
+        if self.form is not None:
+            value = forms.value_of(self.form, self.table.picked(chosen))
+            return value if math.isfinite(value) else None
+        return self.native.aggregate(list(chosen.items))
+
+    def _gold_below(self) -> int:
+        golds = self.table.ceiling
+        if golds is None or not len(golds.scores) or all(doc.format == "caption" for doc in self.table.asked):
+            return 0
+        below = int((golds.scores < golds.scores.max() - 1e-9).sum())
+        if below:
+            self.warnings.append(f"the scorer does not give full marks to the gold answer of {below} of {len(golds.scores)} docs")
+        return below
+
+    # --- grids ------------------------------------------------------------------------------------
+
+    def _grid(self, n: Key, judged: gate.Gate, scale: float) -> Grid:
+        full, best, why = self.cells[n]
+        used = self.used[n]
+        judged = self._gate_of(n, judged)
+        point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
+        unread = "" if self._without_golds else self.unread
+        reason = self.too_many[n] or point.reason or (judged.reason if judged.valid is False else unread)
+        warnings = [fragmentation(n)] if isinstance(n, int) and fragmentation(n) else []
+        if self.too_many[n]:
+            warnings.append(f"no index: {self.too_many[n]}")
+        if judged.valid is None:
+            warnings.append(f"the gate is {judged.reason}")
+        count = int(used.sum())
+        nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
+        value, gap, adj, adj_blind = nothing, nothing, None, None
+        if judged.valid is not False and point.gap is not None and not self.too_many[n]:
+            gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, used)
+        if not reason and point.value is not None:
+            value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, used)
+            adj = None if self.unread else self._measured(n, used, scale)
+            if adj is None and not self.unread:
+                adj = self._assumed(n, used, scale, None)
+                if self.blind is not None:
+                    adj_blind = self._assumed(n, used, scale, self._blind_scores())
+                elif adj is not None and adj.estimate.value is not None:
+                    warnings.append(ASSUMED)
+        known = value.value
+        mark = "" if known is None or adj is None or adj.estimate.value is None or self.boxes else disagreement(known, adj.estimate.value)
+        return Grid(
+            n,
+            int((~used).sum()),
+            full,
+            self._estimate(f"best{n}", best, used),
+            value,
+            gap,
+            adj,
+            adj_blind,
+            self._luck_ceiling(n),
+            None if known is None or self.boxes else band(known),
+            None if value.low is None or value.high is None or self.boxes else span(value.low, value.high),
+            self._shares(n, used) if isinstance(n, int) else None,
+            tuple(warnings),
+            reason,
+            mark,
+        )
+
+    def _signed(self, judged: gate.Gate) -> bool:
+        """Return whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
+        return self.settings.signed or self.table.signed or (judged.chance is not None and judged.chance < 0)
+
+    def _gate_of(self, n: Key, judged: gate.Gate) -> gate.Gate:
+        """The gate of the docs that grid n uses, where it leaves some out: those may be the easy ones."""
+        used = self.used[n]
+        if judged.valid is not True or used.all() or not used.any():
+            return judged
+        fip = self.draws.estimate(f"full{n}", self.cells[n][0], used)
+        chance = Chance(judged.chance, judged.se_chance, "documented")
+        if self.settings.chance is None:
+            asked = [doc for doc, keep in zip(self.table.asked, used, strict=True) if keep]
+            floors = {name: self.draws.estimate(f"{name}{n}", used=used) for name in FLOORS}
+            name, floor = decide(floors, floors_for(asked))
+            chance = Chance(None, None, None) if floor is None else Chance(floor.value, floor.se, name)
+        se = self._se_above(chance, fip, f"full{n}", str(n), self.settings.scale or self._ceiling() or 1.0, used)
+        found = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
+        found = dataclasses.replace(found, looks=judged.looks)
+        return (
+            found
+            if found.valid is True
+            else dataclasses.replace(found, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {found.reason}")
+        )
+
+    def _named(self, n: Key) -> str:
+        return f"grid {n}" if isinstance(n, int) else f"the set of {n} boxes"
+
+    def _of_docs(self, scale: float) -> tuple[Form | None, float]:
+        """The form that luck is computed with, and its scale: a sum over docs becomes their mean, since the null is of fewer docs."""
+        if self.form is forms.SUM:
+            return forms.MEAN, scale / max(1, len(self.table))
+        return self.form, scale
+
+    def _measured(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+        """The index corrected by a measured null; None where no doc was asked on a wrong image, or no gold has a score."""
+        s = self.settings
+        form, scale = self._of_docs(scale)
+        if form is None:
+            return self._measured_by_calls(n, used, scale)
+        scores = self.table.measured_scores(n, form, used)
+        if scores is None:
+            return None
+        clusters = None if self.table.clusters is None else cluster_numbers(self.table.clusters[used].tolist())
+        return luck.measured(scores, form.value, clusters, scale=scale, draws=s.draws, level=s.level, seed=s.seed)
+
+    def _measured_by_calls(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+        """The same where M must be called: over all docs together."""
+        names = (f"full{n}", f"best{n}", f"ceiling{n}", f"null_full{n}", f"null_best{n}")
+        if any(name not in self.draws.sets for name in names) or not len(self.draws.drawn.get(names[0], ())):
+            return None
+        full, best, ceiling, null_full, null_best = names
+
+        def numbers(found: Mapping[str, Any]) -> luck.Numbers:
+            parts = {name: np.atleast_1d(found[name])[:, None] for name in names}
+            docs = np.full(parts[full].shape, float(used.sum()))
+            return luck.Numbers(parts[full], parts[best], parts[ceiling], parts[null_full], parts[null_best], docs)
+
+        point, drawn = numbers(self.draws.point), numbers(self.draws.drawn)
+        found = luck.judge(("all",), point, drawn, *self.draws.counts(used), scale=scale, level=self.settings.level, null="measured")
+        return dataclasses.replace(found, asked=int(np.isfinite(self.draws.sets[null_best][0].scores).sum()))
+
+    def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
+        """The index corrected by donors' answers; None where there are none."""
+        form, scale = self._of_docs(scale)
+        if form is None or not form.of_scores:
+            return None
+        scores = self.table.luck_scores(n, form, used, blind)
+        if scores is None:
+            return None
+        clusters = None if self.table.clusters is None else self.table.clusters[used]
+        s = self.settings
+        return luck.adjusted(scores, form.value, clusters, scale=scale, draws=s.draws, level=s.level, seed=s.seed)
+
+    def _luck_ceiling(self, n: Key) -> float | None:
+        options = np.array([doc.options for doc in self.table.asked if doc.options], float)
+        if len(options) != len(self.table) or not len(options):
+            return None
+        if isinstance(n, int):
+            return luck.luck_ceiling(1 / options, n)
+        tries = np.array([len(places) for places in self.table.set_places(n)])
+        used = self.used[n]
+        return float(np.mean(1 - (1 - 1 / options[used]) ** tries[used])) if used.any() else None
+
+    # --- boxes ------------------------------------------------------------------------------------
+
+    def _regions(self, sets: Mapping[Key, Grid]) -> Regions:
+        both = self.used[REGIONS[0]] & self.used[REGIONS[1]]
+        counts = {key: [len(places) for places in scored_places(self.table, key)] for key in REGIONS}
+        missing = {key: Counter(why.partition(":")[0] for record in self.table.records if (why := record["excluded"].get(key))) for key in REGIONS}
+        for key in REGIONS:  # in the set, but without a scored item, or its cluster was halved
+            if other := sets[key].excluded - sum(missing[key].values()):
+                missing[key]["no box with a score"] += other
+        return Regions(
+            {key: sets[key] for key in REGIONS},
+            {key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]) for key in REGIONS},
+            {key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
+            {key: dict(missing[key]) for key in REGIONS},
+            int(both.sum()),
+            *(
+                self._of_boxes(
+                    lambda relevant, adversarial: relevant - adversarial,
+                    (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"),
+                    both,
+                    next(filter(None, self.too_many.values()), "")
+                    or self.cells[REGIONS[0]][2]
+                    or self.cells[REGIONS[1]][2]
+                    or ("" if both.any() else "no doc has boxes of both sets"),
+                )
+                for how in ("best", "even", "mean")
+            ),
+        )
+
+    def _of_boxes(self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str) -> Estimate:
+        """A number made of boxes; nothing, and why, where the best ones have no number either."""
+        found = self.draws.estimate_of(statistic, names, None, used)
+        if why:
+            return dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0, reason=why)
+        if found.value is None and not found.reason:
+            return dataclasses.replace(found, reason=f"the aggregation of {self.table.metric} is no form that boxes can be averaged in")
+        return found
+
+    def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
+        cells = self.table.cells(n)
+        keep = used & np.isfinite(cells).all(axis=1)
+        if not keep.any() or cells[keep].min() < 0 or not self.table.higher:
+            return None
+        clusters = None if self.table.clusters is None else self.table.clusters[keep]
+        return spatial.cell_shares(cells[keep], clusters, seed=self.settings.seed)
+
+
+def _minus(first: Any, second: Any) -> Any:
+    return first - second
+
+
+def _mean(values: Sequence[float]) -> float:
+    """As ``np.mean``, which takes ten times as long for a few numbers."""
+    return math.fsum(values) / len(values)

@@ -1,0 +1,235 @@
+"""M of every set of items that is needed, on the data and on each draw, all from the same draws.
+
+Where M is a function of sums, a draw is arithmetic (``stats.intervals``); else M itself is called on bootstrap samples, for as long as
+the time allows; where it may not be called, there are no draws.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.ask.spec import Key
+from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.stats.forms import Form
+from lmms_patch.stats.intervals import (
+    TOO_FEW_CLUSTERS,
+    UNSEEN,
+    UNSEEN_OF_PAIRS,
+    Sample,
+    effective_clusters,
+    ends_of,
+    of_right_or_wrong,
+    places_of,
+    summarise,
+)
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, bootstrap_by_calls
+
+UNIFORM = "uniform"
+"""Names of sets of expected guesses start with this."""
+_GUESSES = 3
+"""Draws of a random guess that are averaged where M must be called for each."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What may be set of the statistics; every default serves.
+
+    Attributes:
+        draws: B, number of bootstrap draws.
+        level: nominal coverage of intervals, 0..1.
+        seed: of the bootstrap, the permutations and the guesses.
+        delta: the gate's margin δ on the metric's own scale; None: 1 % of the scale.
+        scale: the metric's full marks; None: what the gold answers score.
+        chance: a documented floor, ``majority``, or None: asked of the scorer.
+        seconds: time budget where the native aggregation is called for each draw.
+        form: the aggregation's declared form, by a profile.
+        signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
+        gold: where golds come from, in words; empty: not recorded.
+        read: the field that the scorer seems to compare with in its place; empty where golds score, or none was found.
+    """
+
+    draws: int = DRAWS
+    level: float = LEVEL
+    seed: int = 0
+    delta: float | None = None
+    scale: float | None = None
+    chance: float | str | None = None
+    seconds: float = 60.0
+    form: str | None = None
+    signed: bool = False
+    gold: str = ""
+    read: str = ""
+
+
+class Native(Protocol):
+    """The native aggregation M of one metric, as far as it is at hand."""
+
+    @property
+    def form(self) -> str | None:
+        """The form that is known already (of a finished run); None: find out."""
+
+    @property
+    def no_calls(self) -> str:
+        """Why M may not be called again and again; empty where it may."""
+
+    def whole(self) -> float | None:
+        """M on full images, all docs."""
+
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
+        """FIP, and MPP of a set of views, over the docs that are used for it; and why they are missing."""
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        """M of other items, without a trace; None where that is not possible."""
+
+
+class Draws:
+    """See the module.
+
+    Args:
+        sets: the sets of items by name; several under one name are averaged (draws of a guess).
+        table: the records they are of.
+        form: the aggregation's form; None: it must be called.
+        native: the aggregation.
+        settings: see ``Settings``.
+    """
+
+    def __init__(self, sets: Mapping[str, list[Chosen]], table: Table, form: Form | None, native: Native, settings: Settings) -> None:
+        self.sets, self.table, self.form, self.native, self.settings = sets, table, form, native, settings
+        self.n = len(table)
+        self.point: dict[str, float] = {}
+        self.drawn: dict[str, Array] = {}
+        """M of each set on each draw, where M is called."""
+        self.reason = "no docs" if not self.n else ""
+        self._samples: dict[bytes, Sample] = {}
+        if self.n and form is not None:
+            self._by_sums(form)
+        elif self.n:
+            self._by_calls()
+
+    def _by_sums(self, form: Form) -> None:
+        rows = [form.rows(self.table.picked(chosen)) for found in self.sets.values() for chosen in found]
+        known = [np.where(np.isfinite(part).all(axis=1, keepdims=True), part, 0.0) for part in rows]
+        self._rows = np.hstack(known) if rows else np.zeros((self.n, 0))
+        self._width, at = rows[0].shape[1] if rows else 0, 0
+        self._places: dict[str, list[slice]] = {}
+        """Of each set, the columns of each of its choices of items."""
+        sums = self._rows.sum(axis=0)
+        for name, found in self.sets.items():
+            self._places[name] = [slice(at + k * self._width, at + (k + 1) * self._width) for k in range(len(found))]
+            at += len(found) * self._width
+            self.point[name] = float(np.mean([form.value(sums[place]) for place in self._places[name]]))
+        scores = np.concatenate([self.table.full.scores, *(chosen.scores for found in self.sets.values() for chosen in found)])
+        self._ends = ends_of(scores, self._marks(form))
+
+    def _marks(self, form: Form) -> float | None:
+        """What a doc with full marks scores: what its gold answer does, else what the settings say; None where neither does."""
+        if self.table.ceiling is not None and np.isfinite(self.table.ceiling.scores).any():
+            return float(np.nanmax(self.table.ceiling.scores))
+        per_doc = {"mean": 1.0, "percent": 100.0, "sum": float(self.n)}.get(form.name)
+        return None if self.settings.scale is None or per_doc is None else self.settings.scale / per_doc
+
+    def _by_calls(self) -> None:
+        native, names = self.native, list(self.sets)
+        for name in names:
+            self.point[name] = _mean_of([native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:_GUESSES]])
+        self.reason = native.no_calls
+        if self.reason or self.counts(np.ones(self.n, bool))[2] < TOO_FEW_CLUSTERS:
+            self.drawn = {name: np.empty(0) for name in names}
+            return
+
+        def values(docs: NDArray[np.intp]) -> list[float]:
+            return [_mean_of([native.aggregate(_known([chosen.items[i] for i in docs])) for chosen in self.sets[name][:_GUESSES]]) for name in names]
+
+        s = self.settings
+        drawn = bootstrap_by_calls(values, self.n, self.table.clusters, draws=s.draws, seconds=s.seconds, seed=s.seed)
+        self.drawn = {name: drawn[:, k] for k, name in enumerate(names)}
+
+    def counts(self, used: NDArray[np.bool_]) -> tuple[int, int, float]:
+        """Return how many of the docs are used, how many clusters have one of them, and how many clusters of equal sizes say as much.
+
+        Args:
+            used: shape (docs,).
+        """
+        clusters, docs = self.table.clusters, int(used.sum())
+        sizes = np.ones(docs) if clusters is None else np.bincount(clusters[used])
+        return docs, int((sizes > 0).sum()), effective_clusters(sizes)
+
+    def estimate(self, name: str, value: float | None = None, used: NDArray[np.bool_] | None = None) -> Estimate:
+        """M of one set; ``value`` is M's own number, where it is at hand."""
+        return self.estimate_of(lambda one: one, (name,), value, used)
+
+    def estimate_of(
+        self, statistic: Callable[..., Any], names: tuple[str, ...], value: float | None = None, used: NDArray[np.bool_] | None = None
+    ) -> Estimate:
+        """A function of M of some sets, computed draw by draw.
+
+        Args:
+            statistic: the function.
+            names: the sets.
+            value: the number itself, where M gave it.
+            used: shape (docs,), the docs that the sets have items of; None: all. Clusters without any of them decide nothing.
+        """
+        mask = np.ones(self.n, bool) if used is None else used
+        docs, groups, effective = self.counts(mask)
+        none = Estimate(None, None, None, None, docs, groups, 0, self.settings.level, self.reason, effective)
+        if any(name not in self.point for name in names):
+            return none
+        with np.errstate(divide="ignore", invalid="ignore"):
+            point = float(statistic(*(np.float64(self.point[name]) for name in names))) if value is None else value
+            if self.reason or not docs:
+                return dataclasses.replace(none, value=point if math.isfinite(point) else None)
+            if self.form is not None:
+                return self._of_sums(self.form, statistic, names, point, mask)
+            drawn = np.asarray(statistic(*(self.drawn[name] for name in names)), float)
+        what = "docs" if self.table.clusters is None else "clusters"
+        return summarise(point, drawn, docs, groups, effective, level=self.settings.level, draws=self.settings.draws, what=what)
+
+    def _of_sums(self, form: Form, statistic: Callable[..., Any], names: tuple[str, ...], point: float, used: NDArray[np.bool_]) -> Estimate:
+        if form.plain and len(names) == 1 and places_of(self.table.clusters) is None and (exact := self._exact(form, names[0], used)) is not None:
+            return dataclasses.replace(exact, value=point, low=min(point, exact.low or 0.0), high=max(point, exact.high or 0.0))
+        sample, width = self._sample(used, form), self._width
+        columns = np.concatenate([np.arange(place.start, place.stop) for name in names for place in self._places[name]])
+        counts = [len(self._places[name]) for name in names]
+        starts = np.cumsum([0, *counts])
+
+        def of(sums: Array) -> Any:
+            values = [form.of_weighted(sums[..., k * width : (k + 1) * width], sample.n) for k in range(starts[-1])]
+            return statistic(*(np.mean(values[a:b], axis=0) for a, b in itertools.pairwise(starts)))
+
+        part = sample.take(columns)
+        unseen = form.unseen(self._ends, width, len(names))
+        extremes = np.hstack([np.tile(unseen[:, k * width : (k + 1) * width], (1, count)) for k, count in enumerate(counts)])
+        for k, name in enumerate(names):
+            if name.startswith(UNIFORM):  # what a random guess is expected to score is known of every doc, seen or not
+                extremes[:, starts[k] * width : starts[k + 1] * width] = part.sums[starts[k] * width : starts[k + 1] * width] / sample.n
+        return part.estimate(of, extremes, unseen=UNSEEN if len(names) == 1 else UNSEEN_OF_PAIRS, value=point)
+
+    def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:
+        """M of one set of right and wrong answers to independent docs; None where scores are graded."""
+        scores = self.sets[name][0].scores[used]
+        unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)  # of a mean of scores, on the metric's own scale
+        return of_right_or_wrong(unit * scores, (unit * self._ends[0], unit * self._ends[1]), self.settings.level)
+
+    def _sample(self, used: NDArray[np.bool_], form: Form) -> Sample:
+        """The sample of some docs; that of all docs serves many numbers."""
+        key, s = used.tobytes(), self.settings
+        if key not in self._samples:
+            rows = np.where(used[:, None], self._rows, 0.0)
+            self._samples[key] = Sample(rows, self.table.clusters, used=used, whole=form.whole, draws=s.draws, level=s.level, seed=s.seed)
+        return self._samples[key]
+
+
+def _known(items: Sequence[Any]) -> list[Any]:
+    return [item for item in items if item is not None]
+
+
+def _mean_of(values: Sequence[float | None]) -> float:
+    return math.nan if not values or None in values else float(np.mean([v for v in values if v is not None]))

@@ -1,0 +1,209 @@
+"""Numbers of several tasks or runs together: the pooled index of a group, and the average of repeated runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.errors import RecordError, nearest
+from lmms_patch.rci.recompute import Analyzed, Changes, one_run, table_of
+from lmms_patch.runs.failures import too_many
+from lmms_patch.runs.records import groups_of
+from lmms_patch.runs.tables import Table
+from lmms_patch.stats import forms, gate, intervals
+from lmms_patch.stats.index import index
+from lmms_patch.stats.resample import Estimate
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The index of a group: RCI of the pooled FIP and MPP, docs as weights; not a mean of ratios.
+
+    Attributes:
+        group: its name.
+        tasks: the members that are pooled.
+        n: grid.
+        fip, mpp: over all docs of all members, in shares of each member's scale.
+        index: 1 − MPP/FIP with its interval, clusters kept together; None with its reason where the pooled gate fails.
+        gate: of the pooled FIP against the members' floors, docs as weights.
+    """
+
+    group: str
+    tasks: tuple[str, ...]
+    n: int
+    fip: float | None
+    mpp: float | None
+    index: Estimate
+    gate: gate.Gate
+
+
+def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
+    """The pooled index of a group's members, for each grid that all of them have."""
+    settings = settings or Changes()
+    grids = sorted(set.intersection(*({int(n) for n in m.run.result.described["grids"]} for m in members))) if members else []
+    return [_pool(group, members, n, settings) for n in grids]
+
+
+def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
+    names = tuple(m.run.name for m in members)
+    rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
+    for member in members:
+        found = member.analysis
+        form = forms.FORMS.get(found.form or "") if found else None
+        if found is None or form is None or not form.plain or found.chance.value is None:
+            why = (
+                f"{member.run.name}: its aggregation is no mean of its docs"
+                if found is None or form is None or not form.plain
+                else f"{member.run.name}: its chance is unknown"
+            )
+            nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
+            return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se=None))
+        settings, _, table = table_of(member.run, changes)
+        if not lost and (why := too_many(table.asked_records, n)):
+            lost = f"{member.run.name}: {why}"
+        best = table.at(table.best_places(n))
+        used = np.array([item is not None for item in best.items], bool)
+        scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
+        rows.append(np.column_stack([table.full.scores[used], best.scores[used], np.ones(used.sum())]))
+        place = np.arange(len(table)) if table.clusters is None else table.clusters
+        labels += [f"{member.run.name}/{cluster}" for cluster in place[used]]
+        docs += int(used.sum())
+        floor += used.sum() * found.chance.value / scale
+        variance += (used.sum() * (found.chance.se or 0.0) / scale) ** 2
+    stacked = np.vstack(rows)
+    clusters = np.unique(labels, return_inverse=True)[1]
+    how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    ends = intervals.ends_of(stacked[:, :2])
+    fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
+    mpp = float(stacked[:, 1].mean()) if docs else None
+    chance = floor / docs if docs else None
+    own = variance**0.5 / docs if docs else None
+    se = None if fip.se is None else math.hypot(fip.se, own) if own else max(fip.se, gate.se_at_chance(fip.se, fip.value, chance))
+    judged = gate.gate(fip.value, chance, se=se, se_fip=fip.se, se_chance=own)
+    refused = [(m.run.name, one) for m in members if m.analysis for one in m.analysis.gate.looks if one.value is False]
+    judged = gate.with_looks(judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused))
+    point = index(fip.value, mpp, signed=bool((stacked < 0).any()))
+    how |= {"extremes": [[whole, best, 1.0] for whole in ends for best in ends], "unseen": intervals.UNSEEN_OF_PAIRS}
+    value = intervals.estimate(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
+    reason = lost or (judged.reason if judged.valid is not True else point.reason)
+    if reason:
+        value = Estimate(None, None, None, None, docs, value.clusters, 0, settings.level, reason)
+    return Pooled(group, names, n, fip.value, mpp, value, judged)
+
+
+def groups(path: Path, analyzed: Sequence[Analyzed], changes: Changes | None = None) -> list[Pooled]:
+    """The pooled indices of the groups of a run."""
+    out = []
+    for group, members in groups_of(one_run(path).path).items():
+        found = [a for a in analyzed if a.run.result.task in members]
+        if len(found) > 1:
+            out += pool(group, found, changes)
+    return out
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Several runs of one task (the papers average three; RCI A.3).
+
+    Attributes:
+        task: its name.
+        runs: how many.
+        metrics: the mean over runs of each number; None where a run has none.
+        spread: the standard deviation between runs (n − 1) of each number; None likewise.
+        intervals: of each index, the interval over docs of the mean of the runs' indices; docs resampled alike in all runs.
+        split: of each index, the same with the cell chosen on one run and scored on another, where runs answer differently. A model that
+            samples its answers is right on some cell by luck; a cell that is chosen on one run must win again on the next.
+    """
+
+    task: str
+    runs: int
+    metrics: Mapping[str, float | None]
+    spread: Mapping[str, float | None]
+    intervals: Mapping[str, Estimate]
+    split: Mapping[str, Estimate]
+
+
+def average(runs: Sequence[Sequence[Analyzed]], changes: Changes | None = None) -> list[Averaged]:
+    """Average the tasks that all runs have.
+
+    Raises:
+        RecordError: no task is in all runs, or a task was run with other settings or docs.
+    """
+    by_task = [{(a.run.result.task, a.run.result.filter): a for a in run} for run in runs]
+    shared = [key for key in by_task[0] if all(key in run for run in by_task)]
+    if not shared:
+        close = nearest(next(iter(by_task[0]))[0], [task for run in by_task[1:] for task, _ in run])
+        raise RecordError(f"no task is in all {len(runs)} runs" + (f"; nearest: {', '.join(close)}" if close else ""))
+    return [_average(key[0], [run[key] for run in by_task], changes or Changes()) for key in shared]
+
+
+def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
+    described = [a.run.result.described for a in runs]
+    if any(d != described[0] for d in described):
+        raise RecordError(f"{task}: the runs were made with different settings; average only runs of the same")
+    docs = [{record["doc_id"] for record in a.run.records} for a in runs]
+    if any(own != docs[0] for own in docs):
+        raise RecordError(f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); average only runs of the same")
+    names = [name for name in runs[0].metrics if all(name in a.metrics for a in runs)]
+    values = {name: [a.metrics[name] for a in runs] for name in names}
+    known = {name: np.array([float(v) for v in found if v is not None]) for name, found in values.items() if None not in found}
+    mean = {name: float(known[name].mean()) if name in known else None for name in names}
+    spread = {name: float(known[name].std(ddof=1)) if name in known and len(runs) > 1 else None for name in names}
+    kind = KINDS[described[0]["kind"]].index
+    grids = [n for n in described[0]["grids"] if mean.get(f"{kind}{n}") is not None]
+    same, split = ({f"{kind}{n}": found for n in grids if (found := _joint(runs, n, changes, pairs)) is not None} for pairs in (False, True))
+    return Averaged(task, len(runs), mean, spread, same, split)
+
+
+def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Estimate | None:
+    """The mean index of several runs, docs resampled alike in all of them; None where the aggregation must be called.
+
+    Args:
+        runs: of the same docs.
+        n: grid.
+        changes: other settings than those of the runs.
+        split: a doc's cell is chosen on one run and scored on another, over all ordered pairs of runs; None where all runs answer alike.
+    """
+    form = forms.FORMS.get((runs[0].analysis.form or "") if runs[0].analysis else "")
+    if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):
+        return None
+    settings = table_of(runs[0].run, changes)[0]
+    tables = _alike([table_of(a.run, changes)[2] for a in runs])
+    cells = [table.cells(n) for table in tables]
+    if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
+        return None
+    places = [table.best_places(n) for table in tables]
+    pairs = [(a, b) for a in range(len(runs)) for b in range(len(runs)) if (a != b) == split]
+    parts, scores, decides = [], [], np.zeros(len(tables[0]), bool)
+    for a, b in pairs:
+        best = tables[b].at(places[a])
+        used = np.array([one is not None and two is not None for one, two in zip(best.items, places[b], strict=True)], bool)
+        decides |= used
+        for chosen in (tables[b].full, best):
+            rows = form.rows(tables[b].picked(chosen))
+            rows[~(used & np.isfinite(rows).all(axis=1))] = 0
+            parts.append(rows)
+            scores.append(chosen.scores)
+    width, docs = parts[0].shape[1], int(decides.sum())
+
+    def mean_index(sums: Any) -> Any:
+        values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(len(parts))]
+        return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(pairs)
+
+    unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))  # alike in all runs
+    how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    sample = intervals.Sample(np.hstack(parts), tables[0].clusters, used=decides, whole=form.whole, **how)
+    return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)
+
+
+def _alike(tables: Sequence[Table]) -> list[Table]:
+    """The docs that all runs have, by doc id: one whose first call failed in one run is in none."""
+    ids = sorted(set.intersection(*(set(table.place) for table in tables)))
+    return [Table([t.records[t.place[i]] for i in ids], t.metric, higher=t.higher, cluster=t.cluster, whole=t.whole) for t in tables]

@@ -1,0 +1,361 @@
+"""Recompute the numbers of finished runs from their two files, with other settings.
+
+Needs neither the model, the data nor lmms_eval. With the settings of the run it gives the numbers
+of the run. Where the native aggregation has no known form, only the run itself could compute it: its
+own numbers are then shown, and nothing is recomputed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.ask.spec import KINDS, Key, Options, end
+from lmms_patch.errors import RecordError
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.draws import Settings
+from lmms_patch.runs import failures, numbers
+from lmms_patch.runs.numbers import Analysis
+from lmms_patch.runs.records import Taken, TaskResult, newest, read_results, read_samples, samples_file
+from lmms_patch.runs.tables import Chosen, Table, only
+from lmms_patch.stats import forms
+
+MOST_CATEGORIES = 50
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What to compute otherwise than the run did; None: as the run did.
+
+    Attributes:
+        draws, level, delta, seed, chance: see ``draws.Settings``.
+        metric: another metric of the task.
+        cluster: the field that names clusters: ``cluster``, ``group``, ``category`` or ``stratum`` as the run recorded
+            them, the name of the doc field, or ``none`` for independent docs.
+        category: only docs of this category.
+    """
+
+    draws: int | None = None
+    level: float | None = None
+    delta: float | None = None
+    seed: int | None = None
+    chance: float | str | None = None
+    metric: str | None = None
+    cluster: str | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """One wrapped task of one finished run.
+
+    Attributes:
+        result: its line of the results file.
+        records: its ``patch`` objects, one per doc.
+        blind: by doc id, the scores of the base task's blind run, where the same run has one.
+    """
+
+    result: TaskResult
+    records: list[dict[str, Any]]
+    blind: Mapping[int, float] | None = None
+
+    @property
+    def name(self) -> str:
+        """The task's name, with the filter where it is not the only one."""
+        return self.result.task if self.result.filter == "none" and not self.result.place else f"{self.result.task}, {self.result.filter}"
+
+
+@dataclass(frozen=True)
+class Analyzed:
+    """The recomputed numbers of one task.
+
+    Attributes:
+        run: what they are of.
+        analysis: the numbers; None where only the run's own can be shown.
+        metrics: the flat numbers by name (docs/metrics.md).
+        categories: the same for each category; only where asked.
+        note: why nothing was recomputed, or what its categories leave out; empty otherwise.
+    """
+
+    run: TaskRun
+    analysis: Analysis | None
+    metrics: Mapping[str, float | int | None]
+    categories: Mapping[str, Analysis] = field(default_factory=dict)
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON types."""
+        stored = self.run.result.details.get("analysis")
+        return {
+            "task": self.run.result.task,
+            "filter": self.run.result.filter,
+            "base": self.run.result.described["base"],
+            "metrics": dict(self.metrics),
+            "analysis": stored if self.analysis is None else numbers.to_json(self.analysis),
+            **({"categories": numbers.to_json(self.categories)} if self.categories else {}),
+            **({"note": self.note} if self.note else {}),
+        }
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def one_run(path: Path) -> Taken:
+    """Return the newest run with an index under a path (``records.newest``)."""
+    return newest(path, lambda file: any(KINDS[one.described["kind"]].has_index for one in read_results(file)), "with an index")
+
+
+def load(path: Path) -> list[TaskRun]:
+    """The wrapped tasks of a run that have an index, with their records.
+
+    Raises:
+        RecordError: a file is missing, cut, of another schema, or holds fewer docs than were scored.
+    """
+    file = one_run(path).path
+    results = read_results(file)
+    wanted = [r for r in results if KINDS[r.described["kind"]].has_index]
+    if not wanted:
+        magic = any(r.described["kind"] == "magic" for r in results)
+        hint = "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'" if magic else "ask for one, such as --tasks gqa_rci3"
+        raise RecordError(f"{file}: no task with an index in this run; {hint}")
+    blind = {
+        r.described["base"]: _scores(_records(file, r), r.described["metric"]) for r in results if r.described["kind"] == "blind" and not r.place
+    }
+    return [TaskRun(r, _records(file, r), blind.get(r.described["base"])) for r in wanted]
+
+
+def _records(file: Path, result: TaskResult) -> list[dict[str, Any]]:
+    log = samples_file(file, result.task)
+    if log is None:
+        raise RecordError(f"{file}: no sample log of {result.task} beside it; run with --log_samples")
+    records = list(read_samples(log, result.place))
+    if len(records) != result.docs:
+        raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
+    return records
+
+
+def _scores(records: Sequence[Mapping[str, Any]], metric: str) -> dict[int, float]:
+    found = {record["doc_id"]: record["views"][0]["scores"].get(metric) for record in records}
+    return {doc_id: score for doc_id, score in found.items() if score is not None}
+
+
+# --- computing ----------------------------------------------------------------------------------
+
+
+class Logged:
+    """The native aggregation of a finished run (``draws.Native``): its numbers where nothing was changed, else its form's."""
+
+    no_calls = "the native aggregation can only be called in the run"
+
+    def __init__(self, run: TaskRun, table: Table, form: forms.Form | None, whole: bool) -> None:
+        self._run, self._table, self._form, self._whole = run, table, form, whole
+
+    @property
+    def form(self) -> str | None:
+        return None if self._form is None else self._form.name
+
+    def whole(self) -> float | None:
+        if self._whole and has_fip(self._run.result, self._table):
+            own = fip_of(self._run.result, self._table)
+            self._check(self._table.metric, self._table.full, own)
+            return own
+        return None if self._form is None else forms.value_of(self._form, self._table.picked(self._table.full))
+
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
+        stored = self._stored(key)
+        best = self._table.at(self._table.best_places(key))
+        used = np.array([item is not None for item in best.items], bool)
+        if stored is not None:
+            if used.any():
+                self._check(f"{self._table.metric} over the docs of grid {key}", self._table.full, stored[0], used)
+                self._check(f"{self._table.metric}_mpp{end(key)}", best, stored[1], used)
+            return stored
+        if not used.any():
+            return None, None, numbers.none_used(key)
+        if any("error" in view for record in self._table.records for view in record["views"]):
+            return None, None, "some docs could not be scored"
+        if self._form is None:
+            return None, self._run.result.metrics.get(f"{self._table.metric}_mpp{end(key)}"), ""
+        full, cells = (forms.value_of(self._form, self._table.picked(chosen).where(used)) for chosen in (self._table.full, best))
+        return full, cells, ""
+
+    def _stored(self, key: Key) -> tuple[float | None, float | None, str] | None:
+        """What the run computed, where it is of the same docs and metric."""
+        analysis = self._run.result.details.get("analysis") or {}
+        sets = numbers.sets_in(analysis)
+        if not self._whole or analysis.get("metric") != self._table.metric or str(key) not in sets:
+            return None
+        grid = sets[str(key)]
+        why = "" if grid["mpp"]["value"] is not None else grid["reason"]
+        return grid["fip"], grid["mpp"]["value"], why
+
+    def _check(self, name: str, chosen: Chosen, own: float | None, used: Any = None) -> None:
+        """Check that the log gives a number of the results file: else the value would be of one file and its interval of the other."""
+        picked = self._table.picked(chosen) if used is None else self._table.picked(chosen).where(used)
+        if self._form is not None and own is not None and np.isfinite(picked.scores).all():
+            check_number(self._run, name, self._form, forms.value_of(self._form, picked), own)
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        return None
+
+
+def check_number(run: TaskRun, name: str, form: forms.Form, value: float, own: float) -> list[str]:
+    """Check that the log gives a number of the results file, within rounding.
+
+    Returns:
+        A warning where it is only nearly so, as a mean of docs may be.
+
+    Raises:
+        RecordError: it gives another one.
+    """
+    decimals = max(2, len(repr(own).partition(".")[2]))
+    if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
+        return []
+    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own):  # captions: ``analysis`` takes this form so
+        return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
+    raise RecordError(
+        f"{run.name}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"
+    )
+
+
+def has_fip(result: TaskResult, table: Table) -> bool:
+    """Tell whether a run reported FIP of a table's docs: where calls failed, only of its primary metric."""
+    stored = (result.details.get("analysis") or {}).get("metric")
+    return stored == table.metric or not any(map(failures.unanswered, table.asked_records))
+
+
+def fip_of(result: TaskResult, table: Table) -> float | None:
+    """Return FIP of a table's docs as the run reported it; None where it did not.
+
+    Where calls failed, what the run reported under the metric's own name is the harness's number, over all docs.
+    """
+    if not any(map(failures.unanswered, table.asked_records)):
+        return result.metrics.get(table.metric)
+    return result.details["analysis"]["fip"]["value"] if has_fip(result, table) else None
+
+
+def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
+    """The numbers of one task with other settings.
+
+    Raises:
+        RecordError: a metric, cluster field or category that the log does not have.
+    """
+    changes = changes or Changes()
+    settings, metric, table = table_of(run, changes)
+    kind, sets = KINDS[run.result.described["kind"]], sets_of(run)
+    form = form_of(run, table, settings, sets)
+    if form is None and table.records:
+        return _as_run(run, changes, metric)
+    part = table if changes.category is None else _part(table, changes.category)
+    found = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
+    categories = _categories(run, part, form, settings, sets) if by_category else {}
+    without = sum(record.get("fields", {}).get("category") is None for record in part.records) if by_category else 0
+    note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
+    return Analyzed(run, found, numbers.metrics(found, kind.prefix), categories, note)
+
+
+def sets_of(run: TaskRun) -> tuple[Key, ...]:
+    """The sets of views with an index: grids, or the two sets of boxes."""
+    kind = KINDS[run.result.described["kind"]]
+    return kind.sets(run.result.described["grids"]) if kind.has_index else ()
+
+
+def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
+    """The numbers of each category with the run's own settings; none, and why, where they cannot be had (no reason where it named none)."""
+    settings, metric, table = table_of(run, Changes())
+    sets = sets_of(run)
+    names = category_names(table)
+    if len(names) < 2:
+        return {}, ""
+    form = form_of(run, table, settings, sets)
+    if form is None:
+        return {}, f"no categories: the aggregation of {metric} can only be computed in the run"
+    if len(names) > MOST_CATEGORIES:
+        return {}, f"no categories: {len(names)} are more than {MOST_CATEGORIES}"
+    without = sum(record.get("fields", {}).get("category") is None for record in table.records)
+    return _categories(run, table, form, settings, sets), f"{without} docs have no category: they are in no category's numbers" if without else ""
+
+
+def category_names(table: Table) -> list[str]:
+    """The categories of the docs as text, sorted; docs without one are in none."""
+    values = (record.get("fields", {}).get("category") for record in table.records)
+    return sorted({str(value) for value in values if value is not None})
+
+
+def _part(table: Table, category: str) -> Table:
+    return Table(only(table.asked_records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
+
+
+def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, sets: Sequence[Key]) -> dict[str, Analysis]:
+    names = category_names(table)
+    if not names:
+        raise RecordError(f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)")
+    if len(names) > MOST_CATEGORIES:
+        raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; its field says too much to split by")
+    parts = {name: _part(table, name) for name in names}
+    return {name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True) for name, part in parts.items()}
+
+
+def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
+    """Settings, metric and records of a task with the changes applied."""
+    described = run.result.described
+    options = Options.from_mapping({k: v for k, v in described["options"].items() if k in Options.names()}, run.name)
+    metric = changes.metric or described["metric"]
+    known = {m for record in run.records for view in record["views"] for m in view["items"]}
+    if run.records and metric not in known:
+        raise RecordError(f"{run.name}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
+    higher = bool(run.result.details.get("higher_is_better", {}).get(metric, True))
+    stored = run.result.details.get("settings") or {}
+    base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
+    if changes.metric is not None and changes.metric != described["metric"]:
+        base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric), signed=False)
+    given = {name: value for name in ("draws", "level", "delta", "seed", "chance") if (value := getattr(changes, name)) is not None}
+    settings = dataclasses.replace(base, **given)
+    cluster = _cluster(run, options, changes.cluster)
+    return settings, metric, Table(run.records, metric, higher=higher, cluster=cluster, whole=forms.is_whole(settings.form))
+
+
+def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
+    """The recorded field that names clusters; None: docs are independent."""
+    named = {kind: getattr(options, kind) for kind in ("cluster", "group", "category", "stratum") if getattr(options, kind)}
+    if wanted is None:
+        return "cluster" if "cluster" in named else None
+    if wanted == "none":
+        return None
+    found = next((kind for kind, fields in named.items() if wanted in (kind, fields)), None)
+    if found is None or not _recorded(run, found):
+        allowed = [name for kind, fields in named.items() for name in (kind, fields) if isinstance(name, str)]
+        raise RecordError(f"{run.name}: no cluster field {wanted!r} in the log; allowed: {', '.join(dict.fromkeys([*allowed, 'none']))}")
+    return found
+
+
+def _recorded(run: TaskRun, name: str) -> bool:
+    return bool(run.records) and all(record.get("fields", {}).get(name) is not None for record in run.records)
+
+
+def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key]) -> forms.Form | None:
+    """The form of the aggregation: as the run found it, else what fits the run's numbers."""
+    analysis = run.result.details.get("analysis") or {}
+    if analysis.get("metric") == table.metric:
+        return forms.FORMS.get(analysis.get("form") or "")
+    checks = [(table.picked(table.full), fip_of(run.result, table))]
+    for key in sets:
+        best = table.at(table.best_places(key))
+        used = np.array([item is not None for item in best.items], bool)
+        checks.append((table.picked(best).where(used), run.result.metrics.get(f"{table.metric}_mpp{end(key)}")))
+    return forms.recognise([check for check in checks if check[1] is not None], settings.form)[0]
+
+
+def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
+    note = f"{run.name}: the aggregation of {metric} is not a mean, so it can only be computed in the run"
+    if changes.metric not in (None, run.result.described["metric"]) or changes.category is not None:
+        return Analyzed(run, None, {}, note=f"{note}: nothing to show for another metric or a category")
+    note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
+    names = numbers.flat_names(KINDS[run.result.described["kind"]].prefix, sets_of(run))
+    return Analyzed(run, None, {name: run.result.metrics.get(name) for name in names}, note=note)

@@ -1,0 +1,1 @@
+"""The files of a run: read in one place, written in one place."""

@@ -1,0 +1,126 @@
+"""Failed calls of a run: which docs they cost, and when they are so many that no index may be read. Pure.
+
+A server that gives up on a request sends no answer, and lmms-eval writes a text in place of one. Such a view is unscored. Scored as an
+answer it would be wrong, and more often so on the one full image than on the best of nine cells: 5 % of failed calls move an RCI of -0.31 to -0.36.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_patch.ask.spec import Key
+from lmms_patch.runs.record_checks import wrong_views
+from lmms_patch.runs.records import in_set
+
+REASON = "a call failed"
+"""Why a doc is not used for a set of views of which a call failed; in the records under ``excluded``."""
+WORTH_A_WARNING = 0.01
+"""Share of docs with a failed call from which on a warning is due."""
+TOO_MANY = 0.05
+"""Share of failed calls above which there is no index."""
+_ASK_AGAIN = "run again with the same --use_cache: only the failed calls are asked"
+_NO_IMAGE = ("its image cannot be loaded", "an image cannot be read", "the wrong image: ")
+"""How the reason begins where the model was asked, but about a grey image: that of the doc could not be loaded."""
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The failed calls of a task.
+
+    Attributes:
+        docs: docs with a failed call.
+        of: docs that were asked.
+        calls: failed calls; a view of a doc is a call.
+        asked: calls.
+        first: docs whose first view failed (the full image, where it is asked): they are in none of our numbers.
+        text: what most often came in place of an answer.
+    """
+
+    docs: int
+    of: int
+    calls: int
+    asked: int
+    first: int
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """Which docs failed, and what to do."""
+        mend = "put the image right and " if self.text.startswith(_NO_IMAGE) else ""
+        return (
+            f"{self.docs} of {self.of} docs have a failed call and are left out of what needs it ({self.calls} of {self.asked} calls, "
+            f"{self.first} of them of the first view; most often: {self.text}); {mend}{_ASK_AGAIN}"
+        )
+
+    def native(self, metric: str) -> str:
+        """Say what the harness's own metric makes of them; "" where it counts none of them."""
+        if not self.first:
+            return ""
+        return f"{metric} as the harness prints it counts {self.first} failed calls as wrong answers; FIP, gate and index leave these docs out"
+
+    @property
+    def many(self) -> bool:
+        """Whether the failed docs are worth a warning."""
+        return self.docs > WORTH_A_WARNING * self.of
+
+
+def from_json(found: Mapping[str, Any] | None) -> Failed | None:
+    """Read ``analysis.failed`` of a results file; None where no call failed, or where an earlier version wrote the file."""
+    return None if found is None else Failed(**{f.name: found[f.name] for f in dataclasses.fields(Failed)})
+
+
+def has_failed(view: Mapping[str, Any]) -> bool:
+    """Tell whether a view, as a record writes it, is of a failed call. Records of earlier versions have none."""
+    return "failed" in view
+
+
+def unanswered(record: Record) -> bool:
+    """Tell whether the call for a doc's first view failed: then nothing of ours can be said of the doc."""
+    return has_failed(record["views"][0])
+
+
+def count(records: Sequence[Record]) -> Failed | None:
+    """Count the failed calls of some docs; None where no call failed."""
+    views = [[*record["views"], *wrong_views(record)] for record in records]
+    texts = [[view["failed"] for view in of_doc if has_failed(view)] for of_doc in views]
+    if not any(texts):
+        return None
+    often = Counter(text for of_doc in texts for text in of_doc)
+    return Failed(
+        sum(map(bool, texts)),
+        len(records),
+        often.total(),
+        sum(map(len, views)),
+        sum(map(unanswered, records)),
+        often.most_common(1)[0][0],
+    )
+
+
+def too_many(records: Sequence[Record], key: Key) -> str:
+    """Say that too many calls failed for an index over a set of views; "" where they are few enough.
+
+    More than ``TOO_MANY`` of the calls for the full image, or of those for the set, by more than the two standard errors by which the share
+    of a server that fails exactly so many would vary.
+
+    Args:
+        records: ``patch`` objects of all docs that were asked.
+        key: the set.
+    """
+    parts = {
+        "the full image": [record["views"][0] for record in records],
+        f"the cells of grid {key}" if isinstance(key, int) else f"{key} boxes": [
+            view for record in records for view in record["views"] if in_set(view, key)
+        ],
+    }
+    for what, views in parts.items():
+        failed, asked = sum(map(has_failed, views)), len(views)
+        if failed > TOO_MANY * asked + 2 * math.sqrt(TOO_MANY * (1 - TOO_MANY) * asked):
+            return f"{failed} of {asked} calls for {what} failed ({failed / asked:.0%}, more than {TOO_MANY:.0%}); {_ASK_AGAIN}"
+    return ""

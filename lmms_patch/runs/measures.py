@@ -1,0 +1,171 @@
+"""Every number of a wrapped task by its name, each with its interval: what reports, boards, comparisons and gates show. Pure.
+
+| name | of | what |
+|---|---|---|
+| ``score`` | every task | the primary metric of the task's own first view; of a tst task ``tst``, a mean over fold seeds |
+| ``fip`` | tasks with a full view | the same number: the native metric on full images |
+| ``<metric>`` | every task | each native metric under its own name; only the primary one has an interval |
+| ``chance``, ``ceiling`` | | the floor of the gate, and what the gold answers score |
+| ``mpp<n>``, ``gap<n>`` | rci, pcri | the native metric on best cells; FIP − MPP |
+| ``rci<n>`` / ``pcri<n>``, ``..._adj``, ``..._adj_blind`` | rci, pcri | the index, with luck removed, and with blind answers removed too |
+| ``mpp_relevant``, ``rci_relevant``, ``mean_relevant``, ..., ``regions_best``, ``regions_even``, ``regions_mean`` | regions | docs/regions.md |
+| ``drop<n>`` | occlude | the native metric with the worst cell hidden |
+| ``tst``, ``tst_majority``, ``tst_above``, ``tst_over_chance`` | tst | the text-only cross-validation (docs/tst.md) |
+| ``tst_leakage``, ``tst_zero_shot``, ``tst_delta``, ``tst_s`` | tst | where the diagnostic has them |
+| ``magiscore_...``, ``regions_...``, ``acc_...``, ``self_heal...`` | magic | docs/magic.md; all with intervals |
+
+All on the metric's own scale (fractions where it is one), indices without unit. An index that must not be read as it stands is a
+``reading.Noted``: it brings the words that every table sets beside it (``assumed null``, ``contradicted``, ...).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.errors import RecordError
+from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import region_estimates, sets_in
+from lmms_patch.runs.records import TaskResult
+from lmms_patch.stats.index import SIGNED
+from lmms_patch.stats.intervals import of_file
+from lmms_patch.stats.resample import Estimate
+
+_INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
+_OURS = re.compile(
+    r"^(records|patch|chance|ceiling|gate|n_docs|n_failed|n_null|fip0|n_excluded\d+|(rci|pcri)\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$"
+)
+_OF_BOXES = re.compile(r"^(\w+_mpp|rci|gap|mean|n_excluded)_(relevant|adversarial)|^regions_(best|even|mean)(_low|_high)?$|^n_both$")
+NO_INTERVAL = "the harness's own number: no interval"
+
+
+def measures(result: TaskResult) -> dict[str, Estimate]:
+    """The numbers of a task of a finished run, in the order of the table above.
+
+    Returns:
+        An estimate for each number that this kind of task has; its value is None, with the reason, where it is not defined.
+
+    Raises:
+        RecordError: a MAGIC task without its numbers.
+    """
+    kind, metric, numbers = KINDS[result.described["kind"]], result.described["metric"], result.metrics
+    analysis = result.details.get("analysis")
+    out = of_analysis(analysis, kind.index) if analysis else {}
+    if "score" not in out:
+        out["score"] = _bare(numbers.get(metric), result.docs, "nothing was scored" if not result.docs else "")
+    if kind.full:
+        out["fip"] = out["score"]
+    if analysis and kind.regions:
+        out |= {name: of_file(one) for name, one in region_estimates(analysis).items()}
+        for key, grid in ((analysis.get("regions") or {}).get("sets") or {}).items():
+            out |= _indices(f"rci_{key}", grid, analysis)
+    for name, value in numbers.items():
+        if kind.regions and _OF_BOXES.match(name):
+            continue
+        if name == metric:
+            out[name] = out["score"]
+        elif name.startswith(f"{metric}_drop"):
+            out[name.removeprefix(f"{metric}_")] = _bare(value, result.docs)
+        elif not _OURS.match(name):
+            out[name] = _bare(value, result.docs)
+    magic = result.details.get("magic")
+    if kind.name == "magic" and not magic and any(value is not None for value in numbers.values()):  # bare numbers would pass for the task's own
+        raise RecordError(f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program")
+    if magic:
+        out |= {name: of_file(one, (0.0, 1.0)) for name, one in magic["numbers"].items()}
+        out["score"] = out[metric]
+    found = result.details.get("tst_details")
+    if found:  # means over fold seeds; the harness's own number is of the first seed
+        out |= _of_tst(found, numbers)
+        out |= {"score": out["tst"], metric: _bare(numbers.get(metric), result.docs), "chance": _bare(found["chance"], out["tst"].n)}
+    return out
+
+
+def full_marks(analysis: Mapping[str, Any], scale: float | None = None, *, signed: bool = False) -> float | None:
+    """Return full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known.
+
+    Args:
+        analysis: docs/records.md, ``analysis``.
+        scale: what the task's options say; else what the gold answers score counts.
+        signed: whether the run's settings say that the scale goes below 0; the analysis may say so too.
+    """
+    if signed or any(grid.get("reason") == SIGNED for grid in sets_in(analysis).values()):
+        return None
+    top = scale if isinstance(scale, (int, float)) else analysis.get("ceiling")
+    if analysis.get("form") not in ("mean", "percent") or not isinstance(top, (int, float)) or not math.isfinite(top) or top <= 0:
+        return None
+    return float(top)
+
+
+def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Estimate]:
+    """The numbers of an analysis in plain JSON types (``outcome.to_json``).
+
+    Args:
+        analysis: docs/records.md, ``analysis``.
+        index: ``rci`` or ``pcri``; None for a kind without an index.
+    """
+    top, chance = full_marks(analysis), analysis["chance"]
+    scale = None if top is None else (0.0, top)
+    score = of_file(analysis["fip"], scale)
+    out = {"score": score, **({"fip": score} if index else {})}
+    floor = next((one for name, one in chance["floors"].items() if name == chance["floor"]), None)
+    if floor is not None and floor["value"] == chance["value"]:
+        out["chance"] = of_file(floor)
+    else:
+        out["chance"] = dataclasses.replace(_bare(chance["value"], score.n), reason=chance["reason"] or NO_INTERVAL)
+    out["ceiling"] = _bare(analysis["ceiling"], score.n)
+    for n, grid in analysis["grids"].items() if index else ():
+        out[f"mpp{n}"] = of_file(grid["mpp"], scale)
+        out |= _indices(f"{index}{n}", grid, analysis)
+        if f"{index}{n}_adj" not in out:
+            out[f"{index}{n}_adj"] = dataclasses.replace(of_file(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
+        out[f"gap{n}"] = of_file(grid["gap"])
+    return out
+
+
+def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any]) -> dict[str, Estimate]:
+    """Return the index of a set of views and its corrected forms, each with the words that stand beside it (``reading``)."""
+    marginal = bool(reading.gate_of(analysis).get("marginal"))
+    out = {name: reading.raw(of_file(grid["index"]), reading.mark_of(grid), marginal)}
+    nulls = {"adj": reading.null_of(grid), "adj_blind": None}  # a blind run only raises an assumed null
+    for end, null in nulls.items():
+        if grid.get(end) is not None:
+            out[f"{name}_{end}"] = reading.corrected(of_file(grid[end]["estimate"]), null, marginal, isinstance(grid.get("n"), str))
+    return out
+
+
+def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> dict[str, Estimate]:
+    head = found["by_grouping"][found["headline"]]
+    value = head["accuracy"]["value"]
+    tst, chance = of_file(head["accuracy"], (0.0, 1.0) if value is not None and 0 <= value <= 1 else None), found["chance"]
+    out = {"tst": tst, "tst_majority": _bare(head["majority"], tst.n), "tst_above": of_file(head["above"])}
+    out["tst_over_chance"] = _bare(None, tst.n, "chance is unknown") if chance is None else _moved(tst, -chance)
+    for name in ("leakage", "zero_shot", "delta"):
+        if found.get(name) is not None:
+            out[f"tst_{name}"] = of_file(found[name])
+    out["tst_s"] = _bare(numbers.get("tst_s"), tst.n)
+    return out
+
+
+def _moved(found: Estimate, by: float) -> Estimate:
+    value, low, high = (None if end is None else end + by for end in (found.value, found.low, found.high))
+    return dataclasses.replace(found, value=value, low=low, high=high)
+
+
+def _bare(value: float | None, docs: int, reason: str = "") -> Estimate:
+    return Estimate(value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL))
+
+
+def matching(names: Mapping[str, Any], pattern: str) -> list[str]:
+    """The names that a wildcard means; ``rci`` and ``pcri`` are one: the task's own name stands for either.
+
+    >>> matching({"fip": 0, "pcri3": 0, "pcri3_adj": 0}, "rci3*")
+    ['pcri3', 'pcri3_adj']
+    """
+    other = {name: _INDEX.sub("pcri" if name.startswith("rci") else "rci", name) for name in names}
+    return [name for name in names if fnmatchcase(name, pattern) or fnmatchcase(other[name], pattern)]

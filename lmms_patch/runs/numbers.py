@@ -1,0 +1,265 @@
+"""The numbers of one task, and how they are written down."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.ask.spec import Key, end
+from lmms_patch.runs import reading
+from lmms_patch.runs.failures import Failed
+from lmms_patch.stats import gate, luck, spatial
+from lmms_patch.stats.chance import Chance
+from lmms_patch.stats.resample import Estimate
+
+NUMBERS = 1
+"""Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The numbers of one grid, or of one set of boxes; scores on the metric's own scale. Not valid: index, gap and luck are None.
+
+    Attributes:
+        n: grid size, or the name of the set.
+        excluded: docs left out.
+        fip, mpp: over the same docs.
+        index: 1 − MPP/FIP with its interval.
+        gap: FIP − MPP with its interval.
+        adj: the index with luck removed.
+        adj_blind: the same, with a blind run as null too; None without such a run.
+        luck_ceiling: the best of as many uniform guesses as a doc has cells or boxes, 0..1; None where docs have no options.
+        band: the band of the index; its span over the interval. None of boxes: the papers' bands are of grids.
+        shares: where in the image the score comes from.
+        warnings: what to mind.
+        reason: why there is no index; empty otherwise.
+        mark: how the index and the corrected index contradict each other; empty where they do not.
+    """
+
+    n: Key
+    excluded: int
+    fip: float | None
+    mpp: Estimate
+    index: Estimate
+    gap: Estimate
+    adj: luck.Luck | None
+    adj_blind: luck.Luck | None
+    luck_ceiling: float | None
+    band: str | None
+    span: str | None
+    shares: spatial.CellShares | None
+    warnings: tuple[str, ...]
+    reason: str
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The numbers of a doc's own boxes; scores on the metric's own scale.
+
+    The three differences are relevant minus adversarial, over the docs that have both, and stand whatever the gate says.
+
+    Attributes:
+        sets: ``relevant`` and ``adversarial``: MPP of the best box of each doc, and the index made of it, as of a grid.
+        mean: of each set, M of one box of each doc drawn at random (expected). It does not rise with the number of boxes.
+        boxes: of each set, how many boxes the used docs have.
+        left_out: of each set, why docs are not used for it, and how many.
+        both: docs that are used for both.
+        best: of the best boxes. A doc with more boxes of a set has more tries.
+        even: of the best of equally many boxes: of the larger set as many as the other has, drawn at random (expected).
+        average: of the means.
+    """
+
+    sets: Mapping[str, Grid]
+    mean: Mapping[str, Estimate]
+    boxes: Mapping[str, int]
+    left_out: Mapping[str, Mapping[str, int]]
+    both: int
+    best: Estimate
+    even: Estimate
+    average: Estimate
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The numbers of one task.
+
+    Attributes:
+        metric: the metric they are of.
+        n_docs: docs with this metric.
+        clusters: number of clusters; None where docs are independent.
+        form: the aggregation's form; None where only its own code can compute it.
+        fip: M on full images with its interval.
+        chance: the floors.
+        ceiling: M of the gold answers; None where unknown.
+        gold_below: docs whose gold does not get full marks.
+        gate: whether the index may be read, with every term.
+        grids: by grid size.
+        relative_change: from the coarsest grid to the finest (PCRI A.4.6), a fraction; None with one grid.
+        warnings: what to mind.
+        regions: of a task that shows docs' own boxes.
+        failed: the calls that gave no answer; None where each gave one.
+    """
+
+    metric: str
+    n_docs: int
+    clusters: int | None
+    form: str | None
+    fip: Estimate
+    chance: Chance
+    ceiling: float | None
+    gold_below: int
+    gate: gate.Gate
+    grids: Mapping[int, Grid] = field(default_factory=dict)
+    relative_change: float | None = None
+    warnings: tuple[str, ...] = ()
+    regions: Regions | None = None
+    failed: Failed | None = None
+
+    @property
+    def sets(self) -> Mapping[Key, Grid]:
+        """The numbers of each set of views: of grids, or of boxes."""
+        of_boxes = {} if self.regions is None else self.regions.sets
+        return {**dict(self.grids.items()), **dict(of_boxes.items())}
+
+
+def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | None]:
+    """The flat numbers of a task by the names of DESIGN 8; None where not defined.
+
+    Args:
+        analysis: the numbers.
+        name: ``rci`` or ``pcri``; None for a kind without an index (``Kind.prefix``).
+    """
+    out: dict[str, float | int | None] = {
+        "chance": analysis.chance.value,
+        "ceiling": analysis.ceiling,
+        "gate": analysis.gate.number,
+        "n_docs": analysis.n_docs,
+        "n_failed": analysis.failed.docs if analysis.failed else 0,
+    }
+    if name is None:
+        del out["gate"]
+    else:
+        wrong = next((one for one in analysis.gate.looks if one.against == "wrong images"), None)
+        out |= {"n_null": wrong.docs if wrong else 0, "fip0": wrong.other if wrong else None}
+    for key, grid in analysis.sets.items():
+        n = end(key)
+        out |= _with_ends(f"{name}{n}", grid.index)
+        out |= _with_ends(f"{name}{n}_adj", grid.adj.estimate if grid.adj else None)
+        if grid.adj_blind is not None:
+            out |= _with_ends(f"{name}{n}_adj_blind", grid.adj_blind.estimate)
+        out |= _with_ends(f"gap{n}", grid.gap)
+        out[f"n_excluded{n}"] = grid.excluded
+    if analysis.regions is not None:
+        for label, estimate in of_regions(analysis.regions).items():
+            out |= _with_ends(label, estimate)
+        out["n_both"] = analysis.regions.both
+    return out
+
+
+def of_regions(regions: Regions) -> dict[str, Estimate]:
+    """What tasks with boxes have beside the numbers of each set, by name."""
+    means = {f"mean_{key}": estimate for key, estimate in regions.mean.items()}
+    return {**means, **dict(zip(DIFFERENCES, (regions.best, regions.even, regions.average), strict=True))}
+
+
+DIFFERENCES = ("regions_best", "regions_even", "regions_mean")
+"""Relevant minus adversarial: best boxes, best of equally many, means."""
+
+
+def flat_names(name: str | None, sets: Sequence[Key]) -> list[str]:
+    """The names of ``metrics``, in their order; without those of a blind run."""
+    names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs", "n_failed", *(["n_null", "fip0"] if name else [])]
+    ends = ("", "_low", "_high")
+    for n in map(end, sets) if name else ():
+        names += [f"{stem}{last}" for stem in (f"{name}{n}", f"{name}{n}_adj", f"gap{n}") for last in ends]
+        names.append(f"n_excluded{n}")
+    if any(isinstance(key, str) for key in sets):
+        names += [f"{stem}{last}" for stem in (*(f"mean_{key}" for key in sets), *DIFFERENCES) for last in ends] + ["n_both"]
+    return names
+
+
+def _with_ends(name: str, estimate: Estimate | None) -> dict[str, float | int | None]:
+    if estimate is None:
+        return {name: None, f"{name}_low": None, f"{name}_high": None}
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def none_used(key: Key) -> str:
+    """Why there is no number over a set of views that no doc is used for."""
+    return "no doc can be used at this grid" if isinstance(key, int) else f"no doc has {key} boxes that can be used"
+
+
+def sets_in(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The numbers of each set of views, by its name, of an analysis in plain JSON types."""
+    return {**analysis.get("grids", {}), **(analysis.get("regions") or {}).get("sets", {})}
+
+
+def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Every number of docs' own boxes that has an interval, by name, of an analysis in plain JSON types; empty for other tasks."""
+    regions = analysis.get("regions")
+    if not regions:
+        return {}
+    out: dict[str, Mapping[str, Any]] = {}
+    for key, grid in regions["sets"].items():
+        out |= {f"mpp_{key}": grid["mpp"], f"rci_{key}": grid["index"]}
+        out |= {f"rci_{key}_{way}": grid[way]["estimate"] for way in ("adj", "adj_blind") if grid.get(way) is not None}
+        out |= {f"gap_{key}": grid["gap"], f"mean_{key}": regions["mean"][key]}
+    return out | dict(zip(DIFFERENCES, (regions["best"], regions["even"], regions["average"]), strict=True))
+
+
+def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str]]:
+    """What to say of a task while it runs: its numbers, and what to mind (an index that is null among it)."""
+    fip, chance = number(analysis.fip.value), number(analysis.chance.value)
+    told = [f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
+    mind: list[str] = list(analysis.warnings)
+    if analysis.failed and not analysis.failed.many:
+        told.append(analysis.failed.sentence)
+    for key, grid in analysis.sets.items():
+        n = end(key)
+        if grid.index.value is None:
+            mind.append(f"{name}{n} is null: {grid.reason}")
+            continue
+        ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
+        adj = grid.adj.estimate if grid.adj else None
+        luck_free = "" if adj is None else f"; luck removed: {adj.reason if adj.value is None else _luck_free(grid, analysis.gate.marginal)}"
+        bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
+        told.append(f"{name}{n} {number(grid.index.value)}{ends}{bands}{luck_free}")
+        mind += [*grid.warnings, *([f"{name}{n}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
+    if analysis.regions is not None:
+        told += [
+            f"{what} {number(one.value)}" + (f" [{number(one.low)}, {number(one.high)}]" if one.low is not None else f" ({one.reason})")
+            for what, one in of_regions(analysis.regions).items()
+        ]
+    return told, list(dict.fromkeys(mind))
+
+
+def _luck_free(grid: Grid, marginal: bool) -> str:
+    assert grid.adj is not None
+    return reading.text(reading.corrected(grid.adj.estimate, grid.adj.null, marginal, isinstance(grid.n, str)), number)
+
+
+def number(value: float | None) -> str:
+    """A score with three decimals; n/a where there is none."""
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+def to_json(value: Any) -> Any:
+    """An analysis (or any part of one) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return to_json(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [to_json(inner) for inner in value]
+    if isinstance(value, np.generic):
+        return to_json(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,355 @@
+"""The records of a task as arrays: what the statistics are computed from. NumPy at most."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.ask.spec import Key
+from lmms_patch.errors import RecordError
+from lmms_patch.runs import failures
+from lmms_patch.runs.record_checks import wrong_views
+from lmms_patch.runs.records import in_set
+from lmms_patch.runs.scoring import best
+from lmms_patch.stats.chance import Asked, Uninformed
+from lmms_patch.stats.forms import Form, Picked
+from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
+from lmms_patch.stats.resample import Array, cluster_numbers
+
+Record = Mapping[str, Any]
+_ROUNDING = 1e-9
+LEAST_CLASS = 20
+"""Docs that an answer class of its own needs."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One native item of each doc, with its scalar.
+
+    Attributes:
+        items: native items.
+        scores: shape (docs,), their scalars; nan where there is none.
+    """
+
+    items: list[Any]
+    scores: Array
+
+    def where(self, mask: NDArray[np.bool_]) -> Chosen:
+        """Those of some docs; None and nan elsewhere, which counts for nothing."""
+        return Chosen([item if keep else None for item, keep in zip(self.items, mask, strict=True)], np.where(mask, self.scores, math.nan))
+
+
+class Table:
+    """The docs of one task that have one metric, and an answer to their first view.
+
+    Attributes:
+        records: those docs.
+        asked_records: also the docs whose first call failed.
+
+    Args:
+        records: ``patch`` objects, one per doc.
+        metric: the metric; docs without it are left out.
+        higher: whether higher is better.
+        cluster: a key of ``fields`` in the records, or None: docs are independent.
+        whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
+    """
+
+    def __init__(self, records: Sequence[Record], metric: str, *, higher: bool = True, cluster: str | None = "cluster", whole: bool = False) -> None:
+        self.metric, self.higher, self.cluster, self.whole = metric, higher, cluster, whole
+        self.asked_records = [record for record in records if _has(record, metric)]
+        lost = [record for record in self.asked_records if failures.unanswered(record)]
+        halved = {_label(record, cluster) for record in lost} if whole and cluster is not None else set()
+        self.records = [r for r in self.asked_records if not failures.unanswered(r) and not (halved and _label(r, cluster) in halved)]
+        self.place = {record["doc_id"]: i for i, record in enumerate(self.records)}
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def field(self, name: str) -> list[Hashable] | None:
+        """The values of one of the named fields, as text; None where a doc has none."""
+        values = [record.get("fields", {}).get(name) for record in self.records]
+        return None if not values or None in values else [repr(value) for value in values]
+
+    @cached_property
+    def clusters(self) -> Ints | None:
+        """Cluster numbers of the docs; None where docs are independent. A doc without a label is a cluster of its own."""
+        if self.cluster is None:
+            return None
+        labels = [record.get("fields", {}).get(self.cluster) for record in self.records]
+        known = any(label is not None for label in labels)
+        return cluster_numbers([f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]) if known else None
+
+    @cached_property
+    def categories(self) -> list[Hashable] | None:
+        """Category of each doc, as text."""
+        return self.field("category")
+
+    @cached_property
+    def answer_classes(self) -> tuple[Ints, tuple[str, ...]]:
+        """Number of each doc's answer class, and the classes' names; rare ones go by their format alone."""
+        labels = [record.get("answer", {}).get("label", "") for record in self.records]
+        formats = [record.get("answer", {}).get("format", "") for record in self.records]
+        often = {label for label, count in Counter(labels).items() if count >= LEAST_CLASS}
+        final = [label if label in often else name for label, name in zip(labels, formats, strict=True)]
+        names, numbers = np.unique(np.asarray(final, object).astype(str), return_inverse=True) if final else (np.zeros(0, str), np.zeros(0, np.intp))
+        return numbers, tuple(names.tolist())
+
+    # --- items ------------------------------------------------------------------------------------
+
+    def at(self, places: Sequence[int | None]) -> Chosen:
+        """The item of each doc at a view; nan and None where the view is None or has no item."""
+        views = [None if place is None else record["views"][place] for record, place in zip(self.records, places, strict=True)]
+        scores = [_nan(view["scores"].get(self.metric)) if view else math.nan for view in views]
+        return Chosen([view["items"].get(self.metric) if view else None for view in views], np.asarray(scores, float))
+
+    @cached_property
+    def full(self) -> Chosen:
+        """On the full image (the first view)."""
+        return self.at([0] * len(self))
+
+    @cached_property
+    def signed(self) -> bool:
+        """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
+        scored = (one for record in self.records for one in (*record["views"], *record.get("baselines", ())))
+        return any((one["scores"].get(self.metric) or 0.0) < -_ROUNDING for one in scored)
+
+    def cells(self, n: int) -> Array:
+        """Scalars of the cells, shape (docs, n²); nan where there is none."""
+        rows = []
+        for record in self.records:
+            row = [_nan(view["scores"].get(self.metric)) for view in record["views"] if in_set(view, n)]
+            rows.append(row if len(row) == n * n else [math.nan] * (n * n))
+        return np.asarray(rows, float).reshape(len(self), n * n)
+
+    def set_places(self, key: Key) -> list[list[int]]:
+        """The views of each doc that are of a set, in their order; none where the doc is not used for it."""
+        return [
+            [] if str(key) in record["excluded"] else [i for i, view in enumerate(record["views"]) if in_set(view, key)] for record in self.records
+        ]
+
+    def best_places(self, key: Key) -> list[int | None]:
+        """The view that each doc keeps of a set: the best one by this metric's scalar, else the record's; None where it is not used."""
+        out: list[int | None] = []
+        for record, cells in zip(self.records, self.set_places(key), strict=True):
+            if str(key) in record["excluded"]:
+                out.append(None)
+                continue
+            own = best([record["views"][i]["scores"].get(self.metric) for i in cells], self.higher)
+            place = record["best"].get(str(key)) if own is None else cells[own]
+            out.append(place if place is not None and self.metric in record["views"][place]["items"] else None)
+        if self.whole and self.clusters is not None:
+            halved = {cluster for cluster, place in zip(self.clusters.tolist(), out, strict=True) if place is None}
+            out = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), out, strict=True)]
+        return out
+
+    # --- on wrong images --------------------------------------------------------------------------
+
+    @cached_property
+    def wrong_full(self) -> Chosen:
+        """Each doc's item on the whole of another doc's image; nan and None where it was not asked so."""
+        return self._of_wrong([0] * len(self))
+
+    def wrong_best(self, key: Key) -> Chosen:
+        """Each doc's best item of a set of views of another doc's image; nan and None where the doc was not asked so, or is not used for the set."""
+        places: list[int | None] = []
+        for record, views in zip(self.records, self._wrong_views, strict=True):
+            cells = [] if str(key) in record["excluded"] else [i for i, view in enumerate(views) if in_set(view, key)]
+            scores = [views[i]["scores"].get(self.metric) for i in cells]
+            place = None if None in scores else best(scores, self.higher)
+            places.append(None if place is None else cells[place])
+        if self.whole and self.clusters is not None:
+            halved = {cluster for cluster, place in zip(self.clusters.tolist(), places, strict=True) if place is None}
+            places = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), places, strict=True)]
+        return self._of_wrong(places)
+
+    def wrong_said(self, key: Key) -> list[list[str]]:
+        """What each doc answered on the views of a set of another doc's image, short; empty where it was not asked so."""
+        return [[view["said"] for view in views if in_set(view, key)] for views in self._wrong_views]
+
+    @cached_property
+    def _wrong_views(self) -> list[list[dict[str, Any]]]:
+        return [wrong_views(record) for record in self.records]
+
+    def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
+        views = [found[place] if found and place is not None else None for found, place in zip(self._wrong_views, places, strict=True)]
+        scores = [_nan(view["scores"].get(self.metric)) if view else math.nan for view in views]
+        known = [view is not None and math.isfinite(score) for view, score in zip(views, scores, strict=True)]
+        return Chosen([view["items"].get(self.metric) if view and keep else None for view, keep in zip(views, known, strict=True)], np.array(scores))
+
+    def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
+        """What a form sums of some items."""
+        categories = cluster_numbers(self.categories)
+        said, gold = _labels(chosen.items, "prediction"), _labels(chosen.items, "ground_truth")
+        return Picked(chosen.scores if scores is None else scores, said, gold, self.clusters, categories)
+
+    # --- references -------------------------------------------------------------------------------
+
+    @cached_property
+    def asked(self) -> list[Asked]:
+        """The uninformed answers of each doc."""
+        return [self._asked(record) for record in self.records]
+
+    def _asked(self, record: Record) -> Asked:
+        answer = record.get("answer", {})
+        scored = tuple(
+            Uninformed(
+                one["answer"],
+                frozenset(one["roles"]),
+                one["scores"].get(self.metric),
+                one.get("items", {}).get(self.metric, one["scores"].get(self.metric)),
+            )
+            for one in record.get("baselines", ())
+        )
+        return Asked(answer.get("format", "open"), answer.get("options", 0), answer.get("gold"), scored)
+
+    @cached_property
+    def ceiling(self) -> Chosen | None:
+        """Each doc's gold under the scorer (the best of several golds); None where some doc has none."""
+        golds = [max(found, key=lambda one: one.score or 0.0) if (found := doc.of("gold")) else None for doc in self.asked]
+        if not golds or None in golds:
+            return None
+        return Chosen([one.item for one in golds if one], np.asarray([one.score for one in golds if one], float))
+
+    def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_], blind: Array | None = None) -> Scores | None:
+        """Rows of the used docs and of their donors' answers under their own golds; None where there are none.
+
+        Args:
+            key: a grid, or a set of boxes.
+            form: the aggregation, linear or over whole clusters.
+            used: shape (docs,), the docs that are used for it.
+            blind: shape (docs,), scores of a blind run; nan where it has none.
+        """
+        if self.ceiling is None:
+            return None
+        best = self.at(self.best_places(key))
+        donors, full, cells = self._donated(key)
+        if not donors.shape[1]:
+            return None
+        keep = np.flatnonzero(used)
+        new = np.full(len(self) + 1, -1)
+        new[keep] = np.arange(len(keep))
+        full[donors < 0], cells[donors < 0] = math.nan, math.nan
+        donors = np.where(np.isfinite(cells), new[donors], -1)[keep]
+
+        def rows(scores: Array) -> Array:
+            found = form.rows(self.picked(Chosen([None] * len(self), scores)))[keep]
+            found[~np.isfinite(found).all(axis=1)] = 0
+            return found
+
+        classes, labels = self.answer_classes
+        return Scores(
+            rows(self.full.scores),
+            rows(best.scores),
+            rows(self.ceiling.scores),
+            np.stack([rows(full[:, p]) for p in range(full.shape[1])]),
+            np.stack([rows(cells[:, p]) for p in range(full.shape[1])]),
+            donors,
+            classes[keep],
+            labels,
+            None if blind is None else rows(blind),
+        )
+
+    def measured_scores(self, key: Key, form: Form, used: NDArray[np.bool_]) -> Measured | None:
+        """Rows of the used docs, and of those among them that were asked on a wrong image; None where none was, or a gold has no score.
+
+        Args:
+            key: a grid, or a set of boxes.
+            form: the aggregation.
+            used: shape (docs,), the docs that are used for it.
+        """
+        wrong = self.wrong_best(key)
+        asked = used & np.isfinite(wrong.scores) & np.isfinite(self.wrong_full.scores)
+        if self.ceiling is None or not asked.any():
+            return None
+
+        def rows(chosen: Chosen, mask: NDArray[np.bool_]) -> Array:
+            found = form.rows(self.picked(chosen.where(mask)))[used]
+            found[~np.isfinite(found).all(axis=1)] = 0
+            return found
+
+        classes, labels = self.answer_classes
+        answers = [said if keep else [] for said, keep in zip(self.wrong_said(key), asked, strict=True)]
+        corners = form.rows(Picked(np.array([0.0, float(self.ceiling.scores.max())]))) if form.plain else None
+        return Measured(
+            rows(self.full, used),
+            rows(self.at(self.best_places(key)), used),
+            rows(self.ceiling, used),
+            rows(self.wrong_full, asked),
+            rows(wrong, asked),
+            asked[used],
+            np.array([len(set(said)) > 1 for said in answers])[used],
+            alike_by_chance(answers, classes)[used],
+            classes[used],
+            labels,
+            corners,
+        )
+
+    def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
+        """Of each doc and donor number: the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
+        loans = [
+            (self.place[to], p, d, full, cell)
+            for d, record in enumerate(self.records)
+            for to, p, full, cell in _loans(record, key)
+            if to in self.place
+        ]
+        most = max((p for _, p, *_ in loans), default=-1) + 1
+        donors = np.full((len(self), most), -1, np.intp)
+        full, cells = np.full((len(self), most), math.nan), np.full((len(self), most), math.nan)
+        for i, p, d, whole, cell in loans:
+            donors[i, p], full[i, p], cells[i, p] = d, whole, cell
+        return donors, full, cells
+
+
+def _loans(record: Record, key: Key) -> list[tuple[int, int, float, float]]:
+    lent = record.get("lent")
+    if not lent or str(key) not in lent["best"]:
+        return []
+    full, cells = ([_nan(score) for score in lent[name]] for name in ("full",)), lent["best"][str(key)]
+    return list(zip(lent["to"], lent["p"], *full, map(_nan, cells), strict=True))
+
+
+def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
+    """Whether the label under a key of each item is the positive one, "yes" (not, where there is no item); None where an item has no such key."""
+    known = [item for item in items if item is not None]
+    if not known or not all(isinstance(item, Mapping) and key in item for item in known):
+        return None
+    return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
+
+
+def _has(record: Record, metric: str) -> bool:
+    """Tell whether a doc has a metric; one whose every call failed may have it."""
+    items = [view["items"] for view in record["views"]]
+    return any(metric in found for found in items) or (not any(items) and any(map(failures.has_failed, record["views"])))
+
+
+def _label(record: Record, cluster: str | None) -> str:
+    """Return the label of a doc's cluster; that of a doc without one is its own."""
+    label = record.get("fields", {}).get(cluster)
+    return f"doc {record['doc_id']}" if label is None else repr(label)
+
+
+def _nan(score: float | None) -> float:
+    return math.nan if score is None else score
+
+
+def only(records: Sequence[Record], category: str) -> list[Record]:
+    """The records of one category.
+
+    Raises:
+        RecordError: no record has it; says which there are.
+    """
+    values = [record.get("fields", {}).get("category") for record in records]
+    kept = [record for record, value in zip(records, values, strict=True) if value is not None and str(value) == category]
+    if not kept:
+        known = sorted({str(value) for value in values if value is not None})
+        raise RecordError(f"no doc of category {category!r}; allowed: {', '.join(known) or 'none (the run named no category)'}")
+    return kept

@@ -1,0 +1,291 @@
+"""``tst_rf``: a text-only diagnostic on features that nobody wrote by hand.
+
+Choice formats: "is this option right?" for each option, normalised within the item. Numbers: a distribution
+over the training golds of the category, and the answer that the native scorer then rewards most.
+Open answers: the most frequent training golds of the category as options, none of them also possible.
+
+Source: TsT paper, 3.3 and B.2.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.ask.answers import as_number
+from lmms_patch.stats.resample import generator
+from lmms_patch.tst.features import Features, NumberTable, OptionTable
+from lmms_patch.tst.items import Item, Places, Prediction
+from lmms_patch.tst.rewards import Rewards, Values, values_of
+from lmms_patch.tst.target_encoding import inner_folds
+from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
+
+Array = NDArray[np.float64]
+
+MOST_CANDIDATES = 16
+MOST_PERMUTED = 8
+"""Groups of features whose permutation importance is computed, per kind of item."""
+MOST_ROWS = 400_000
+"""Rows of candidates for open answers: bounds the memory."""
+ROWS_AT_ONCE = 1_000_000
+"""Rows of all folds that are worked on at the same time (about 2 kB each): bounds the memory whatever the number of threads."""
+
+
+@dataclass(frozen=True)
+class RfDiagnostic:
+    """The diagnostic with its settings.
+
+    Attributes:
+        settings: the model.
+    """
+
+    settings: ModelSettings = field(default_factory=ModelSettings)
+
+    @property
+    def name(self) -> str:
+        """``rf``."""
+        return "rf"
+
+    def prepare(self, items: Sequence[Item], rewards: Rewards) -> PreparedRf:
+        """See ``items.Diagnostic``."""
+        return PreparedRf(items, rewards, self.settings)
+
+
+@dataclass(frozen=True)
+class Importance:
+    """How much a group of features matters.
+
+    Attributes:
+        kind: of items: options, numbers, open answers.
+        feature: the group.
+        gain: its share of all gain (boosting) or of Gini importance (forest), 0..1.
+        permutation: native score lost when it is shuffled among held-out rows (fraction); None where it was not tried.
+    """
+
+    kind: str
+    feature: str
+    gain: float
+    permutation: float | None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A fit on one kind of item.
+
+    Attributes:
+        kind: of items.
+        features: of all rows.
+        importance: of each feature.
+        rows: the rows of items.
+        predict: from values of all rows and the places that are asked to predictions, by place among all items.
+    """
+
+    kind: str
+    features: Features
+    importance: Array
+    rows: Callable[[Places], Places]
+    predict: Callable[[NDArray[np.float32], Places], dict[int, Prediction]]
+
+
+class PreparedRf:
+    """Items cut into rows; nothing here depends on folds."""
+
+    def __init__(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings) -> None:
+        self.items, self._rewards, self._settings = items, rewards, settings
+        usable = [i for i, item in enumerate(items) if item.golds]
+        self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)
+        self._number = np.array([i for i in range(len(items)) if not items[i].is_choice and items[i].format == "number"], np.intp)
+        self._open = np.setdiff1d(np.arange(len(items)), np.union1d(self._choice, self._number))
+        self._has_gold = np.isin(np.arange(len(items)), usable)
+        self._has_gold[self._choice] &= np.array([items[i].right is not None for i in self._choice], bool)
+        self._has_gold[self._number] &= np.array([bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool)
+        rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + min(MOST_ROWS, len(self._open) * MOST_CANDIDATES)
+        self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
+
+    @cached_property
+    def _options(self) -> OptionTable:
+        return OptionTable([self.items[i] for i in self._choice])
+
+    @cached_property
+    def _numbers(self) -> NumberTable:
+        return NumberTable([self.items[i] for i in self._number])
+
+    def _fit_choice(self, train: Places, seed: int, groups: Places) -> Ready:
+        table = self._options
+        features = table.features(train, groups, seed)
+        fitted = fit_right(features, table.target, self._settings, seed)
+
+        def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
+            chance = _spread_over(fitted.probability, values, table, asked)
+            out = {}
+            for i in asked:
+                own = np.maximum(chance[table.start[i] : table.start[i] + table.sizes[i]], 1e-9)
+                own = own / own.sum()
+                item = table.items[i]
+                out[int(self._choice[i])] = Prediction(item.answers[int(own.argmax())], item.answers, own)
+            return out
+
+        return Ready("options", features, fitted.importance, table.rows_of, predict)
+
+    def _fit_number(self, train: Places, seed: int, groups: Places) -> Ready | None:
+        table = self._numbers
+        if not len(train):
+            return None
+        features = table.features(train, groups, seed)
+        value, spans, count = np.zeros(len(table.items), np.intp), {}, 0
+        for category in np.unique(table.category[train]):
+            own = train[table.category[train] == category]
+            values = values_of(self._rewards, self._number[own])
+            value[own] = count + values.place
+            spans[int(category)] = count, values
+            count += len(values.texts)
+        target, _ = table.standardised(train)
+        density = fit_number(features, target, value, count, self._settings, seed)
+
+        def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
+            rows = density.of(values[asked])
+            return {int(self._number[i]): _rewarded(row, spans.get(int(table.category[i]))) for i, row in zip(asked, rows, strict=True)}
+
+        return Ready("numbers", features, density.importance, lambda asked: asked, predict)
+
+    def _fit_open(self, train: Places, seed: int, groups: Places) -> Ready | None:
+        items = [self.items[i] for i in self._open]
+        candidates, right = _candidates(items, train, inner_folds(train, groups, len(items), seed))
+        if not len(train) or not any(candidates):
+            return None
+        table = OptionTable(items, candidates, right)
+        features = table.features(train, groups, seed)
+        fitted = fit_right(features, table.target, self._settings, seed)
+
+        def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
+            chance = _spread_over(fitted.probability, values, table, asked)
+            out = {}
+            for i in asked:
+                own = chance[table.start[i] : table.start[i] + table.sizes[i]]
+                own = own / max(1.0, own.sum())
+                answers = tuple(candidates[i])
+                out[int(self._open[i])] = Prediction(answers[int(own.argmax())], answers, own) if len(own) else _nothing()
+            return out
+
+        return Ready("open answers", features, fitted.importance, table.rows_of, predict)
+
+    def _fits(self, train: Places, test: Places, seed: int, groups: Places) -> Iterator[tuple[Places, Places, Ready | None]]:
+        """For each kind of item among ``test``: all items of the kind, those that are asked (places among them), and the fit."""
+        train = train[self._has_gold[train]]
+        for places, fit in ((self._choice, self._fit_choice), (self._number, self._fit_number), (self._open, self._fit_open)):
+            asked = np.flatnonzero(np.isin(places, test))
+            if len(asked):
+                yield places, asked, fit(np.flatnonzero(np.isin(places, train)), seed, groups[places])
+
+    def predict(self, train: Places, test: Places, *, seed: int, groups: Places) -> list[Prediction]:
+        """See ``items.Prepared``. Training items without a gold are left out."""
+        found: dict[int, Prediction] = {}
+        with self._room:
+            for places, asked, ready in self._fits(train, test, seed, groups):
+                found |= {int(places[i]): _nothing() for i in asked} if ready is None else ready.predict(ready.features.values, asked)
+        return [found[int(place)] for place in test]
+
+    def features(self, train: Places, seed: int, groups: Places) -> list[Features]:
+        """What the models are fitted on, one table for each kind of item: for the leak checks (``checks``)."""
+        return [ready.features for _, _, ready in self._fits(train, np.arange(len(self.items)), seed, groups) if ready is not None]
+
+    def explain(self, jobs: Sequence[tuple[Places, Places, int]], groups: Places) -> list[Importance]:
+        """Which features the diagnostic leans on, over the folds of one cross-validation.
+
+        Args:
+            jobs: the folds: places to train on, places to predict, seed.
+            groups: the group of every item.
+
+        Returns:
+            By kind of item and feature, the most important first.
+        """
+        gain: Counter[tuple[str, str]] = Counter()
+        lost: dict[tuple[str, str], list[float]] = defaultdict(list)
+        items: Counter[str] = Counter()
+        for train, test, seed in jobs:
+            for places, asked, ready in self._fits(train, test, seed, groups):
+                if ready is None:
+                    continue
+                items[ready.kind] += len(asked)
+                for name, share in zip(ready.features.names, ready.importance, strict=True):
+                    gain[ready.kind, group_of(name)] += share * len(asked)
+                for name, drop in self._permuted(places, asked, ready, seed).items():
+                    lost[ready.kind, name].append(drop * len(asked))
+        rows = [
+            Importance(kind, name, total / items[kind], sum(lost[kind, name]) / items[kind] if (kind, name) in lost else None)
+            for (kind, name), total in gain.items()
+            if total > 0
+        ]
+        return sorted(rows, key=lambda row: (row.kind, -row.gain, row.feature))
+
+    def _permuted(self, places: Places, asked: Places, ready: Ready, seed: int) -> dict[str, float]:
+        """The accuracy that is lost when one group of features is shuffled among the held-out rows: the most important groups only."""
+        groups: Counter[str] = Counter()
+        for name, share in zip(ready.features.names, ready.importance, strict=True):
+            groups[group_of(name)] += share
+        rows, stream = ready.rows(asked), generator(seed)
+        whole = self._accuracy(ready.predict(ready.features.values, asked))
+        out = {}
+        for group, share in groups.most_common(MOST_PERMUTED):
+            if share <= 0:
+                break
+            columns = [j for j, name in enumerate(ready.features.names) if group_of(name) == group]
+            values = ready.features.values.copy()
+            values[rows[:, None], columns] = values[stream.permutation(rows)[:, None], columns]
+            out[group] = whole - self._accuracy(ready.predict(values, asked))
+        return out
+
+    def _accuracy(self, predictions: Mapping[int, Prediction]) -> float:
+        scores = [self._rewards.of(place, p.answer) for place, p in predictions.items() if self.items[place].golds]
+        return float(np.nanmean(scores)) if scores else 0.0
+
+
+def group_of(feature: str) -> str:
+    """The group of a feature: what it is of, without the statistic."""
+    return "TF-IDF of the texts" if "(TF-IDF)" in feature else feature.removesuffix(", relative").partition(":")[0]
+
+
+def _spread_over(probability: Callable[[NDArray[np.float32]], Array], values: NDArray[np.float32], table: OptionTable, asked: Places) -> Array:
+    """The probability of each row of the items that are asked, 0 elsewhere."""
+    rows = table.rows_of(asked)
+    out = np.zeros(table.rows)
+    out[rows] = probability(values[rows])
+    return out
+
+
+def _rewarded(density: Array, span: tuple[int, Values] | None) -> Prediction:
+    """The answer that the native scorer rewards most under a distribution over the values of a category."""
+    if span is None:
+        return _nothing()
+    start, values = span
+    weights = density[start : start + len(values.texts)]
+    weights = weights / weights.sum() if weights.sum() > 0 else np.bincount(values.place, minlength=len(values.texts)) / len(values.place)
+    return Prediction(values.texts[int((values.reward @ weights).argmax())], values.texts, weights)
+
+
+def _nothing() -> Prediction:
+    """No training gold says anything about this item."""
+    return Prediction("", ("",), np.ones(1))
+
+
+def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[list[list[str]], list[list[int]]]:
+    """Of each item the most frequent golds of the training items of its category that it may see, and which of them are right.
+
+    A training item sees the golds of the other inner folds only: a gold that is its own alone is not among its candidates.
+    """
+    most = int(np.clip(MOST_ROWS // max(1, len(items)), 4, MOST_CANDIDATES))
+    lists: dict[tuple[str, int], list[str]] = {}
+    for category in {item.category for item in items}:
+        own = [i for i in train if items[i].category == category] or list(train)
+        for fold in [-1, *np.unique(inner[train])]:
+            counts = Counter(items[i].golds[0] for i in own if inner[i] != fold)
+            lists[category, int(fold)] = [gold for gold, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]]
+    candidates = [lists[item.category, int(inner[i])] for i, item in enumerate(items)]
+    right = [[p for p, text in enumerate(own) if text in item.golds[:10]] for own, item in zip(candidates, items, strict=True)]
+    return candidates, right

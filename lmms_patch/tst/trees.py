@@ -1,0 +1,253 @@
+"""The two model classes of the ``rf`` diagnostic: gradient boosting on histograms, and the published random forest.
+
+Source: TsT paper, B.2 (RandomForestClassifier, 1000 trees, depth 20). Boosting (LightGBM) is as
+accurate or better on the benchmarks of docs/tst.md at a tenth of the time, so it is the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.errors import OptionError
+from lmms_patch.tst.features import Features
+from lmms_patch.tst.items import Places
+
+Array = NDArray[np.float64]
+
+MODELS = ("boosting", "forest")
+_BINS = 128
+_WIDTH = 0.1
+"""Width of the kernel over predictions, in SDs of the golds."""
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """A model class and its size.
+
+    Attributes:
+        model: one of ``MODELS``.
+        trees: number of trees; default 100 for boosting, 1000 for the forest.
+        depth: greatest depth of a tree; default 20 (boosting is bound by 7 leaves a tree).
+        threads: threads of one fit.
+    """
+
+    model: str = "boosting"
+    trees: int | None = None
+    depth: int = 20
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise OptionError(f"model {self.model!r} is not known; allowed: {', '.join(MODELS)}")
+        for name, value in (("trees", self.size), ("depth", self.depth), ("threads", self.threads)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise OptionError(f"{name} must be a whole number of at least 1, not {value!r}")
+
+    @property
+    def size(self) -> int:
+        """Number of trees."""
+        return self.trees if self.trees is not None else 100 if self.model == "boosting" else 1000
+
+
+class Fitted(Protocol):
+    """A fitted model with importances."""
+
+    importance: Array
+    """Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """Is this option right? Probability for each row.
+
+    Attributes:
+        model: the fitted model; None where all training rows are alike.
+        constant: the probability that then stands for all.
+        importance: see ``Fitted``.
+    """
+
+    model: Any
+    constant: float
+    importance: Array
+
+    def probability(self, values: NDArray[np.float32]) -> Array:
+        """Shape (rows,)."""
+        if self.model is None or not len(values):
+            return np.full(len(values), self.constant)
+        return np.asarray(self.model.predict_proba(values)[:, 1])
+
+
+def fit_right(features: Features, target: Array, settings: ModelSettings, seed: int) -> Right:
+    """Fit on the rows that are not held out.
+
+    Args:
+        features: of all rows.
+        target: shape (rows,), 1 where the option is right.
+        settings: the model.
+        seed: of the model.
+    """
+    rows = features.inner >= 0
+    y = target[rows]
+    none = np.zeros(len(features.names))
+    if not len(y) or y.min() == y.max():
+        return Right(None, float(y.mean()) if len(y) else 0.0, none)
+    model = _classifier(settings, seed)
+    model.fit(_filled(features.values[rows], settings), y.astype(int))
+    if settings.model == "forest":
+        model.n_jobs = 1  # threads add up the trees in the order in which they finish
+    return Right(_Filling(model, settings), 0.0, _importance(model, settings))
+
+
+@dataclass(frozen=True)
+class Density:
+    """The predictive distribution of numbers.
+
+    Attributes:
+        of: values of held-out items -> shape (items, count), not normalised: the weight of each value of the training golds.
+        importance: see ``Fitted``.
+    """
+
+    of: Callable[[NDArray[np.float32]], Array]
+    importance: Array
+
+
+def fit_number(features: Features, target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
+    """Fit the distribution of numbers on the items that are not held out.
+
+    Forest: the training golds in an item's leaves, averaged over the trees. Boosting: the training golds whose own
+    out-of-fold prediction is near the item's (Gaussian kernel), since boosted leaves do not add up to a distribution.
+
+    Args:
+        features: of all items.
+        target: shape (n,), standardised golds; read for training items only.
+        value: shape (n,), which of ``count`` values a training item's gold is; others are not read.
+        count: number of values (of all categories together: a value belongs to one category).
+        settings: the model.
+        seed: of the model.
+    """
+    train = np.flatnonzero(features.inner >= 0)
+    known, target, value = features.values[train], target[train], value[train]
+    if settings.model == "forest":
+        return _leaf_weights(known, target, value, count, settings, seed)
+    return _kernel_weights(known, target, value, count, features.inner[train], settings, seed)
+
+
+def _leaf_weights(known: NDArray[np.float32], target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
+    from sklearn.ensemble import RandomForestRegressor
+
+    filled = _filled(known, settings)
+    forest = RandomForestRegressor(
+        settings.size, max_depth=settings.depth, min_samples_leaf=10, max_features=0.4, n_jobs=settings.threads, random_state=seed
+    ).fit(filled, target)
+
+    def of(values: NDArray[np.float32]) -> Array:
+        asked = _filled(values, settings)
+        out = np.zeros((len(asked), count))
+        for tree in forest.estimators_:  # one tree at a time: all of their leaves together would be nodes x values x trees
+            nodes = tree.tree_.node_count
+            share = np.bincount(tree.apply(filled) * count + value, minlength=nodes * count).reshape(nodes, count)
+            out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[tree.apply(asked)]
+        return out
+
+    return Density(of, np.asarray(forest.feature_importances_))
+
+
+def _kernel_weights(
+    known: NDArray[np.float32], target: Array, value: Places, count: int, inner: Places, settings: ModelSettings, seed: int
+) -> Density:
+    own = np.zeros(len(target))
+    for fold in np.unique(inner):
+        out = inner == fold
+        if not out.all():
+            own[out] = _Regressor(settings, seed, known[~out], target[~out])(known[out])
+    model = _Regressor(settings, seed, known, target)
+    edges = np.unique(np.quantile(own, np.linspace(0, 1, _BINS + 1)))
+    bins = max(1, len(edges) - 1)
+    place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, bins - 1)
+    held = np.bincount(place * count + value, minlength=bins * count).reshape(bins, count).astype(float)
+    centre = np.bincount(place, own, bins) / np.maximum(np.bincount(place, minlength=bins), 1)
+
+    def of(values: NDArray[np.float32]) -> Array:
+        return np.asarray((np.exp(-(((model(values)[:, None] - centre[None]) / _WIDTH) ** 2) / 2) + 1e-3) @ held)
+
+    return Density(of, model.importance)
+
+
+class _Regressor:
+    """A boosted regression, fitted: callable on values."""
+
+    def __init__(self, settings: ModelSettings, seed: int, values: NDArray[np.float32], target: Array) -> None:
+        self._constant, self._model = float(target.mean()) if len(target) else 0.0, None
+        self.importance: Array = np.zeros(values.shape[1])
+        self._threads = settings.threads
+        if len(target) >= 2 and target.min() < target.max():
+            from lightgbm import LGBMRegressor
+
+            self._model = LGBMRegressor(**_boosting(settings, seed))
+            self._model.fit(values, target)
+            self.importance = _importance(self._model, settings)
+
+    def __call__(self, values: NDArray[np.float32]) -> Array:
+        if self._model is None or not len(values):
+            return np.full(len(values), self._constant)
+        return np.asarray(self._model.booster_.predict(values, num_threads=self._threads))
+
+
+def _boosting(settings: ModelSettings, seed: int) -> dict[str, Any]:
+    return {
+        "n_estimators": settings.size,
+        "learning_rate": 0.04,
+        "num_leaves": 7,
+        "max_depth": settings.depth,
+        "min_child_samples": 20,
+        "colsample_bytree": 0.5,
+        "subsample": 0.8,
+        "subsample_freq": 1,
+        "reg_lambda": 1.0,
+        "random_state": seed,
+        "n_jobs": settings.threads,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbose": -1,
+    }
+
+
+def _classifier(settings: ModelSettings, seed: int) -> Any:
+    if settings.model == "boosting":
+        from lightgbm import LGBMClassifier
+
+        return LGBMClassifier(**_boosting(settings, seed))
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(
+        settings.size, max_depth=settings.depth, min_samples_leaf=10, max_features=0.2, n_jobs=settings.threads, random_state=seed
+    )
+
+
+def _importance(model: Any, settings: ModelSettings) -> Array:
+    raw = model.booster_.feature_importance("gain") if settings.model == "boosting" else model.feature_importances_
+    total = float(np.sum(raw))
+    return np.asarray(raw, float) / total if total else np.zeros(len(raw))
+
+
+def _filled(values: NDArray[np.float32], settings: ModelSettings) -> NDArray[np.float32]:
+    """A forest has no way to go for nan: a number outside of all others stands for it."""
+    return np.nan_to_num(values, nan=-1e6) if settings.model == "forest" else values
+
+
+class _Filling:
+    """A model that fills in what it is given."""
+
+    def __init__(self, model: Any, settings: ModelSettings) -> None:
+        self._model, self._settings = model, settings
+
+    def predict_proba(self, values: NDArray[np.float32]) -> Array:
+        if self._settings.model == "boosting":
+            likely = self._model.booster_.predict(values, num_threads=self._settings.threads)
+            return np.column_stack([1 - likely, likely])
+        return np.asarray(self._model.predict_proba(_filled(values, self._settings)))

@@ -1,0 +1,263 @@
+"""``lmms-patch gate`` from its command line: verdicts, baselines, outputs, and what is refused."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from lmms_patch.app.cli import main
+from tests.gate.running import DROP, VALID, copied, gate, refused, rules_file
+from tests.making import lean
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of 400 docs: 0.8 on full images, 0.6 on the best cell, and so an index of 0.25."""
+    lean.write(tmp_path / "run", [lean.task(*lean.planted(400, 0.8, 0.6))])
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def asked(capsys, tmp_path):
+    """Run the gate with some rules."""
+
+    def ask(out, *given, baseline=None, more=(), **defaults):
+        return gate(capsys, tmp_path, out, rules_file(tmp_path, *given, **defaults), baseline, *more)
+
+    return ask
+
+
+# --- outputs ----------------------------------------------------------------------------------------
+
+HOSTILE = "<b>&\"'|`%0A::error::x\x1b[31m\x00\r\n]]>\u202e\ud800"
+
+
+def test_hostile_names_stay_text_everywhere(asked, run, tmp_path):
+    (path,) = run.glob("*_results.json")
+    data = json.loads(path.read_text())
+    data["model_name"] = HOSTILE
+    path.write_text(json.dumps(data))
+    summary = tmp_path / "summary.md"
+    ended = asked(run, {"name": "r " + HOSTILE[:12], "metric": "fip", "min": 0.99}, more=("--annotations", "--summary", str(summary)))
+    assert ended.status == 1
+    for text in (ended.out, summary.read_text()):
+        assert not any(character in text for character in "\x1b\x00\r\u202e")
+    (annotation,) = [line for line in ended.out.splitlines() if line.startswith("::")]
+    assert annotation.startswith("::error title=lmms-patch gate%3A r <b>")
+    assert "%250A" in annotation
+    assert annotation.split("::", 2)[1].count(",") == 0
+    (failure,) = ended.junit.findall(".//failure")
+    assert "<b>&\"'|`%0A::error::x" in failure.get("message")
+    assert "<b>" not in summary.read_text()
+
+
+def test_junit_counts(asked, run):
+    ended = asked(
+        run,
+        {"metric": "fip", "min": 0.7},
+        {"metric": "fip", "min": 0.8},
+        {"metric": "fip", "min": 0.9},
+        {"metric": "fip", "max": 0.8, "inconclusive": "warn"},
+    )
+    assert ended.status == 1
+    assert (ended.junit.get("tests"), ended.junit.get("failures"), ended.junit.get("skipped")) == ("4", "2", "1")
+    assert [one.get("type") for one in ended.junit.findall(".//failure")] == ["inconclusive", "fail"]
+    assert [one.get("classname") for one in ended.junit.findall(".//testcase")] == [f"rule {i}" for i in range(4)]
+
+
+def test_github_is_told_by_itself(asked, run, tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    ended = asked(run, {"metric": "fip", "min": 0.9}, {"metric": "fip", "min": 0.8, "inconclusive": "warn"})
+    assert [line.partition(" ")[0] for line in ended.out.splitlines()[:2]] == ["::error", "::warning"]
+    assert summary.read_text().startswith("before\n### :x: gate failed (exit status 1): ")
+    quiet = asked(run, {"metric": "fip", "min": 0.9}, more=("--no-annotations",))
+    assert "::error" not in quiet.out
+    bad = asked(run, {"metric": "fipp", "min": 0.9})
+    assert bad.out.startswith("::error title=lmms-patch gate%3A bad input::gate bad input (exit status 2)")
+    assert summary.read_text().count("###") == 3
+
+
+def test_bad_input_leaves_no_earlier_verdict(asked, run):
+    assert asked(run, VALID).status == 0
+    ended = asked(run, {"task": "nothing", **VALID})
+    assert (ended.status, ended.json["status"]) == (2, 2)
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit", "--summary"])
+def test_an_output_that_cannot_be_written_is_bad_input_and_nothing_is_half_written(run, tmp_path, capsys, option):
+    config = rules_file(tmp_path, VALID)
+    (tmp_path / "file").write_text("")
+    others = {"--json": tmp_path / "o.json", "--junit": tmp_path / "o.xml", "--summary": tmp_path / "o.md"}
+    for place in (tmp_path / "file" / "x", run):
+        argv = [str(part) for name, path in {**others, option: place}.items() for part in (name, path)]
+        assert main(["gate", str(run), "--config", str(config), *argv]) == 2
+        printed = capsys.readouterr()
+        assert printed.err.startswith(f"lmms-patch: {place}: cannot be written: ")
+        assert printed.out == ""
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith("o.")]
+
+
+def test_two_outputs_in_one_file_are_refused(run, tmp_path, capsys):
+    config, file = rules_file(tmp_path, VALID), str(tmp_path / "o")
+    assert main(["gate", str(run), "--config", str(config), "--json", file, "--junit", file]) == 2
+    assert "two outputs cannot go to one file" in capsys.readouterr().err
+
+
+def test_a_reader_that_is_gone_does_not_change_the_verdict(run, tmp_path):
+    config = rules_file(tmp_path, {"metric": "fip", "min": 0.99})
+    line = f"{sys.executable} -m lmms_patch.app.cli gate '{run}' --config '{config}' | true; exit ${{PIPESTATUS[0]}}"
+    assert subprocess.run(["bash", "-c", line], capture_output=True, text=True).returncode == 1
+
+
+def test_a_terminal_without_unicode_does_not_change_the_verdict(run, tmp_path):
+    config = rules_file(tmp_path, {"name": "ünï ☃", "metric": "fip", "min": 0.99})
+    done = subprocess.run(
+        [sys.executable, "-m", "lmms_patch.app.cli", "gate", str(run), "--config", str(config)],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 1
+    assert b"\\u2603" in done.stdout
+
+
+def test_it_needs_neither_the_harness_nor_torch(run, tmp_path):
+    config = rules_file(tmp_path, DROP, {"metric": "fip", "max": 0.99})
+    code = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "lmms_eval", "transformers", "datasets", "sklearn", "matplotlib", "lightgbm", "loguru"):
+            raise ImportError("blocked: " + name)
+sys.meta_path.insert(0, Blocked())
+from lmms_patch.app.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    argv = ["gate", str(run), "--config", str(config), "--baseline", str(copied(run))]
+    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_shipped_rules_on_whole_runs(capsys, tmp_path):
+    full, best = lean.scored(2000, 0.8, 0.7, 0)
+    lean.write(tmp_path / "run", [lean.task(full, best, name="toy_pcri2", looks=True), lean.stressed(n=2000, accuracy=0.25)])
+    assert gate(capsys, tmp_path, tmp_path / "run", "model-regression", copied(tmp_path / "run")).status == 0
+    assert gate(capsys, tmp_path, tmp_path / "run", "model-compliance").status == 0
+    ended = gate(capsys, tmp_path, tmp_path / "run", "benchmark-release")
+    refused(ended, "metric 'rci3' matches nothing")  # asked at grid 2 only
+
+
+def test_config_is_needed(run, capsys):
+    assert main(["gate", str(run)]) == 2
+    assert capsys.readouterr().err.startswith("lmms-patch: --config is missing")
+
+
+def test_junit_is_valid_for_whatever_bytes(tmp_path):
+    from lmms_patch.gate import outputs
+    from lmms_patch.gate.judge import Judgement
+
+    every = "".join(map(chr, range(0x3000))) + "\ud800\udfff\ufffe\uffff\U0001f600"
+    found = Judgement((), (), every, every, every, every)
+    ElementTree.fromstring(outputs.junit(found).encode())
+    outputs.write(found, json_file=tmp_path / "j", junit_file=tmp_path / "x", summary_file=tmp_path / "s")
+    assert json.loads(Path(tmp_path / "j").read_text())["status"] == 2
+
+
+# --- no earlier verdict survives ----------------------------------------------------------------------
+
+
+def passed_before(run, tmp_path):
+    """The outputs of a gate that passed, and the arguments that write them."""
+    files = [tmp_path / "g.json", tmp_path / "g.xml"]
+    argv = ["gate", str(run), "--config", str(rules_file(tmp_path, VALID)), "--json", str(files[0]), f"--junit={files[1]}"]
+    assert main(argv) == 0
+    assert all("passed" in files[0].read_text() for _ in files)
+    return argv, files
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyError("x"), 2),
+        (MemoryError(), 2),
+        (RecursionError("deep"), 2),
+        (KeyboardInterrupt(), 130),
+        (SystemExit(3), None),
+        (OSError(5, "I/O error"), 2),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_gate_that_ends_in_any_error_leaves_no_verdict_of_an_earlier_one(run, tmp_path, capsys, monkeypatch, error, status):
+    argv, files = passed_before(run, tmp_path)
+    capsys.readouterr()
+
+    def judge(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("lmms_patch.gate.judge.judge", judge)
+    if status is None:
+        with pytest.raises(SystemExit):
+            main(argv)
+    else:
+        assert main(argv) == status
+    assert json.loads(files[0].read_text())["status"] == 2
+    assert "<error" in files[1].read_text()
+    assert len(capsys.readouterr().err.splitlines()) == (status is not None)
+
+
+@pytest.mark.parametrize("wrong", [["--baselin", "x"], ["--annotations=maybe"], ["more"]])
+def test_nor_does_one_whose_command_line_cannot_be_read(run, tmp_path, wrong):
+    argv, files = passed_before(run, tmp_path)
+    assert main([*argv, *wrong]) == 2
+    assert not any(file.exists() for file in files)
+
+
+def test_nor_does_one_that_is_killed(run, tmp_path, monkeypatch):
+    argv, files = passed_before(run, tmp_path)
+    there = []
+    monkeypatch.setattr("lmms_patch.gate.judge.judge", lambda *args: there.extend(file.exists() for file in files) or 1 / 0)
+    assert main(argv) == 2
+    assert there == [False, False]  # while it judges: whatever kills it then
+
+
+def test_other_files_are_left_alone_until_there_is_a_verdict(run, tmp_path):
+    precious = tmp_path / "notes.json"
+    precious.write_text('{"schema": 1}')
+    assert main(["gate", str(run), "--config", str(rules_file(tmp_path, VALID)), "--json", str(precious), "--wrong"]) == 2
+    assert precious.read_text() == '{"schema": 1}'
+
+
+# --- stdout ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", [">&-", "> /dev/full", ">&- 2>&-", "> /dev/full 2> /dev/full"])
+@pytest.mark.parametrize(("least", "status"), [(0.1, 0), (0.99, 1)])
+def test_a_stdout_that_cannot_be_written_does_not_change_the_verdict(run, tmp_path, where, least, status):
+    if "/dev/full" in where and not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    config = rules_file(tmp_path, {"metric": "fip", "min": least})
+    line = f"'{sys.executable}' -m lmms_patch.app.cli gate '{run}' --config '{config}' --json '{tmp_path}/g.json' {where}"
+    assert subprocess.run(["bash", "-c", line], capture_output=True).returncode == status
+    assert json.loads((tmp_path / "g.json").read_text())["status"] == status
+
+
+# --- bare names -------------------------------------------------------------------------------------------
+
+
+def test_a_bare_name_is_never_a_file_of_the_working_folder(run, tmp_path, capsys, monkeypatch):
+    """In CI the working folder may be a stranger's checkout."""
+    monkeypatch.chdir(tmp_path)
+    lenient = rules_file(tmp_path, {"metric": "fip", "min": 0})
+    for name in ("model-compliance", "mine"):
+        (tmp_path / name).write_text(lenient.read_text())
+    assert main(["gate", str(run), "--config", "model-compliance"]) != 0  # the shipped one asks more
+    assert main(["gate", str(run), "--config", "mine"]) == 2
+    assert "for the file of this name type ./mine" in capsys.readouterr().err
+    for path in ("./mine", str(tmp_path / "mine"), "./model-compliance", lenient.name):
+        assert main(["gate", str(run), "--config", path]) == 0

@@ -1,0 +1,243 @@
+"""The schemas: true of what is written, and wrong of what is changed; the command that prints them."""
+
+import copy
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from lmms_patch.app import api
+from lmms_patch.app.cli import main
+from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec, parse
+from lmms_patch.ask.views import views_of
+from lmms_patch.rci import recompute
+from lmms_patch.runs import numbers, schemas
+from lmms_patch.runs.failures import Failed
+from lmms_patch.runs.records import SampleRecord, ScoredView
+from lmms_patch.stats import gate, luck, spatial
+from lmms_patch.stats.chance import Chance
+from lmms_patch.stats.forms import FORMS
+from lmms_patch.stats.resample import Estimate
+from lmms_patch.tst import controls, pruned
+from lmms_patch.tst.items import Item
+from lmms_patch.tst.prune import Pruned, Round
+from lmms_patch.tst.selection import PruneSettings
+from tests.making.runs import mc_run, write_run
+from tests.present.terminal.test_tst import write_tst
+
+OWN = ("analysis", "details", "patch", "pruned", "task-config")
+
+
+def judge_by(name):
+    return Draft202012Validator(schemas.load(name))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of a group of two tasks."""
+    one, two = mc_run(n=60), mc_run(n=60, seed=1, per_cluster=3)
+    path = write_run(tmp_path_factory.mktemp("run"), {"a_rci2": one, "b_rci2": two}, groups={"g_rci2": ["a_rci2", "b_rci2"]})
+    return path, json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory):
+    """A run with a text-only cross-validation, whose records have what the harness writes of one."""
+    path = write_tst(tmp_path_factory.mktemp("tst"))
+    return path, json.loads(path.read_text())
+
+
+def tst_record():
+    spec = parse("toy_tst5")
+    (view,) = views_of(spec)
+    tst = {
+        "diagnostic": "lora",
+        "grouping": "none",
+        "fold": 0,
+        "source": None,
+        "answers": ["yes", "no"],
+        "s": 0.5,
+        "s_minus_chance": 0.0,
+        "chance": 0.5,
+    }
+    tst |= {"delta": 0.1, "zero_shot": {"s": 0.4, "score": None}, "scores": {"none": [1.0, None]}, "baseline": {"none": [0.0, 0.0]}}
+    views = (ScoredView(view, error="no answer"),)
+    return SampleRecord("toy_tst5", spec, 3, (), views, {}, {}, {"category": "a"}, tst=tst).to_json()
+
+
+def pruned_file(folder, more=None):
+    items = [Item(i, f"prompt {i}", (str(i),), "open", (), "colour", key=f"doc-{i}") for i in range(6)]
+    found = Pruned(
+        np.arange(4), np.array([5, 4]), (0.9, 0.8), (Round(1, 6, 0.5, 0.4, 0.01, 0.9, 0.9, {"doc-5": 0.9, "doc-4": 0.8}),), "the budget is used up"
+    )
+    judged = controls.Judged(0.5, 0.4, (0.5,), 0.1, (), None, 0.4, 0.01, 0.9, "unknown", "unknown: ...")
+    settings = {**dataclasses.asdict(PruneSettings()), "by": "locality", "model": "boosting", "judge": "forest", "folds": 5, "grouping": "none"}
+    overlap = dataclasses.asdict(controls.Overlap(1, 2, 3, 0.5, 0.25, 0.3, 0.2))
+    pruned.write(folder, "toy", items, found, settings, {"judged": controls.to_json(judged), "overlap": overlap} if more is None else more)
+    return json.loads((folder / "pruned.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def files(run, tested, tmp_path_factory):
+    """Files of each schema, as they are written."""
+    folder = tmp_path_factory.mktemp("files")
+    path, _ = run
+    logs = [json.loads(line)["patch"] for log in sorted(path.parent.glob("*.jsonl")) for line in log.read_text().splitlines()]
+    shutil.copytree(path.parent, folder / "again")
+    again = folder / "again" / path.name
+    again.write_text(json.dumps({**json.loads(again.read_text()), "start_time": -1.0, "versions": {}}))  # another run with the same answers
+    recomputed = json.loads(json.dumps(api.analyze([path, again], by_category=True).to_json()))
+    assert recomputed["warnings"]
+    return {
+        "patch": [*logs, {**logs[0], "best": {}, "excluded": {"2": "too small"}}, tst_record()],
+        "task-config": [config["lmms_patch"] for _, found in (run, tested) for config in found["configs"].values()],
+        "details": [
+            value for _, found in (run, tested) for task in found["results"].values() for key, value in task.items() if key.startswith("patch,")
+        ],
+        "analysis": [recomputed, json.loads(json.dumps(api.analyze([path], recompute.Changes(category="a")).to_json()))],
+        "pruned": [pruned_file(folder / "a"), pruned_file(folder / "b", {})],
+    }
+
+
+@pytest.mark.parametrize("name", schemas.names())
+def test_each_is_a_schema_of_its_draft_with_a_title_and_one_line(name):
+    found = schemas.load(name)
+    Draft202012Validator.check_schema(found)
+    assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert found["title"] == name
+    assert found["description"].endswith(".")
+    assert "\n" not in found["description"]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_files_as_they_are_written_are_right(files, name):
+    assert files[name]
+    for one in files[name]:
+        judge_by(name).validate(one)
+
+
+def mutations(value, schema, top, place=()):
+    """Every change of a file that its schema forbids by a ``required`` key or a ``type``: (place, changed file as a function)."""
+    schema = resolved(schema, top)
+    if isinstance(value, dict):
+        for key in schema.get("required", ()):
+            yield (*place, key), "missing"
+        for key, inner in value.items():
+            yield from mutations(inner, schema.get("properties", {}).get(key, schema.get("additionalProperties", {})), top, (*place, key))
+    elif isinstance(value, list) and value:
+        yield from mutations(value[0], schema.get("items", {}), top, (*place, 0))
+    if place and ({"type", "enum", "const"} & set(schema)):
+        yield place, "type"
+
+
+def resolved(schema, top):
+    if not isinstance(schema, dict):
+        return {}
+    if "$ref" in schema:
+        return resolved(top["$defs"][schema["$ref"].rpartition("/")[2]], top)
+    if "anyOf" in schema:
+        return next((resolved(one, top) for one in schema["anyOf"] if resolved(one, top).get("type") != "null"), {})
+    return schema
+
+
+def changed(value, place, how):
+    out = copy.deepcopy(value)
+    inner = out
+    for key in place[:-1]:
+        inner = inner[key]
+    if how == "missing":
+        del inner[place[-1]]
+    else:
+        inner[place[-1]] = {"something": "else"} if not isinstance(inner[place[-1]], dict) else "something else"
+    return out
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_missing_key_and_a_wrong_type_are_refused(files, name):
+    judge, schema = judge_by(name), schemas.load(name)
+    seen = {"missing": 0, "type": 0}
+    for one in (files[name][0], files[name][-1]):
+        for place, how in mutations(one, schema, schema):
+            assert not judge.is_valid(changed(one, place, how)), (place, how)
+            seen[how] += 1
+    assert min(seen.values()) >= 3
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("patch", {"schema": 1}),
+        ("patch", {"kind": "other"}),
+        ("patch", {"grids": [1]}),
+        ("patch", {"views": []}),
+        ("patch", {"doc_id": -1}),
+        ("patch", {"unknown": 1}),
+        ("task-config", {"schema": 3}),
+        ("task-config", {"kind": "other"}),
+        ("details", {"rci2": "0.5"}),
+        ("details", {"gate": 2}),
+        ("analysis", {"runs": []}),
+        ("pruned", {"schema": 2}),
+        ("pruned", {"unknown": 1}),
+    ],
+)
+def test_other_wrong_values_are_refused(files, name, change):
+    assert not judge_by(name).is_valid({**files[name][0], **change})
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "dataclass"),
+    [
+        *((name, part, of) for name in ("details", "analysis") for part, of in (("numbers", numbers.Analysis), ("grid", numbers.Grid))),
+        *((name, part, of) for name in ("details", "analysis") for part, of in (("regions", numbers.Regions), ("failed", Failed))),
+        *((name, part, of) for name in ("details", "analysis") for part, of in (("estimate", Estimate), ("gate", gate.Gate), ("chance", Chance))),
+        *((name, part, of) for name in ("details", "analysis") for part, of in (("luck", luck.Luck), ("shares", spatial.CellShares))),
+        *((name, "looks", gate.Looks) for name in ("details", "analysis")),
+    ],
+)
+def test_parts_have_the_fields_of_what_they_are_written_from(name, part, dataclass):
+    found = schemas.load(name)["$defs"][part]
+    fields = {field.name for field in dataclasses.fields(dataclass)}
+    assert set(found["properties"]) == fields
+    assert set(found["required"]) == fields - {"effective"}  # which files of earlier versions do not have
+
+
+def test_options_and_kinds_are_those_of_the_program():
+    config = schemas.load("task-config")["properties"]
+    assert list(config["options"]["properties"]) == Options.names()
+    assert config["options"]["properties"]["aggregation"]["additionalProperties"]["enum"] == list(FORMS)
+    assert config["kind"]["enum"] == list(SUFFIXES) == schemas.load("patch")["properties"]["kind"]["enum"]
+    Draft202012Validator(config["options"]).validate(WrapSpec("x", "rci", (3,)).described()["options"])
+
+
+def test_both_schemas_of_an_analysis_say_the_same():
+    ours, theirs = schemas.load("details")["$defs"], schemas.load("analysis")["$defs"]
+    shared = set(ours) & set(theirs)
+    assert len(shared) == 10
+    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+def test_the_list_has_one_line_each(capsys):
+    assert main(["schema"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == schemas.names()
+    assert set(OWN) <= set(schemas.names())
+    assert all(line.endswith(schemas.load(line.split()[0])["description"]) for line in lines)
+
+
+@pytest.mark.parametrize("name", schemas.names())
+def test_one_is_printed_as_json(capsys, name):
+    assert main(["schema", name]) == 0
+    assert json.loads(capsys.readouterr().out) == schemas.load(name)
+
+
+def test_an_unknown_one_is_one_line(capsys):
+    assert main(["schema", "zzz"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("lmms-patch: no schema 'zzz'; allowed: analysis, ")

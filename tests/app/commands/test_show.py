@@ -1,0 +1,78 @@
+import json
+
+import pytest
+
+from lmms_patch.app.cli import main
+from tests.making.runs import mc_run, never_looks, world_run, write_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("run"), {"toy_rci2": mc_run(n=100)})
+
+
+def test_tables_are_printed_as_asked(run, capsys):
+    assert main(["show", str(run)]) == 0
+    plain = capsys.readouterr().out
+    assert main(["show", str(run.parent), "--cells", "--chance"]) == 0
+    more = capsys.readouterr()
+    assert plain.splitlines()[0].split()[:3] == ["task", "metric", "docs"]
+    assert plain.rstrip().splitlines()[-1].startswith("In words: ")
+    assert "published rule" not in plain
+    assert "published rule" in more.out
+    assert "share of the cells' score" in more.out
+    assert "\x1b" not in more.out
+    assert more.err == ""
+
+
+def test_of_several_runs_the_newest_and_it_is_told_on_stderr(run, tmp_path, capsys):
+    write_run(tmp_path, {"old_rci2": mc_run(n=40)})
+    newest = write_run(tmp_path, {"new_rci2": mc_run(n=40)}, date="2026-02-01T00-00-00.000000")
+    assert main(["show", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    said = "taken as the newest with a task of lmms-patch of 2 runs here (1 left aside); to take another, give its *_results.json"
+    assert printed.err == f"{newest}: {said}\n"
+    assert "new_rci2" in printed.out
+    assert "old_rci2" not in printed.out
+
+
+def test_a_newer_run_without_a_task_of_ours_is_passed_by(tmp_path, capsys):
+    ours = write_run(tmp_path, {"toy_rci2": mc_run(n=40)})
+    (tmp_path / "2027_results.json").write_text(json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}}))
+    assert main(["show", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"{ours}: taken as the newest with a task of lmms-patch of 2 runs here")
+    assert "toy_rci2" in printed.out
+    assert main(["show", str(ours)]) == 0
+    assert capsys.readouterr().err == "", "a file that was named is not chosen"
+
+
+def test_a_newer_run_that_is_cut_is_named_and_not_passed_by(tmp_path, capsys):
+    write_run(tmp_path, {"toy_rci2": mc_run(n=40)})
+    cut = write_run(tmp_path, {"toy_rci2": mc_run(n=40)}, date="2026-02-01T00-00-00.000000")
+    cut.write_text(cut.read_text()[:100])
+    for command in ("show", "analyze"):
+        assert main([command, str(tmp_path)]) == 2
+        assert capsys.readouterr().err.startswith(f"lmms-patch: {cut}: not a whole results file")
+
+
+def test_a_run_without_wrapped_tasks_says_what_to_ask_for(tmp_path, capsys):
+    (tmp_path / "2026_results.json").write_text(json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}}))
+    assert main(["show", str(tmp_path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
+
+
+def test_a_model_that_never_looks_is_refused_everywhere(tmp_path, capsys):
+    """Text answers right in 60 %, the same on every view: no index, no rank, no compliance; the real commands say why."""
+    write_run(tmp_path / "run", {"toy_pcri3": world_run(never_looks, grid=3, kind="pcri")})
+    assert main(["show", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().out
+    assert "does not look" in shown
+    assert shown.rstrip().endswith("In words: toy cannot be read: the answers do not depend on the image.")
+    assert main(["leaderboard", str(tmp_path / "run"), "--output", str(tmp_path / "board")]) == 0
+    (group,) = json.loads((tmp_path / "board" / "board.json").read_text())["groups"]
+    (row,) = group["table"]["rows"]
+    assert row["rank"] is None
+    assert row["reason"].startswith("the answers do not depend on the image")
+    assert main(["gate", str(tmp_path / "run"), "--config", "model-compliance"]) == 1

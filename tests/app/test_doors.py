@@ -1,0 +1,175 @@
+"""Every command over runs whose every free text is hostile: what comes out, on whichever way, is text and holds no secret."""
+
+import copy
+import json
+import re
+
+import pytest
+
+from lmms_patch.app import cli
+from tests.making.runs import mc_run, write_run
+
+SECRET = "Tr0ub4dor3"
+HOSTILE = (
+    "x\x1b]8;;http://evil\x07\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\ud800\n::error::owned\r##[group]a\x85::warning::b\u2028##[error]c\x0b::debug::d"
+    " <script>alert(1)</script> [a](http://evil) `b` |c| @me =1+1 {{7*7}} \\end{tabular} $x$ %d"
+)
+LOGIN = f" https://me:{SECRET}@h/?key={SECRET}"
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]")
+FREE = re.compile(
+    r"reason|warnings|label|stratum|answer|gold|category|floor|band|span|state|text|said|input|target|docs$|prompts$|lmms_eval$|lmms_patch$"
+)
+
+
+def spoil(value, key=""):
+    """Every free text made hostile; what readers count on (kinds, names of metrics, forms) stays."""
+    if isinstance(value, dict):
+        return {name: spoil(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [spoil(inner, key) for inner in value]
+    return HOSTILE + value + LOGIN * (key == "warnings") if isinstance(value, str) and FREE.search(key) else value
+
+
+def hostile_run(folder, name, answers, analysis=True):
+    """A run with hostile texts; those of its analysis too, which a gate refuses: it computes them anew from the log."""
+    spec, records, made = mc_run(n=60, answers=answers)
+    for record in records:
+        record["views"][1]["failed"] = ""
+    write_run(folder, {spec.name: (spec, records, made)})
+    results, log = next(folder.rglob("*_results.json")), next(folder.rglob("*.jsonl"))
+    data = json.loads(results.read_text())
+    task = next(iter(data["results"]))
+    whole = {key.partition(",")[0]: value["analysis"] for key, value in data["results"][task].items() if isinstance(value, dict) and "made" in value}
+    data["results"][task] = {**spoil(data["results"][task]), "alias": HOSTILE}
+    renamed = {key.replace(",none", f",{HOSTILE}"): value for key, value in data["results"][task].items()}
+    data["results"][task] = renamed
+    for key, details in renamed.items():
+        if isinstance(details, dict) and "made" in details:
+            details["made"].pop("log")  # the log is changed below
+            details["analysis"] = details["analysis"] if analysis else whole[key.partition(",")[0]]
+    data["model_name"] = name + HOSTILE + LOGIN
+    data["config"] = {"model": "adapter" + HOSTILE, "model_args": f"pretrained=a,openai_key={SECRET},bearer={SECRET}, {HOSTILE}{LOGIN}"}
+    data["configs"][task]["lmms_patch"]["base"] = "toy" + HOSTILE
+    data["versions"] = {task: HOSTILE}
+    data["n-shot"] = {task: HOSTILE}
+    results.write_text(json.dumps(data))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    lines = [{**spoil(line), "input": HOSTILE, "filtered_resps": [HOSTILE] * 5} for line in lines]
+    for line, record in zip(lines, records, strict=True):
+        line["patch"]["base"] = "toy" + HOSTILE
+        line["patch"]["answer"] = {**line["patch"]["answer"], "format": record["answer"]["format"]}
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("doors")
+    return [hostile_run(root / folder, folder[0], answers) for folder, answers in (("a", 1), ("b", 2), ("a again", 1))]
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory):
+    root = tmp_path_factory.mktemp("gated")
+    return [hostile_run(root / name, name, answers, analysis=False) for answers, name in enumerate("ab", 1)]
+
+
+RULES = {"schema": 1, "rules": [{"name": f"r{metric}{HOSTILE}", "metric": metric, "max_drop": 0.0, "min": 0.99} for metric in ("fip", "rci2")]}
+
+
+def check(text, lines=True):
+    assert not FORBIDDEN.search(text), FORBIDDEN.search(text)
+    assert SECRET not in text
+    for line in text.split("\n") if lines else ():
+        assert not line.strip().startswith("::")
+        assert "##[" not in line
+
+
+def written(folder):
+    return [path for path in folder.rglob("*") if path.suffix in (".json", ".csv", ".md", ".tex", ".html", ".xml", ".svg", ".txt")]
+
+
+COMMANDS = {
+    "show": "show A --cells --chance",
+    "analyze": "analyze A --by-category --cells --json OUT/x.json -q",
+    "average": "analyze A A2 -q --json OUT/x.json",
+    "compare": "compare A B --json OUT/x.json --sheet OUT/x.md -q",
+    "compare-tex": "compare A B --sheet OUT/x.tex",
+    "compare-csv": "compare A B --sheet OUT/x.csv -q",
+    "gate": "gate A -c RULES -b B --json OUT/x.json --junit OUT/x.xml --summary OUT/x.md --no-annotations",
+    "leaderboard": "leaderboard A B --output OUT/board --title TITLE",
+    "report": "report A B --output OUT/report --title TITLE",
+    "no-task": "compare A B --task NOWHERE",
+    "no-rules": "gate A -c NOWHERE",
+    "no-board": "leaderboard A --output OUT/b --ignore NOWHERE",
+    "no-command": "NOWHERE",
+    "no-blind": "gap A B",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_door_lets_anything_out(runs, gated, tmp_path, capfd, monkeypatch, command):
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(json.dumps(RULES))
+    first, second = gated if command == "gate" else runs[:2]
+    names = {"A": str(first), "A2": str(runs[2]), "B": str(second), "RULES": str(rules), "NOWHERE": "no" + HOSTILE, "TITLE": HOSTILE}
+    argv = [names.get(word, word.replace("OUT", str(tmp_path / "out"))) for word in COMMANDS[command].split()]
+    (tmp_path / "out").mkdir()
+    status = cli.main(argv)
+    out, err = capfd.readouterr()
+    check(out)
+    check(err)
+    if command.startswith("no-"):
+        assert status == 2
+        assert err.count("\n") == 1
+        return
+    assert status in ((1, 3) if command == "gate" else (0,)), err
+    assert out
+    for path in written(tmp_path / "out"):
+        check(path.read_text(encoding="utf-8"), lines=False)
+        if path.suffix == ".json" and path.name != "leaderboard.json":
+            check("".join(texts(json.loads(path.read_text()))), lines=False)
+
+
+def texts(value):
+    """Every text in JSON."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_annotations_are_ours_alone(gated, tmp_path, capfd):
+    """One line for each verdict that blocks, and nothing else that a build server acts on."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(json.dumps(RULES))
+    status = cli.main(["gate", str(gated[0]), "-c", str(rules), "-b", str(gated[1]), "--annotations", "--json", str(tmp_path / "x.json")])
+    out, _ = capfd.readouterr()
+    blocked = [one for one in json.loads((tmp_path / "x.json").read_text())["verdicts"] if one["verdict"] != "pass"]
+    acted = [line for line in out.split("\n") if line.strip().startswith("::")]
+    assert status in (1, 3)
+    assert len(acted) == len(blocked) > 1
+    assert all(line.startswith("::error title=lmms-patch gate%3A") for line in acted)
+    assert "##[" not in out
+    assert SECRET not in out
+
+
+def test_a_board_of_an_earlier_version_is_masked_and_keeps_its_ranks(runs, tmp_path, capsys):
+    """Earlier boards knew fewer secrets: what they hold is masked when they are read, and a new run of the same model is the same model."""
+    assert cli.main(["leaderboard", str(runs[0]), "--output", str(tmp_path), "-q"]) == 0
+    store = tmp_path / "leaderboard.json"
+    data = json.loads(store.read_text())
+    earlier = copy.deepcopy(data)
+    earlier["runs"][0]["model_args"] = (
+        earlier["runs"][0]["model_args"].replace("openai_key=...", "openai_key=abcTr0ub4dor3").replace("bearer=...", "bearer=z")
+    )
+    store.write_text(json.dumps(earlier))
+    assert cli.main(["leaderboard", "--output", str(tmp_path), "-q"]) == 0
+    assert SECRET not in store.read_text()
+    assert json.loads(store.read_text()) == data

@@ -1,0 +1,152 @@
+"""Every reader refuses a run whose numbers are not those of its log, and opens one whose are."""
+
+import json
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.compare import audit
+from lmms_patch.compare.tasks import compare
+from lmms_patch.errors import RecordError
+from lmms_patch.present.board import store
+from lmms_patch.present.report.gather import gather
+from lmms_patch.runs import run as runs
+from tests.compare.test_result import finish
+from tests.making.recordings import record
+from tests.making.runs import magic_doc, mc_run, write_magic, write_run
+
+READERS = {
+    "show": lambda folder, spare: api.show(folder),
+    "report": lambda folder, spare: gather(runs.find([folder])),
+    "leaderboard": lambda folder, spare: store.update(store.Store(), store.find([folder]), spare),
+    "compare": lambda folder, spare: compare(folder, spare),
+}
+
+
+@pytest.fixture(scope="module")
+def true(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("true")
+    write_run(folder / "one", {"toy_rci2": mc_run(60)})
+    write_run(folder / "two", {"toy_rci2": mc_run(60, answers=1)})
+    return folder
+
+
+def edit(folder, change):
+    (path,) = folder.glob("*_results.json")
+    data = json.loads(path.read_text())
+    change(data, data["results"]["toy_rci2"])
+    path.write_text(json.dumps(data))
+
+
+def fip(data, values):
+    values["acc,none"] = values["patch,none"]["analysis"]["fip"]["value"] = values["patch,none"]["analysis"]["gate"]["fip"] = 7.0
+    values["patch,none"]["analysis"]["fip"] |= {"low": 6.0, "high": 8.0}
+
+
+def docs(data, values):
+    values["patch,none"]["n_docs"] = values["patch,none"]["analysis"]["n_docs"] = 100_000
+
+
+def around(data, values):
+    values["patch,none"]["analysis"]["fip"] |= {"low": 0.0, "high": 0.1}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_opens_a_true_run_and_refuses_an_edited_one(true, tmp_path, reader):
+    READERS[reader](true / "one", true / "two")
+    for change in (fip, docs, around, None):
+        folder = tmp_path / getattr(change, "__name__", "log")
+        shutil.copytree(true / "one", folder)
+        if change is None:
+            (log,) = folder.glob("*.jsonl")
+            log.write_text(log.read_text().replace('"acc": 0.0', '"acc": 1.0', 1))
+        else:
+            edit(folder, change)
+        with pytest.raises(RecordError) as caught:
+            READERS[reader](folder, true / "two")
+        assert "\n" not in str(caught.value)
+        assert str(folder) in str(caught.value)
+
+
+# --- other forms and metrics ------------------------------------------------------------------------
+
+
+def result_of(path):
+    (run,) = runs.find([path])
+    return run, run.tasks[0]
+
+
+def percent(items):
+    return round(100 * float(np.mean(items)), 2)
+
+
+def total(items):
+    return float(np.sum(items))
+
+
+def median(items):
+    return float(np.median(items)) + 0.125 * len(items)
+
+
+@pytest.mark.parametrize(("aggregate", "known"), [(percent, True), (total, True), (median, False)])
+def test_aggregations_that_round_or_add_are_checked_and_others_are_named(tmp_path, aggregate, known):
+    stream = np.random.default_rng(0)
+    made = [record(i, float(stream.random() < 0.7), {2: (stream.random(4) < 0.4).astype(float).tolist()}) for i in range(77)]
+    path = finish(tmp_path, made, aggregate)
+    unchecked = audit.check(*result_of(path))
+    assert unchecked == (() if known else ("acc and what is made of it: only its own aggregation can compute it",))
+    if known:
+        data = json.loads(path.read_text())
+        values = data["results"]["toy_rci2"]
+        more = values["acc,none"] + 1.5
+        values["acc,none"] = values["patch,none"]["analysis"]["fip"]["value"] = values["patch,none"]["analysis"]["gate"]["fip"] = more
+        values["patch,none"]["analysis"]["fip"]["high"] = more + 1
+        path.write_text(json.dumps(data))
+        with pytest.raises(RecordError, match="acc"):
+            audit.check(*result_of(path))
+
+
+def test_another_native_metric_is_checked_where_it_is_a_mean(tmp_path):
+    made = [record(i, float(i % 3 > 0), {2: [0.0] * 4}) for i in range(30)]
+    for one in made:
+        for view in one["views"]:
+            view["scores"]["em"] = view["items"]["em"] = view["scores"]["acc"] / 2
+    path = finish(tmp_path, made, flat={"em": 1 / 3, "em_mpp2": 0.0})
+    assert audit.check(*result_of(path)) == ()
+    edit(tmp_path, lambda data, values: values.update({"em,none": 0.9}))
+    assert audit.check(*result_of(path)) == ("em: no mean of its docs",)
+
+
+def test_magic_numbers_are_recomputed(tmp_path):
+    made = [magic_doc(f"i{k}", used=(1,), right=k % 3 > 0) for k in range(30)]
+
+    def narrower(data):
+        found = data["results"]["toy_magic"]["magic,none"]
+        found["made"]["numbers"] = 1
+        one = found["magic"]["numbers"]["acc_exact"]
+        one["low"] = one["value"] - 1e-3
+
+    run, result = result_of(write_magic(tmp_path / "true", {"all": made}))
+    assert audit.check(run, result) == ("the log as a whole (an earlier version recorded no digest of it)",)
+    with pytest.raises(RecordError, match=r"acc_exact \(low\)"):
+        audit.check(*result_of(write_magic(tmp_path / "edited", {"all": made}, change=narrower)))
+
+
+# --- cost ----------------------------------------------------------------------------------------------
+
+
+def test_the_time_is_linear_in_the_docs(tmp_path):
+    """8 times the docs in less than 16 times the time; the better of two tries each, as others share the machine."""
+    taken = []
+    for n in (150, 1200):
+        run, result = result_of(write_run(tmp_path / str(n), {"toy_rci2": mc_run(n)}))
+        tries = []
+        for _ in range(2):
+            start = time.process_time()
+            audit.check(run, result)
+            tries.append(time.process_time() - start)
+        taken.append(min(tries))
+    assert taken[1] < 16 * taken[0]

@@ -1,0 +1,190 @@
+"""Two runs of a MAGIC task compared: differences by hand and by brute force, and what must not be compared."""
+
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+
+from lmms_patch.compare import magic, tasks
+from lmms_patch.errors import RecordError
+from lmms_patch.present.terminal import compare as show_compare
+from lmms_patch.runs import run as runs
+from lmms_patch.runs import schemas
+from tests.making.runs import magic_doc, write_magic
+
+# 4 docs: relevant 1 (of 3 boxes), 1 and 2, 1 and 2, none. Used by A: 1 and 3; 1; nothing; nothing. By B: 1; 1 and 2; 3; 3.
+RELEVANT = ((1,), (1, 2), (1, 2), ())
+A, B = ((1, 3), (1,), (), ()), ((1,), (1, 2), (3,), (3,))
+
+
+def four(used, right, **more):
+    return [magic_doc(f"d{k}", used[k], RELEVANT[k], right=right[k], **more) for k in range(4)]
+
+
+def pair(tmp_path, first, second, variant="all", one=None, other=None, **more):
+    """Both runs compared; ``one`` and ``other`` are told to the writer of either."""
+    sides = []
+    for name, records, told in (("a", first, one or {}), ("b", second, other or {})):
+        run = runs.read(write_magic(tmp_path / name, {variant: records}, **told))
+        sides.append((run, run.tasks[0]))
+    return magic.compare(*sides, draws=400, **more)
+
+
+def test_every_number_by_hand(tmp_path):
+    """A: TP 1+1+0+0 = 2, FP 1, FN 0+1+2 = 3. B: TP 1+2+0+0 = 3, FP 0+0+1+1 = 2, FN 0+0+2 = 2.
+
+    Macro P: A (1/2 + 1 + 0) / 3 (the last has none: nothing relevant, nothing used); B (1 + 1 + 0 + 0) / 4. Macro R, over the three docs
+    with a relevant box: A (1 + 1/2 + 0) / 3, B (1 + 1 + 0) / 3. Macro F1: A (2/3 + 2/3 + 0) / 3, B (1 + 1 + 0) / 3.
+    """
+    found = pair(tmp_path, four(A, (1, 1, 0, 0)), four(B, (1, 0, 1, 1)))
+    by_hand = {
+        "magiscore_precision_micro": (2 / 3, 3 / 5),
+        "magiscore_recall_micro": (2 / 5, 3 / 5),
+        "magiscore_f1_micro": (4 / 8, 6 / 10),
+        "magiscore_precision_macro": (1 / 2, 1 / 2),
+        "magiscore_recall_macro": (1 / 2, 2 / 3),
+        "magiscore_f1_macro": (4 / 9, 2 / 3),
+        "regions_exhaustive": (0, 0),
+        "regions_unused": (2 / 4, 0),
+        "regions_invented": (0, 0),
+        "acc_exact": (2 / 4, 3 / 4),
+        "acc_synonym": (2 / 4, 3 / 4),
+        "answer_found": (1, 1),
+    }
+    assert list(found.differences) == list(by_hand)
+    for name, (first, second) in by_hand.items():
+        one = found.differences[name]
+        assert (one.first, one.second) == (pytest.approx(first), pytest.approx(second)), name
+        assert one.estimate.value == pytest.approx(second - first), name
+        assert one.p is None, name  # 4 docs are too few for an interval
+    assert found.docs == 4
+    assert found.clusters is None
+    assert found.lower == ("regions_exhaustive", "regions_unused", "regions_invented")
+    test = found.tests["acc_exact"]
+    assert (test.only_first, test.only_second, test.p) == (1, 2, 1.0)
+    assert (found.tests["regions_unused"].only_first, found.tests["regions_unused"].only_second) == (0, 2)  # better is: not unused
+    assert not found.identical
+
+
+def drawn(seed, n=120):
+    """Docs of 40 images; what a model uses and answers is random."""
+    stream = np.random.default_rng(seed)
+    out = []
+    for k in range(n):
+        relevant = tuple(1 + np.flatnonzero(np.random.default_rng(k).random(4) < 0.5))
+        used = tuple(1 + np.flatnonzero(stream.random(4) < 0.5))
+        out.append(magic_doc(f"d{k:03}", used, relevant, 4, right=bool(stream.random() < 0.5 + 0.2 * seed), group=f"image {k % 40}"))
+    return out
+
+
+def micro(docs, what):
+    tp = sum(len(set(one["used"]) & set(one["relevant"])) for one in docs)
+    fp = sum(len(set(one["used"]) - set(one["relevant"])) for one in docs)
+    fn = sum(len(set(one["relevant"]) - set(one["used"])) for one in docs)
+    return {"precision": tp / (tp + fp), "recall": tp / (tp + fn), "f1": 2 * tp / (2 * tp + fp + fn)}[what]
+
+
+@pytest.mark.parametrize("what", ["precision", "f1"])
+def test_the_interval_of_a_ratio_is_that_of_images_drawn_by_hand(tmp_path, what):
+    """Against a bootstrap written out: draw 40 images with replacement, all their docs of both runs with each, and take both ratios again."""
+    first, second = drawn(0), drawn(1)
+    found = pair(tmp_path, first, second).differences[f"magiscore_{what}_micro"]
+    stream = np.random.default_rng(7)
+    spread = []
+    for _ in range(1500):
+        taken = [k for image in stream.integers(0, 40, 40) for k in range(image, 120, 40)]
+        spread.append(micro([second[k] for k in taken], what) - micro([first[k] for k in taken], what))
+    assert found.estimate.value == pytest.approx(micro(second, what) - micro(first, what))
+    assert found.estimate.clusters == 40
+    assert found.estimate.se == pytest.approx(np.std(spread), rel=0.1)
+
+
+def test_docs_without_a_verdict_are_left_out_on_both_sides_and_told(tmp_path):
+    """A judged 1, 0, none, 1; B 1, 1, 1, none: over the first two docs 1/2 and 1."""
+
+    def judged(used, verdicts):
+        return [{**one, "short": short, "full": short} for one, short in zip(four(used, (1, 1, 1, 1)), verdicts, strict=True)]
+
+    told = {"judge": "j"}
+    found = pair(tmp_path, judged(A, (True, False, None, True)), judged(B, (True, True, True, None)), one=told, other=told)
+    one = found.differences["acc_short"]
+    assert (one.first, one.second, one.estimate.n) == (0.5, 1.0, 2)
+    assert "acc_short: 2 of 4 docs are left out: without a verdict in one of the runs" in found.warnings
+
+
+@pytest.mark.parametrize("other", ["k", None])
+def test_verdicts_of_other_judges_are_not_compared_and_that_is_said(tmp_path, other):
+    docs = [{**one, "short": True, "full": True} for one in four(A, (1, 1, 1, 1))]
+    found = pair(tmp_path, docs, docs, one={"judge": "j"}, other={"judge": other})
+    assert not {"acc_short", "acc_full"} & set(found.differences)
+    (line,) = found.warnings
+    assert line.startswith("acc_short, acc_full: not compared, since the first run was judged by j ")
+    assert f"and the second by {other or 'nobody'}" in line
+    assert any(line.startswith("judge (") for line in found.settings)
+
+
+def test_the_primary_metric_may_differ_by_the_judge(tmp_path):
+    docs = [{**one, "short": True, "full": True} for one in four(A, (1, 1, 1, 0))]
+    found = pair(tmp_path, docs, docs, "none", one={"judge": "j"})
+    assert found.differences["acc_exact"].estimate.value == 0
+    assert any(line.startswith("metric (acc_short and acc_synonym)") for line in found.settings)
+
+
+def test_another_seed_is_told(tmp_path):
+    moved = [{**one, "asked": {"doc": "moved", "prompt": "p"}} for one in four(B, (1, 1, 1, 1))]
+    found = pair(tmp_path, four(A, (1, 1, 1, 1)), moved, other={"seed": 1, "docs": "e"})
+    assert found.settings == ("boxes shown",)
+
+
+def test_docs_of_one_run_alone_are_left_out_and_named(tmp_path):
+    found = pair(tmp_path, four(A, (1, 1, 1, 1)), four(B, (1, 1, 1, 1))[1:])
+    assert (found.docs, found.only_first, found.only_second) == (3, ("d0",), ())
+    assert found.differences["magiscore_recall_micro"].first == pytest.approx(1 / 4)
+
+
+def test_what_is_refused(tmp_path):
+    docs = four(A, (1, 1, 1, 1))
+    with pytest.raises(RecordError, match="doc d1 is another in the two runs"):
+        pair(tmp_path / "relevant", docs, [{**one, "relevant": [3]} if one["id"] == "d1" else one for one in docs])
+    with pytest.raises(RecordError, match="doc d1 is another in the two runs"):
+        pair(tmp_path / "asked", docs, [{**one, "asked": {"doc": "x"}} if one["id"] == "d1" else one for one in docs])
+    with pytest.raises(RecordError, match="no doc in common"):
+        pair(tmp_path / "ids", docs, [{**one, "id": f"x{one['id']}"} for one in docs])
+    with pytest.raises(RecordError, match="no sample log of toy_magic"):
+        pair(tmp_path / "log", docs, docs, other={"log": False})
+    first, second = (runs.read(write_magic(tmp_path / "kinds" / name, {name: docs})) for name in ("all", "relevant"))
+    with pytest.raises(RecordError, match="cannot be compared: other benchmark"):
+        magic.compare((first, first.tasks[0]), (second, second.tasks[0]))
+
+
+def test_the_command_says_who_is_better(tmp_path):
+    """60 docs; A right and focused on 40, B on 55 of them: B is better in both, by 15/60, and no doc speaks against it: p = 2 · 2^-15, or as the draws give."""
+
+    def docs(good):
+        return [magic_doc(f"d{k:02}", (1,) if k < good else (2,), right=k < good) for k in range(60)]
+
+    heal = [magic_doc(f"d{k:02}/3-3", right=k < 20, healed_words=k < 20) for k in range(60)]
+    for name, good in (("a", 40), ("b", 55)):
+        write_magic(tmp_path / name, {"all": docs(good), "selfheal": heal})
+    found = tasks.compare(tmp_path / "a", tmp_path / "b")
+    text = show_compare.text(found)
+    assert "B looks more at the boxes that the question needs, and at those only (magiscore_f1_macro): B - A = +0.250" in text
+    assert "B answers better (acc_synonym)" in text
+    assert "acc_exact: right in A only: 0 docs, in B only: 15; McNemar's exact p <0.001" in text
+    assert "A and B score the same on each of these docs." in text  # the other task
+    data = json.loads(json.dumps(found.to_json()))
+    jsonschema.validate(data, schemas.load("compare"))
+    assert data["tasks"][0]["tests"]["acc_exact"] == {"only_first": 0, "only_second": 15, "p": pytest.approx(2**-14)}
+    rows = {row["number"]: row for row in show_compare.sheet(found).rows if row["task"] == "toy_magic"}
+    assert rows["acc_synonym"]["only_b_right"] == 15
+    assert rows["magiscore_f1_macro"]["p_mcnemar"] is None
+
+
+def test_swapping_the_runs_turns_every_difference_round(tmp_path):
+    one = pair(tmp_path / "1", drawn(0), drawn(1))
+    other = pair(tmp_path / "2", drawn(1), drawn(0))
+    for name, found in one.differences.items():
+        back = other.differences[name].estimate
+        assert found.estimate.value == pytest.approx(-back.value), name
+        assert found.estimate.low == pytest.approx(-back.high, abs=0.04), name  # the draws are others

@@ -1,0 +1,642 @@
+"""Two finished runs, doc by doc: numbers by hand, every form of aggregation, which docs count, and what is refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from lmms_patch.ask.spec import Options, WrapSpec, parse
+from lmms_patch.compare import result as paired
+from lmms_patch.errors import RecordError
+from lmms_patch.harness.wrap.statistics import Native, details
+from lmms_patch.runs.run import find, newest
+from tests.making.recordings import guesses, mean, record
+from tests.making.runs import mc_run, write_run
+from tests.present.terminal.test_tst import record as tst_record
+
+DATE = "2026-01-01T00-00-00.000000"
+FEW = 400
+
+
+def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="rci", name="toy", made=None, about=None, date=DATE, flat=None):
+    """The two files of a finished run of one task; the aggregation is any function of the items."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = [{**record, "base": name, "kind": kind} for record in records]
+    grids = tuple(records[0]["grids"])
+    spec = WrapSpec(name, kind, grids, Options(**(options or {}), given=frozenset(options or {})))
+    known = [r for r in records if "acc" in r["views"][0]["items"]]
+    items = [r["views"][0]["items"]["acc"] for r in known]
+
+    def whole():
+        return None if any("error" in r["views"][0] for r in records) else aggregate(items)
+
+    def over_cells(n):
+        if any("error" in view for r in records for view in r["views"]):
+            return None, None, "some docs could not be scored"
+        used = [r for r in known if str(n) in r["best"]]
+        return aggregate([r["views"][0]["items"]["acc"] for r in used]), aggregate([r["views"][r["best"][str(n)]]["items"]["acc"] for r in used]), ""
+
+    found = details(spec, records, "acc", {"acc": higher}, Native(whole, over_cells, aggregate, "", False), None)
+    found["made"] = {**found["made"], **(made or {})}
+    values = {"acc": whole(), **{f"acc_mpp{n}": over_cells(n)[1] for n in grids}, "patch": dict(found.items()), **(flat or {})}
+    data = {
+        "results": {spec.name: {f"{key},none": value for key, value in values.items()}},
+        "configs": {spec.name: {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}},
+        "group_subtasks": {},
+        **(about or {}),
+    }
+    path = folder / f"{date}_results.json"
+    path.write_text(json.dumps(data))
+    lines = [json.dumps({"doc_id": r["doc_id"], "patch": r}) for r in records]
+    (folder / f"{date}_samples_{spec.name}.jsonl").write_text("".join(line + "\n" for line in lines))
+    return path
+
+
+def result(path):
+    (found,), _ = newest(find([path]))
+    return found
+
+
+def compare(one, other, **options):
+    return paired.compare(result(one), result(other), **{"draws": FEW, **options})
+
+
+def numbers(found):
+    return {name: (one.first, one.second, one.estimate.value) for name, one in found.differences.items()}
+
+
+def scored(pairs, **more):
+    """Docs of a 2×2 grid, from (score of the full image, score of the best cell)."""
+    return [record(i, float(full), {2: [0.0, float(best), 0.0, 0.0]}, **more) for i, (full, best) in enumerate(pairs)]
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+A, B = [(1, 1), (1, 0), (0, 1), (1, 1)], [(1, 0), (1, 1), (1, 1), (1, 0)]
+
+
+def test_four_docs_by_hand(tmp_path):
+    """A: FIP 3/4, MPP 3/4, RCI 0. B: FIP 1, MPP 2/4, RCI 1 − 0.5 = 0.5. Each doc 25 times, which changes no number.
+
+    On the full image B alone is right on the third doc only: 25 times, and A never.
+    """
+    one, two = (finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", B)))
+    found = compare(one, two)
+    assert (found.docs, found.unscored, found.only_first, found.only_second, found.clusters) == (100, 0, (), (), None)
+    assert numbers(found) == {
+        "fip": (0.75, 1.0, 0.25),
+        "score": (0.75, 1.0, 0.25),
+        "mpp2": (0.75, 0.5, -0.25),
+        "rci2": (0.0, 0.5, 0.5),
+        "gap2": (0.0, 0.5, 0.5),
+    }
+    assert (found.mcnemar.only_first, found.mcnemar.only_second) == (0, 25)
+    assert [found.differences[name].differing for name in ("fip", "mpp2", "rci2")] == [25, 75, 100]
+    assert any("gate of the first run is unknown" in line for line in found.warnings)  # no doc has a gold here
+
+
+def test_its_intervals_against_a_loop(tmp_path):
+    one, two = (finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", B)))
+    found = compare(one, two, draws=4000).differences
+    stream, slow = np.random.default_rng(0), []
+    for _ in range(4000):
+        docs = stream.integers(0, 4, 100)  # the four kinds are equally frequent
+        sums = [[sum(side[i][k] for i in docs) for k in (0, 1)] for side in (A, B)]
+        slow.append((sums[1][0] - sums[0][0]) / 100)
+        slow[-1] = (slow[-1], (1 - sums[1][1] / sums[1][0]) - (1 - sums[0][1] / sums[0][0]))
+    for name, drawn in zip(("fip", "rci2"), np.array(slow).T, strict=True):
+        estimate = found[name].estimate
+        assert estimate.se == pytest.approx(drawn.std(), rel=0.06)
+        np.testing.assert_allclose([estimate.low, estimate.high], np.quantile(drawn, [0.025, 0.975]), atol=0.03)
+
+
+def test_one_run_twice(tmp_path):
+    path = finish(tmp_path, scored(A * 25))
+    found = compare(path, path)
+    assert found.identical
+    assert {one.estimate.value for one in found.differences.values()} == {0.0}
+    assert {one.p for one in found.differences.values()} == {1.0}
+    assert not found.settings
+
+
+def test_the_order_of_docs_changes_nothing(tmp_path):
+    records = scored(B * 25)
+    shuffled = [records[i] for i in np.random.default_rng(0).permutation(100)]
+    paths = [finish(tmp_path / name, docs) for name, docs in (("a", scored(A * 25)), ("b", records), ("c", shuffled))]
+    first, second = compare(paths[0], paths[1]), compare(paths[0], paths[2])
+    assert first == second
+
+
+def test_docs_are_joined_by_id_not_by_place(tmp_path):
+    """B knows what A knows, in another order of lines: no difference, on every doc."""
+    records = scored(A * 25)
+    one, two = finish(tmp_path / "a", records), finish(tmp_path / "b", records[::-1])
+    assert compare(one, two).identical
+
+
+# --- which docs -----------------------------------------------------------------------------------
+
+
+def test_docs_of_one_run_only(tmp_path):
+    """A was asked docs 0..99, B docs 3..102. Both sides are over docs 3..99."""
+    first, second = scored(A * 25), scored(B * 26)[3:103]
+    found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second))
+    assert (found.only_first, found.only_second) == ((0, 1, 2), (100, 101, 102))
+    assert found.docs == 97
+    assert found.differences["fip"].first == pytest.approx(sum(full for full, _ in (A * 25)[3:]) / 97)
+    assert found.differences["mpp2"].second == pytest.approx(sum(best for _, best in (B * 25)[3:]) / 97)
+
+
+def test_no_doc_in_common(tmp_path):
+    with pytest.raises(RecordError, match="no doc in common"):
+        compare(finish(tmp_path / "a", scored(A)), finish(tmp_path / "b", scored(B * 2)[4:]))
+
+
+def test_unscored_docs_are_left_out_of_both(tmp_path):
+    first, second = scored(A * 25), scored(B * 25)
+    first[2] = record(2, None, {2: [0.0, 1.0, 0.0, 0.0]})
+    found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second))
+    assert (found.docs, found.unscored) == (99, 1)
+    assert found.differences["fip"].first == pytest.approx(75 / 99)
+    assert found.differences["fip"].second == pytest.approx(1.0)
+
+
+def test_unscored_docs_in_both(tmp_path):
+    """Then neither run has a number of its own, and which aggregation it is cannot be checked: nothing is made up."""
+    records = scored(A * 25)
+    records[2] = record(2, None, {2: [0.0, 1.0, 0.0, 0.0]})
+    path = finish(tmp_path, records)
+    found = compare(path, path)
+    assert (found.docs, found.differences["fip"].estimate.value) == (99, None)
+    assert found.differences["fip"].estimate.reason
+
+
+def test_docs_with_an_unscored_cell_are_left_out_of_the_grid(tmp_path):
+    first, second = scored(A * 25), scored(B * 25)
+    first[1] = record(1, 1.0, {2: [0.0, 0.0, None, 0.0]})
+    found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second))
+    assert found.docs == 100
+    assert found.differences["fip"].first == 0.75
+    assert found.differences["mpp2"].estimate.n == 99
+    assert found.differences["mpp2"].first == pytest.approx(75 / 99)
+    assert "grid 2: 1 docs are left out, 1 of them since a cell could not be scored" in found.warnings
+
+
+def test_docs_that_a_grid_cannot_use(tmp_path):
+    first, second = scored(A * 25), scored(B * 25, excluded=())
+    second[0] = record(0, 1.0, {2: [0.0] * 4}, excluded=(2,))
+    found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second))
+    assert found.differences["fip"].estimate.n == 100
+    assert found.differences["rci2"].estimate.n == 99
+    assert "grid 2: 1 docs are left out" in found.warnings
+
+
+def test_docs_of_another_metric_are_not_unscored(tmp_path):
+    def without(records):
+        for view in records[0]["views"]:
+            view["scores"], view["items"] = {"other": 1.0}, {"other": 1.0}
+        return records
+
+    found = compare(finish(tmp_path / "a", without(scored(A * 25))), finish(tmp_path / "b", without(scored(B * 25))))
+    assert (found.docs, found.unscored) == (99, 0)
+
+
+def test_only_grids_of_both(tmp_path):
+    def docs(grids):
+        return [record(i, float(i % 3 > 0), {n: [0.0] * (n * n - 1) + [float(i % 2)] for n in grids}) for i in range(60)]
+
+    found = compare(finish(tmp_path / "a", docs((2, 3))), finish(tmp_path / "b", docs((3,))))
+    assert set(found.differences) == {"fip", "score", "mpp3", "rci3", "gap3"}
+    assert "grids 2 and 3 in the first run, 3 in the second: only those of both are compared" in found.warnings
+
+
+# --- clusters -------------------------------------------------------------------------------------
+
+
+def test_clusters_widen_the_interval(tmp_path):
+    """Four docs of an image are right or wrong together."""
+
+    def docs(seed, cluster):
+        right = np.repeat(np.random.default_rng(seed).random(60) < 0.6, 4)
+        return [record(i, float(right[i]), {2: [1.0, 0.0, 0.0, 0.0]}, cluster=i // 4 if cluster else i) for i in range(240)]
+
+    def se(cluster):
+        paths = [finish(tmp_path / f"{seed}{cluster}", docs(seed, cluster), options={"cluster": "image"}) for seed in (0, 1)]
+        found = compare(*paths)
+        return found.clusters, found.differences["fip"].estimate.se
+
+    (few, wide), (many, narrow) = se(True), se(False)
+    assert (few, many) == (60, 240)
+    assert wide == pytest.approx(2 * narrow, rel=0.15)  # √4
+
+
+def test_other_clusters_in_the_two_runs(tmp_path):
+    def docs(size):
+        return [record(i, float(i % 3 > 0), {2: [1.0, 0.0, 0.0, 0.0]}, cluster=i // size) for i in range(120)]
+
+    paths = [finish(tmp_path / str(size), docs(size), options={"cluster": "image"}) for size in (3, 4)]
+    found = compare(*paths)
+    assert found.clusters == 30
+    assert any("other clusters" in line for line in found.warnings)
+
+
+# --- forms ----------------------------------------------------------------------------------------
+
+
+def test_percent_is_in_points(tmp_path):
+    paths = [finish(tmp_path / name, scored(docs * 25), lambda items: 100 * mean(items)) for name, docs in (("a", A), ("b", B))]
+    found = compare(*paths)
+    assert numbers(found)["fip"] == (75.0, 100.0, 25.0)
+    assert numbers(found)["gap2"] == (0.0, 50.0, 50.0)
+    assert numbers(found)["rci2"] == (0.0, 0.5, 0.5)
+
+
+def f1(items):
+    hits = sum(i["prediction"] == i["ground_truth"] == "yes" for i in items)
+    wrong = sum(i["prediction"] != i["ground_truth"] for i in items)
+    return 2 * hits / (2 * hits + wrong)
+
+
+@pytest.mark.parametrize("scalars", [True, False])
+def test_f1_by_hand(tmp_path, scalars):
+    """Golds y y n n. A says y n y n: 1 hit, 2 wrong: 2 / 4. B says y y n y: 2 hits, 1 wrong: 4 / 5. Also where single docs have no score."""
+
+    def docs(said):
+        out = []
+        for i in range(100):
+            item = {"prediction": said[i % 4], "ground_truth": ("yes", "yes", "no", "no")[i % 4]}
+            right = float(item["prediction"] == item["ground_truth"])
+            one = record(i, right, {2: [right] * 4}, items=lambda score, item=item: {**item, "score": score})
+            for view in () if scalars else one["views"]:
+                view["scores"] = {"acc": None}
+                del view["items"]["acc"]["score"]
+            out.append(one)
+        return out
+
+    answers = ("yes", "no", "yes", "no"), ("yes", "yes", "no", "yes")
+    options = {"aggregation": {"acc": "f1"}}
+    found = compare(*(finish(tmp_path / str(k), docs(said), f1, options=options) for k, said in enumerate(answers)))
+    assert found.docs == 100
+    assert numbers(found)["fip"] == (0.5, pytest.approx(0.8), pytest.approx(0.3))
+    assert found.differences["fip"].p is not None
+    assert (found.mcnemar is not None) == scalars
+
+
+def mme(items):
+    """Fu et al. 2023, 2.2: sum over categories of 100 · (accuracy + share of pairs that are right on both)."""
+    out = 0.0
+    for category in sorted({item["category"] for item in items}):
+        own = [item for item in items if item["category"] == category]
+        pairs = {}
+        for item in own:
+            pairs.setdefault(item["pair"], []).append(item["score"])
+        assert all(len(pair) == 2 for pair in pairs.values())
+        out += 100 * np.mean([np.mean(pair) + (min(pair) == 1) for pair in pairs.values()])
+    return out
+
+
+def mme_docs(right):
+    """Pairs (2i, 2i + 1), the category changes from pair to pair."""
+    out = []
+    for i, score in enumerate(right):
+        about = {"pair": i // 2, "category": f"c{i // 2 % 2}"}
+        out.append(record(i, score, {2: [score] * 4}, items=lambda s, about=about: {**about, "score": s}, cluster=i // 2, category=about["category"]))
+    return out
+
+
+MME_OPTIONS = {"aggregation": {"acc": "mme"}, "cluster": "pair", "category": "category"}
+
+
+def test_mme_keeps_pairs_and_categories(tmp_path):
+    stream = np.random.default_rng(0)
+    sides = [(stream.random(120) < share).astype(float).tolist() for share in (0.5, 0.8)]
+    paths = [finish(tmp_path / str(k), mme_docs(right), mme, options=MME_OPTIONS) for k, right in enumerate(sides)]
+    found = compare(*paths)
+    by_hand = [mme([r["views"][0]["items"]["acc"] for r in mme_docs(right)]) for right in sides]
+    assert numbers(found)["fip"] == (pytest.approx(by_hand[0]), pytest.approx(by_hand[1]), pytest.approx(by_hand[1] - by_hand[0]))
+    assert found.clusters == 60
+    assert found.differences["fip"].estimate.low > 0
+
+
+@pytest.mark.parametrize("how", ["missing", "unscored", "cell"])
+def test_a_broken_pair_leaves_whole(tmp_path, how):
+    """Doc 5 is missing, unscored, or lacks a cell in B: its partner, doc 4, is not compared either."""
+    stream = np.random.default_rng(1)
+    sides = [(stream.random(120) < share).astype(float).tolist() for share in (0.5, 0.8)]
+    first, second = (mme_docs(right) for right in sides)
+    path = finish(tmp_path / "b", second, mme, options=MME_OPTIONS)
+    log = path.with_name(path.name.replace("_results.json", "_samples_toy_rci2.jsonl"))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    if how == "missing":
+        del lines[5]
+    else:
+        for view in lines[5]["patch"]["views"][: 1 if how == "unscored" else 2][-1:]:
+            view.update(scores={}, items={}, error="the scorer failed")
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    data = json.loads(path.read_text())
+    own = data["results"]["toy_rci2"]
+    own["patch,none"]["records"] = len(lines)
+    own["acc,none"] = None
+    path.write_text(json.dumps(data))
+    found = compare(finish(tmp_path / "a", first, mme, options=MME_OPTIONS), path)
+    kept = [i for i in range(120) if i not in (4, 5)]
+    by_hand = [mme([side[i]["views"][0]["items"]["acc"] for i in kept]) for side in (first, second)]
+    name = "mpp2" if how == "cell" else "fip"
+    assert numbers(found)[name][:2] == (pytest.approx(by_hand[0]), pytest.approx(by_hand[1]))
+    assert found.docs == (120 if how == "cell" else 118)
+    assert found.unscored == (1 if how == "unscored" else 0)
+    assert any(
+        ("grid 2: 2 docs are left out" if how == "cell" else "1 docs are left out: not all docs of their cluster") in w for w in found.warnings
+    )
+
+
+def test_other_categories_are_refused(tmp_path):
+    right = [1.0, 0.0] * 30
+    other = mme_docs(right)
+    for one in other:
+        one["fields"]["category"] = "x" + one["fields"]["category"]
+        for view in one["views"]:
+            view["items"]["acc"]["category"] = one["fields"]["category"]
+    with pytest.raises(RecordError, match="put docs in other categories"):
+        compare(finish(tmp_path / "a", mme_docs(right), mme, options=MME_OPTIONS), finish(tmp_path / "b", other, mme, options=MME_OPTIONS))
+
+
+def test_an_aggregation_that_only_the_run_knows(tmp_path):
+    """The square of the mean is no sum: the runs' own numbers, and their standard errors as if of two samples."""
+    one, two = (finish(tmp_path / name, scored(docs * 25), lambda items: mean(items) ** 2) for name, docs in (("a", A), ("b", B)))
+    found = compare(one, two)
+    assert numbers(found)["fip"] == (0.5625, 1.0, 0.4375)
+    assert found.differences["fip"].estimate.low is None  # B is right everywhere: no draw differs, and an unseen doc cannot be scored
+    assert "nothing says how sure" in found.differences["fip"].estimate.reason
+    assert found.differences["rci2"].estimate.reason == "unpaired"
+    assert found.differences["rci2"].estimate.low < found.differences["rci2"].estimate.value < found.differences["rci2"].estimate.high
+    assert any("can only be computed in the run" in line for line in found.warnings)
+    with pytest.raises(RecordError, match="other docs"):
+        compare(one, finish(tmp_path / "c", scored(B * 24), lambda items: mean(items) ** 2))
+
+
+def test_a_metric_that_is_better_when_lower(tmp_path):
+    """No index; McNemar's "right" is the lower score: A is right where it has 0."""
+    sides = [[record(i, float(full), {2: [float(best)] * 4}) for i, (full, best) in enumerate(docs * 25)] for docs in (A, B)]
+    one, two = (finish(tmp_path / str(k), side, higher=False) for k, side in enumerate(sides))
+    found = compare(one, two)
+    assert not found.higher
+    assert found.differences["fip"].differing == 25
+    assert (found.differences["rci2"].estimate.value, found.differences["rci2"].first) == (None, None)
+    assert "better when lower" in found.differences["rci2"].estimate.reason
+    assert (found.mcnemar.only_first, found.mcnemar.only_second) == (25, 0)
+
+
+def test_a_metric_without_a_natural_zero(tmp_path):
+    """One cell of one run scores −1: the indices of both say nothing, FIP, MPP and gap do."""
+    first, second = scored(A * 25), scored(B * 25)
+    second[7]["views"][3]["scores"]["acc"] = -1.0
+    found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second)).differences
+    assert (found["rci2"].estimate.value, found["rci2"].first, found["rci2"].second) == (None, None, None)
+    assert "no natural zero" in found["rci2"].estimate.reason
+    assert (found["fip"].estimate.value, found["mpp2"].estimate.value, found["gap2"].estimate.value) == (0.25, -0.25, 0.5)
+
+
+# --- what has not changed -------------------------------------------------------------------------
+
+
+def rescored(records, doc, place, score):
+    """The records with another score at one view of one doc; what is best stays."""
+    out = json.loads(json.dumps(records))
+    view = out[doc]["views"][place]
+    view["scores"]["acc"] = view["items"]["acc"] = score
+    return out
+
+
+@pytest.mark.parametrize(
+    ("change", "unchanged"),
+    [
+        (lambda records: records, {"fip", "score", "acc", "mpp2", "rci2", "gap2"}),
+        (lambda records: rescored(records, 2, 0, 1.0), {"mpp2"}),  # the full image of a doc
+        (lambda records: rescored(records, 0, 1, 0.5), {"fip", "score", "acc"}),  # a cell, though not the best: MPP is the same number
+        (lambda records: rescored(rescored(records, 2, 0, 1.0), 0, 0, 0.0), {"mpp2"}),  # one doc up, one down: FIP is the same number
+        (lambda records: records[:-4], set()),  # other docs, of the same kinds
+    ],
+)
+def test_what_has_not_changed_goes_by_each_score_not_by_the_numbers(tmp_path, change, unchanged):
+    found = compare(finish(tmp_path / "a", scored(A * 25)), finish(tmp_path / "b", change(scored(A * 25))))
+    assert unchanged == {"fip", "score", "acc", "mpp2", "rci2", "gap2"} & set(found.unchanged)
+
+
+def test_of_a_metric_that_counts_items_the_items_must_be_the_same(tmp_path):
+    """F1 from (gold, prediction): a doc whose gold is no, and whose prediction turns, keeps the scalar 1 here; the F1 it is counted in does not."""
+
+    def items(turned):
+        made = scored(A * 25)
+        for i, one in enumerate(made):
+            for view in one["views"]:
+                view["items"]["acc"] = {
+                    "prediction": "yes" if view["scores"]["acc"] and i != turned else "no",
+                    "ground_truth": "yes" if i % 2 else "no",
+                }
+        return made
+
+    def f1(found):
+        both = sum(one["prediction"] == one["ground_truth"] == "yes" for one in found)
+        return 2 * both / (sum(one["prediction"] == "yes" for one in found) + sum(one["ground_truth"] == "yes" for one in found))
+
+    paths = [finish(tmp_path / str(turned), items(turned), f1, options={"aggregation": {"acc": "f1"}}) for turned in (-1, 0)]
+    assert "fip" in compare(paths[0], paths[0]).unchanged
+    assert "fip" not in compare(*paths).unchanged
+
+
+def test_docs_that_no_run_could_score_have_not_changed(tmp_path):
+    made = scored(A * 25)
+    made[3]["views"][0] |= {"scores": {"acc": None}, "items": {"acc": None}, "error": "no answer"}
+    path = finish(tmp_path, made)
+    found = compare(path, path)
+    assert found.unscored == 1
+    assert {"fip", "rci2"} <= set(found.unchanged)
+
+
+# --- the gate -------------------------------------------------------------------------------------
+
+
+def test_near_chance_there_is_no_index_but_a_score(tmp_path):
+    """The second run guesses: its index is N/A there, and so is the difference; FIP and MPP stay."""
+    write_run(tmp_path / "a", {"toy_rci2": mc_run(n=300)})
+    write_run(tmp_path / "b", {"toy_rci2": mc_run(n=300, know_full=0.0, know_cell=0.0)})
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert result(tmp_path / "b")[1].metrics["gate"] == 0
+    for name in ("rci2", "gap2"):
+        one = found.differences[name]
+        assert (one.second, one.estimate.value, one.estimate.low, one.p) == (None, None, None, None)
+        assert one.first == pytest.approx(result(tmp_path / "a")[1].metrics[name])
+        assert one.estimate.reason == "near chance: the gate of the second run does not let it be read"
+    assert found.differences["fip"].estimate.high < 0
+    assert found.differences["mpp2"].estimate.value is not None
+
+
+def test_the_gate_is_asked_again_of_the_docs_that_are_compared(tmp_path):
+    """A is right on docs 0..199 and guesses after that; B was only asked docs 200 and on: over those, A is near chance."""
+    golds = ["ABCD"[i % 4] for i in range(400)]
+
+    def docs(ids, right):
+        about = {i: {"answer": ("mc", 4, golds[i]), "baselines": guesses(golds[i], list("ABCD"), stratum="A")} for i in ids}
+        return [record(i, float(right(i)), {2: [1.0, 0.0, 0.0, 0.0]}, **about[i]) for i in ids]
+
+    one = finish(tmp_path / "a", docs(range(400), lambda i: i < 200 or i % 16 in (0, 5, 10, 15)))
+    two = finish(tmp_path / "b", docs(range(200, 400), lambda i: i % 5 > 0))
+    assert result(one)[1].metrics["gate"] == result(two)[1].metrics["gate"] == 1
+    found = compare(one, two)
+    assert found.docs == 200
+    assert found.differences["fip"].first == pytest.approx(50 / 200)
+    assert (found.differences["rci2"].first, found.differences["rci2"].estimate.value) == (None, None)
+    assert "first run" in found.differences["rci2"].estimate.reason
+
+
+# --- text-only cross-validation ----------------------------------------------------------------------
+
+
+def tst_run(folder, rights, sources=None):
+    records = [tst_record(i, (float(r), float(r)), (1.0, 1.0), (0.0, 0.0), "x") for i, r in enumerate(rights)]
+    for i, one in enumerate(records):
+        one["tst"]["source"] = None if sources is None else sources(i)
+        one["tst"]["scores"]["source"][1] = float(rights[i] and i % 2)  # the second fold seed: half of them
+    return write_run(folder, {"toy_tst5": (parse("toy_tst5"), records, None)})
+
+
+def test_text_only_by_hand(tmp_path):
+    """40 docs, A right on 20, B on 30 at the first seed; of these at the second seed only odd ones: means (20 + 10) / 80 and (30 + 15) / 80."""
+    one, two = tst_run(tmp_path / "a", [i < 20 for i in range(40)]), tst_run(tmp_path / "b", [i < 30 for i in range(40)])
+    found = compare(one, two)
+    assert numbers(found) == {"tst": (pytest.approx(0.375), pytest.approx(0.5625), pytest.approx(0.1875))}
+    assert (found.mcnemar, found.clusters) == (None, None)
+
+
+def test_text_only_keeps_sources_together(tmp_path):
+    paths = [tst_run(tmp_path / str(k), [i % 40 < 10 * (k + 1) for i in range(160)], lambda i: f"scene {i // 4}") for k in (0, 1)]
+    found = compare(*paths)
+    assert found.clusters == 40
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_other_golds_are_refused(tmp_path):
+    def docs(golds):
+        return [record(i, 1.0, {2: [1.0] * 4}, answer=("mc", 4, gold)) for i, gold in enumerate(golds)]
+
+    one, two = (finish(tmp_path / name, docs(golds)) for name, golds in (("a", "ABCD" * 10), ("b", "ABCD" * 9 + "ABCA")))
+    with pytest.raises(RecordError, match="doc 39 has the gold 'D' in the first run and 'A' in the second: the benchmark has changed"):
+        compare(one, two)
+
+
+def test_golds_that_only_the_digest_knows(tmp_path):
+    one, two = (finish(tmp_path / name, scored(A * 5), made={"docs": name * 16}) for name in ("a", "b"))
+    with pytest.raises(RecordError, match="other golds"):
+        compare(one, two)
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [({"name": "other"}, "benchmark"), ({"kind": "occlude"}, "kind"), ({"options": {"images": "first"}}, "views")],
+)
+def test_other_things_are_refused(tmp_path, more, word):
+    with pytest.raises(RecordError, match=f"cannot be compared: other .*{word}"):
+        compare(finish(tmp_path / "a", scored(A * 5)), finish(tmp_path / "b", scored(A * 5), **more))
+
+
+def test_other_settings_are_told_in_words(tmp_path):
+    one = finish(tmp_path / "a", scored(A * 25), made={"prompts": "0" * 16, "lmms_eval": "0.7.2"}, about={"config": {"model": "m", "limit": 100}})
+    two = finish(tmp_path / "b", scored(B * 25), made={"prompts": "1" * 16, "lmms_eval": "0.7.3"}, options={"delta": 0.02})
+    found = compare(one, two)
+    assert set(found.settings) == {"limit (100 and all)", "prompts", "lmms-eval version (0.7.2 and 0.7.3)", "statistics (option delta)"}
+
+
+def log_of(path):
+    return next(path.parent.glob("*_samples_*.jsonl"))
+
+
+def test_the_log_of_another_run_is_refused(tmp_path):
+    one, two = (finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", B)))
+    log_of(two).write_text(log_of(one).read_text())
+    with pytest.raises(RecordError, match=r"the sample log gives acc 0\.75, but the run reported 1; the log is of another run"):
+        compare(one, two)
+    log_of(two).write_text(log_of(one).read_text().replace('"base": "toy"', '"base": "toys"'))
+    with pytest.raises(RecordError, match="records of toys, but toy_rci2 asks toy"):
+        compare(one, two)
+
+
+@pytest.mark.parametrize(("damage", "said"), [("gone", "no sample log"), ("short", "50 docs, but the run scored 100"), ("cut", "cut or not JSON")])
+def test_a_damaged_log_is_refused(tmp_path, damage, said):
+    path = finish(tmp_path, scored(A * 25))
+    log = log_of(path)
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text({"gone": "", "short": "".join(lines[:50]), "cut": log.read_text()[:-20]}[damage])
+    if damage == "gone":
+        log.unlink()
+    with pytest.raises(RecordError, match=said):
+        compare(path, path)
+
+
+def test_no_doc_is_scored(tmp_path):
+    records = [record(i, None, {2: [None] * 4}) for i in range(20)]
+    path = finish(tmp_path, records)
+    with pytest.raises(RecordError, match=r"no metric 'acc' in the log|no doc is scored in both"):
+        compare(path, path)
+
+
+def test_numbers_are_those_of_the_runs(tmp_path):
+    """Where the docs are all the same, each side is what its run reports."""
+    for name, seed in (("a", 0), ("b", 0)):
+        write_run(tmp_path / name, {"toy_rci2": mc_run(n=200, know_full=0.7 if name == "a" else 0.9, seed=seed, per_cluster=2)})
+    found = compare(tmp_path / "a", tmp_path / "b")
+    for k, side in enumerate("ab"):
+        own = result(tmp_path / side)[1].metrics
+        for name, stored in (("fip", "acc"), ("mpp2", "acc_mpp2"), ("rci2", "rci2"), ("gap2", "gap2")):
+            assert (found.differences[name].first, found.differences[name].second)[k] == pytest.approx(own[stored])
+    assert math.isfinite(found.differences["rci2"].p)
+
+
+def changed(path, change):
+    """The log with a change to each record."""
+    log = log_of(path)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        change(line["patch"])
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def all_cells_right(record):
+    for view in record["views"]:
+        if "cell" in view:
+            view["items"]["acc"] = view["scores"]["acc"] = 1.0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_cells_that_are_not_the_run_s_are_refused(tmp_path, which):
+    """Full images as reported, best cells not: 0.5 of the docs have a right cell."""
+    sides = [finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", A))]
+    changed(sides[which], all_cells_right)
+    with pytest.raises(RecordError, match=r"the sample log gives acc_mpp2 1, but the run reported 0\.75; the log is of another run, or was changed"):
+        compare(*sides)
+
+
+def test_docs_that_a_changed_log_leaves_out_are_refused(tmp_path):
+    """Leaving out docs that are wrong either way keeps FIP of all docs, and moves FIP of the docs of the grid."""
+    sides = [finish(tmp_path / name, scored([(1, 1), (0, 0), (1, 1), (1, 1)] * 25)) for name in "ab"]
+    changed(sides[1], lambda record: record["excluded"].update({"2": "small"}) if record["doc_id"] % 4 == 1 else None)
+    with pytest.raises(RecordError, match=r"the sample log gives acc over the docs of grid 2 1, but the run reported 0\.75"):
+        compare(*sides)
+
+
+def test_a_run_with_docs_left_out_is_its_own(tmp_path):
+    records = scored(A * 25)
+    for one in records[:20]:
+        one["excluded"], one["best"] = {"2": "small"}, {}
+    sides = [finish(tmp_path / name, records) for name in "ab"]
+    assert compare(*sides).differences["rci2"].estimate.value == 0
+
+
+def test_a_rounded_number_of_the_run_is_its_own(tmp_path):
+    """An aggregation that rounds to 3 digits: 2/3 is 0.667."""
+    docs = scored([(1, 1), (0, 1), (1, 0)] * 20)
+    sides = [finish(tmp_path / name, docs, lambda items: round(mean(items), 3)) for name in "ab"]
+    assert compare(*sides).differences["mpp2"].first == pytest.approx(2 / 3)

@@ -1,0 +1,422 @@
+"""Two folders of runs: which results go together, Holm's correction by hand, and what is said of them."""
+
+import csv
+import io
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from lmms_patch.compare.engine import plain_name
+from lmms_patch.compare.tasks import compare
+from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.present.terminal import compare as show_compare
+from lmms_patch.runs import schemas
+from lmms_patch.stats.paired import detectable
+from tests.compare.test_result import FEW, finish
+from tests.making.recordings import record
+from tests.making.runs import LETTERS, as_before, guesses_on_cells, mc_run, one_cell_knows, world_run, write_run
+
+SCHEMA = schemas.load("compare")
+
+
+def docs(right, *, grids=(2,), n=200, seed=0, cells=0.0, **more):
+    """Docs that are right with some probability, the same easy ones for every run of one seed; of the cells the first is right."""
+    easy = np.random.default_rng(seed).random(n)
+    return [record(i, float(easy[i] < right), {g: [1.0] + [cells] * (g * g - 1) for g in grids}, **more) for i in range(n)]
+
+
+def shown_of(found):
+    Draft202012Validator(SCHEMA).validate(found.to_json())
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
+    return show_compare.text(found)
+
+
+def by_name(task):
+    return {number.name: number for number in task.numbers}
+
+
+def model(name):
+    return {"model_name": name, "config": {"model": "adapter", "model_args": f"pretrained={name}"}}
+
+
+def write_two(folder, shares=((0.5, 0.7), (0.5, 0.52), (0.5, 0.6)), **more):
+    """The docs that are easy for one model are so for the other, but in the second task."""
+    for k, share in enumerate(shares):
+        for side, right in zip("ab", share, strict=True):
+            finish(
+                folder / side, docs(right, seed=k + 100 * (side == "b" and k == 1), **more), name=f"t{k}", date=f"2026-01-0{k + 1}", about=model(side)
+            )
+    return folder / "a", folder / "b"
+
+
+# --- Holm and power --------------------------------------------------------------------------------
+
+
+def by_holm(p_values):
+    """Holm (1979) by hand: the smallest p times m, the next times m − 1, ..., never falling, at most 1."""
+    order, out, least = sorted(range(len(p_values)), key=p_values.__getitem__), {}, 0.0
+    for step, k in enumerate(order):
+        least = max(least, (len(p_values) - step) * p_values[k])
+        out[k] = min(1.0, least)
+    return [out[k] for k in range(len(p_values))]
+
+
+def test_holm_by_hand(tmp_path):
+    """Three tasks: fip is primary, corrected over the three; mpp2, rci2 and gap2 of all of them together, over nine."""
+    found = compare(*write_two(tmp_path), draws=FEW)
+    assert [task.first for task in found.tasks] == ["t0_rci2", "t1_rci2", "t2_rci2"]
+    assert [[number.name for number in task.numbers if number.primary] for task in found.tasks] == [["fip"]] * 3
+    for primary, count in ((True, 3), (False, 9)):
+        own = [number for task in found.tasks for number in task.numbers if number.primary is primary]
+        assert [one.p_holm for one in own] == pytest.approx(by_holm([one.difference.p for one in own]))
+        assert ({one.tests for one in own}, len(own)) == ({count}, count)
+        for one in own:  # Bonferroni: the level at which Holm's first step decides
+            if one.detectable is not None:
+                assert one.detectable == pytest.approx(detectable(one.difference.estimate.se, level=1 - 0.05 / count))
+
+
+def test_the_primary_number_of_a_single_task_keeps_its_p(tmp_path):
+    for side, right in (("a", 0.5), ("b", 0.6)):
+        finish(tmp_path / side, docs(right, grids=(2, 3)), name="t0")
+    numbers = compare(tmp_path / "a", tmp_path / "b", draws=FEW).tasks[0].numbers
+    assert (numbers[0].name, numbers[0].primary, numbers[0].tests) == ("fip", True, 1)
+    assert numbers[0].p_holm == numbers[0].difference.p
+    assert {(one.primary, one.tests) for one in numbers[1:]} == {(False, 6)}
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_what_is_said(tmp_path):
+    found = compare(*write_two(tmp_path), draws=FEW)
+    text = shown_of(found)
+    assert "B is better on the full image (fip): B - A = +0." in text
+    assert "No difference is shown on the full image (fip): B - A = " in text
+    assert re.search(r"With these docs a difference of 0\.1\d\d would be found with 80 % power", text)  # 2.8 · √(0.5 / 200) = 0.14, Holm more
+    assert "t0_rci2, acc: 200 docs; primary: fip" in text
+    assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 9." in text
+    assert "A: a  (" in text
+    turned = shown_of(compare(tmp_path / "b", tmp_path / "a", draws=FEW))
+    assert "A is better on the full image (fip): B - A = -0." in turned
+
+
+def test_a_handful_of_docs_is_not_called_a_difference(tmp_path):
+    """Four docs of 200 that only B has right: exact p 2 / 16. No power is claimed from so few."""
+    one, two = docs(0.5), docs(0.5)
+    for i in [i for i, r in enumerate(one) if r["views"][0]["scores"]["acc"] == 0][:4]:
+        two[i] = record(i, 1.0, {2: [1.0, 0.0, 0.0, 0.0]})
+    finish(tmp_path / "a", one)
+    finish(tmp_path / "b", two)
+    found = compare(tmp_path / "a", tmp_path / "b")
+    fip = by_name(found.tasks[0])["fip"]
+    assert (fip.difference.p, fip.detectable) == (0.125, None)
+    text = shown_of(found)
+    assert "Too little differs to show one: the runs differ in only 4 docs" in text
+    assert "right in A only: 0 docs, in B only: 4; McNemar's exact p 0.125" in text
+
+
+def test_lower_is_better(tmp_path):
+    for side, right in (("a", 0.3), ("b", 0.7)):
+        finish(tmp_path / side, docs(right, cells=1.0), higher=False)
+    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+    assert "A is better on the full image (fip): B - A = +0." in text
+    assert "rci2: no difference can be given: the metric is better when lower" in text
+
+
+def test_near_chance_is_said_of_a_or_b(tmp_path):
+    write_run(tmp_path / "a", {"toy_rci2": mc_run(n=200)})
+    write_run(tmp_path / "b", {"toy_rci2": mc_run(n=200, know_full=0.0, know_cell=0.0)})
+    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+    assert "rci2: no difference can be given: near chance: the gate of B does not let it be read." in text
+    assert "A is better on the full image (fip)" in text
+    assert "N/A" in text
+
+
+def test_one_run_twice(tmp_path):
+    path = write_run(tmp_path / "a", {"toy_rci2": mc_run(n=100)})
+    found = compare(path, tmp_path / "a", draws=FEW)
+    assert found.same_run
+    assert {number.difference.p for number in found.tasks[0].numbers} == {1.0}
+    text = shown_of(found)
+    assert "A and B are the same run: every difference is 0." in text
+    assert "is better" not in text
+
+
+def test_a_copy_of_a_run(tmp_path):
+    for side in "ab":
+        write_run(tmp_path / side, {"toy_rci2": mc_run(n=100)})
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert not found.same_run
+    assert "A and B score the same on every doc and view" in shown_of(found)
+
+
+def test_clusters_and_mcnemar(tmp_path):
+    write_run(tmp_path / "a", {"toy_rci2": mc_run(n=120, per_cluster=4)})
+    write_run(tmp_path / "b", {"toy_rci2": mc_run(n=120, per_cluster=4, know_full=0.5)})
+    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+    assert "120 docs in 30 clusters" in text
+    assert "McNemar's test takes docs as independent, but they hang together in 30 clusters" in text
+
+
+def test_docs_are_counted_and_ten_are_named(tmp_path):
+    finish(tmp_path / "a", docs(0.5))
+    finish(tmp_path / "b", docs(0.6)[14:])
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert "14 docs only in A, left out: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (4 more)" in shown_of(found)
+    assert found.to_json()["tasks"][0]["only_first"] == list(range(14))
+
+
+def test_settings_are_told(tmp_path):
+    finish(tmp_path / "a", docs(0.5), made={"lmms_eval": "0.7.2"})
+    finish(tmp_path / "b", docs(0.6), made={"lmms_eval": "0.7.3"})
+    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+    assert "mind: A and B differ in lmms-eval version (0.7.2 and 0.7.3): that may be where a difference comes from" in text
+
+
+def indices(tmp_path, *right, best):
+    """Two runs of 400 docs with an exact index of 1 − best / right each."""
+    for side, share in zip("ab", right, strict=True):
+        made = [record(i, float(i < 400 * share), {2: [float(i % 2 == 0 or i < 400 * (2 * best - 1)), 0.0, 0.0, 0.0]}) for i in range(400)]
+        finish(tmp_path / side, made)
+    return shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
+
+
+@pytest.mark.parametrize(
+    ("right", "best", "said"),
+    [
+        ((0.90, 0.60), 0.54, "A needs more of the image (rci2): B - A = -0.300"),  # 0.40 and 0.10
+        ((0.60, 0.54), 0.80, "One cell beats the full image in both, by more in B (rci2): B - A = -0.148"),  # −0.333 and −0.481
+        ((0.54, 0.60), 0.80, "One cell beats the full image in both, by more in A (rci2): B - A = +0.148"),
+        ((0.60, 0.90), 0.75, "B needs more of the image; in A one cell beats the full image (rci2): B - A = +0.417"),  # −0.25 and +0.167
+        ((0.60, 0.59), 0.80, "No difference is shown in how far one cell beats the full image (rci2)"),  # −0.333 and −0.356
+    ],
+)
+def test_what_is_said_of_two_indices_goes_by_their_signs(tmp_path, right, best, said):
+    assert said in indices(tmp_path, *right, best=best)
+
+
+# --- which results ----------------------------------------------------------------------------------
+
+
+def test_the_newest_of_each_task(tmp_path):
+    finish(tmp_path / "a", docs(0.1), date="2026-01-01")
+    finish(tmp_path / "a", docs(0.5), date="2026-01-02")
+    finish(tmp_path / "b", docs(0.5))
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert (found.first.older, found.second.older) == (1, 0)
+    assert found.tasks[0].compared.identical
+    assert "1 older result of the same tasks left aside" in shown_of(found)
+
+
+def test_tasks_of_one_side_are_named(tmp_path):
+    write_two(tmp_path)
+    finish(tmp_path / "a", docs(0.5), name="more", date="2026-02-01", about=model("a"))
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert (found.first.only, found.second.only) == (("more_rci2",), ())
+    assert "1 task only in A, not in B: more_rci2" in shown_of(found)
+
+
+def test_tasks_of_one_name_go_together_first(tmp_path):
+    """A has grids 2 and 3 in runs of their own, B also both in one: each goes with its like, and the third is named."""
+    for side, sets in (("a", ((2,), (3,))), ("b", ((2, 3), (3,), (2,)))):
+        for k, grids in enumerate(sets):
+            finish(tmp_path / side, docs(0.5, grids=grids), date=f"2026-01-0{k + 1}")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert [(task.first, task.second) for task in found.tasks] == [("toy_rci2", "toy_rci2"), ("toy_rci3", "toy_rci3")]
+    assert found.second.only == ("toy_rci",)
+
+
+def test_tasks_of_other_names_with_a_grid_in_common(tmp_path):
+    finish(tmp_path / "a", docs(0.5, grids=(3,)))
+    finish(tmp_path / "b", docs(0.7, grids=(2, 3)), kind="pcri")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert set(by_name(found.tasks[0])) == {"fip", "mpp3", "pcri3", "gap3"}
+    assert "toy_rci3 (A) and toy_pcri (B)" in shown_of(found)
+
+
+def test_a_wildcard(tmp_path):
+    one, two = write_two(tmp_path)
+    assert [task.first for task in compare(one, two, task="t[12]_*", draws=FEW).tasks] == ["t1_rci2", "t2_rci2"]
+    assert [task.first for task in compare(one, two, task="t1", draws=FEW).tasks] == ["t1_rci2"]
+    with pytest.raises(RecordError, match=r"no task 't1_rci'; allowed: .*t1_rci2"):
+        compare(one, two, task="t1_rci")
+
+
+def test_two_models_in_a_folder(tmp_path):
+    write_two(tmp_path)
+    with pytest.raises(RecordError, match=r"2 models in this folder; give the folder or the file of one \(a: .*_results.json; b: .*_results.json\)"):
+        compare(tmp_path, tmp_path / "b")
+
+
+def test_nothing_in_common(tmp_path):
+    finish(tmp_path / "a", docs(0.5), name="one")
+    finish(tmp_path / "b", docs(0.5), name="two")
+    with pytest.raises(RecordError, match=r"no task in both: .*one_rci2; .*two_rci2"):
+        compare(tmp_path / "a", tmp_path / "b")
+
+
+def test_a_task_that_cannot_be_compared_says_how_to_leave_it_out(tmp_path):
+    one, two = write_two(tmp_path)
+    finish(two, docs(0.5, seed=1), name="t1", date="2026-02-01", about=model("b"), options={"min_side": 4})
+    with pytest.raises(RecordError, match=r"t1_rci2 and t1_rci2 cannot be compared: other views; other tasks can be chosen with --task"):
+        compare(one, two, draws=FEW)
+
+
+@pytest.mark.parametrize("wrong", [{"level": 0.4}, {"level": 1.0}, {"draws": 10}, {"seed": -1}])
+def test_options_out_of_range(tmp_path, wrong):
+    with pytest.raises(OptionError, match="must be a"):
+        compare(tmp_path, tmp_path, **wrong)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_the_sheet_has_every_number(tmp_path):
+    found = compare(*write_two(tmp_path), draws=FEW)
+    rows = list(csv.DictReader(io.StringIO(show_compare.sheet(found).to_csv())))
+    assert [(row["task"], row["number"]) for row in rows] == [(task.second, number.name) for task in found.tasks for number in task.numbers]
+    fip = by_name(found.tasks[0])["fip"].difference
+    assert float(rows[0]["difference_low"]) == fip.estimate.low
+    assert float(rows[0]["p_holm"]) == by_name(found.tasks[0])["fip"].p_holm
+    assert (rows[0]["only_a_right"], rows[0]["docs"]) == (str(found.tasks[0].compared.mcnemar.only_first), "200")
+    assert rows[1]["p_mcnemar"] == ""
+
+
+def test_the_footer_says_over_how_many_p_values_each_number_is_corrected(tmp_path):
+    """Three tasks with a 2x2 grid, one of them with 3x3 too: 3 times fip; 3 · 3 + 3 others."""
+    for side, right in (("a", 0.5), ("b", 0.6)):
+        for k in range(3):
+            finish(tmp_path / side, docs(right, grids=(2, 3) if k == 0 else (2,), seed=k), name=f"t{k}", date=f"2026-01-0{k + 1}")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 12." in shown_of(found)
+
+
+def test_tasks_without_a_p_value_are_not_counted(tmp_path):
+    """A task of five docs has no p-value: two of three count, for every number."""
+    for side, right in (("a", 0.5), ("b", 0.6)):
+        for k in range(3):
+            made = docs(right, seed=k)
+            finish(tmp_path / side, made[:5] if k == 2 else made, name=f"t{k}", date=f"2026-01-0{k + 1}")
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert "Primary: fip (Holm over 2 tasks). All other numbers are corrected together: Holm over 6." in shown_of(found)
+    assert by_name(found.tasks[2])["fip"].p_holm is None
+
+
+# --- two models of one name ------------------------------------------------------------------------
+
+
+def of_model(name, args="", adapter="hf"):
+    return {"model_name": name, "config": {"model": adapter, "model_args": args}}
+
+
+@pytest.mark.parametrize(("one", "two"), [(("m", "size=1"), ("m", "size=2")), (("m", "", "hf"), ("m", "", "vllm")), (("m\x00",), ("m\x01",))])
+def test_models_of_one_name_are_told_apart(tmp_path, one, two):
+    for side, about in (("a", one), ("b", two)):
+        finish(tmp_path / side, docs(0.5), name="t0", about=of_model(*about))
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert found.first.model != found.second.model
+    assert show_compare.sheet(found).title == f"A: {found.first.model}, B: {found.second.model}"
+
+
+def test_two_runs_of_one_model_are_told_apart_by_where_they_are(tmp_path):
+    for side in "ab":
+        finish(tmp_path / side, docs(0.5), name="t0", about=of_model("m"))
+    found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
+    assert show_compare.sheet(found).title == f"A: m ({tmp_path / 'a'}), B: m ({tmp_path / 'b'})"
+
+
+# --- corrected indices ----------------------------------------------------------------------------
+
+
+def planted(folder, model, null=True, kind="rci"):
+    """A run whose answers are drawn apart from the golds, which all runs share."""
+
+    def say(stream, gold):
+        own, wrong = model(np.random.default_rng([stream.integers(2**31), LETTERS.index(gold), len(model.__name__)]), gold)
+        return own, wrong if null else None
+
+    path = write_run(folder, {f"toy_{kind}3": world_run(say, n=1000, grid=3, kind=kind)})
+    return folder if null else as_before(path).parent
+
+
+def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(tmp_path):
+    """A guesses on cells (raw -0.1, corrected 1), B knows from one cell (0 and 0): by the raw index B needs more of the image, which is wrong."""
+    found = compare(planted(tmp_path / "a", guesses_on_cells), planted(tmp_path / "b", one_cell_knows))
+    text = shown_of(found)
+    assert "rci3, contradicted" in text
+    (said,) = [line for line in text.splitlines() if line.startswith("B needs more of the image; in A one cell beats the full image (rci3)")]
+    assert re.search(r"The index of A is contradicted: raw -0\.\d+ \(\w+.*\), corrected .* \(strong global\): the raw index is mostly luck\.$", said)
+    assert "A needs more of the image (rci3_adj)" in text
+    rows = {row["number"]: row for row in show_compare.sheet(found).rows}
+    assert rows["rci3"]["contradicted"].startswith("of A is contradicted")
+    assert rows["fip"]["contradicted"] is None
+    assert list(found.to_json()["tasks"][0]["marks"]) == ["rci3"]
+
+
+def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measured(tmp_path):
+    """Their difference is that of the runs' own numbers."""
+    first, second = planted(tmp_path / "a", guesses_on_cells), planted(tmp_path / "b", one_cell_knows)
+    (task,) = compare(first, second).tasks
+    number = by_name(task)["rci3_adj"].difference
+    own = [json.loads(next(folder.glob("*_results.json")).read_text())["results"]["toy_rci3"]["rci3_adj,none"] for folder in (first, second)]
+    assert [number.first, number.second] == own
+    assert any("compared as if on other docs" in line for line in task.compared.warnings)
+    before = planted(tmp_path / "before", one_cell_knows, null=False)
+    (task,) = compare(first, before).tasks
+    assert "rci3_adj" not in by_name(task)
+
+
+def test_rci_and_pcri_are_one_number_in_sentences_too(tmp_path):
+    first, second = planted(tmp_path / "a", guesses_on_cells, kind="pcri"), planted(tmp_path / "b", one_cell_knows, kind="pcri")
+    assert "one cell beats the full image (pcri3)" in shown_of(compare(first, second))
+    assert plain_name("pcri3_adj") == "rci3_adj"
+    assert plain_name("rci3") == "rci3"
+
+
+# --- asked the same way ---------------------------------------------------------------------------
+
+
+def _with_images(path, change):
+    """Change the digests of images in a log, by doc."""
+    (log,) = path.parent.glob("*.jsonl")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        line["patch"]["images"] = change(line["doc_id"], line["patch"]["images"])
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    data = json.loads(path.read_text())
+    for details in (value for task in data["results"].values() for value in task.values() if isinstance(value, dict)):
+        details.get("made", {}).pop("log", None)
+    path.write_text(json.dumps(data))
+
+
+def test_what_one_run_does_not_record_is_told(tmp_path):
+    first, second = (write_run(tmp_path / name, {"toy_rci2": mc_run(n=60, answers=k)}) for k, name in enumerate("ab"))
+    assert not [line for line in compare(first, second, draws=FEW).tasks[0].compared.warnings if "not recorded" in line]
+    data = json.loads(second.read_text())
+    del data["system_instruction_sha"], data["n-shot"]
+    second.write_text(json.dumps(data))
+    found = compare(first, second, draws=FEW)
+    assert "not recorded in both runs, so not compared: few-shot, system instruction" in found.tasks[0].compared.warnings
+    assert "not recorded in both runs" in show_compare.text(found)
+
+
+def test_other_images_of_the_docs_that_both_asked_are_told_where_one_asked_more(tmp_path):
+    spec, records, made = mc_run(n=60)
+    first = write_run(tmp_path / "a", {"toy_rci2": (spec, records, made)})
+    second = write_run(tmp_path / "b", {"toy_rci2": (spec, records[:50], made)})
+    assert not [line for line in compare(first, second, draws=FEW).tasks[0].compared.settings if line.startswith("images")]
+    _with_images(second, lambda doc_id, images: "f" * 16 if doc_id % 10 == 0 else images)
+    assert "images (of 5 of the docs)" in compare(first, second, draws=FEW).tasks[0].compared.settings
+
+
+def test_a_copy_is_known_to_be_the_same_run(tmp_path):
+    first = write_run(tmp_path / "a", {"toy_rci2": mc_run(n=60)})
+    first.write_text(json.dumps({**json.loads(first.read_text()), "model_name": "m"}))
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    again = write_run(tmp_path / "again", {"toy_rci2": mc_run(n=60)})
+    again.write_text(json.dumps({**json.loads(again.read_text()), "model_name": "m"}))
+    assert [compare(first, other, draws=FEW).same_run for other in (first, tmp_path / "copy", again)] == [True, True, False]

@@ -1,0 +1,217 @@
+"""What ``lmms-patch tasks`` and ``coverage`` say, and how judges are found."""
+
+import json
+
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.app.cli import main
+from lmms_patch.harness.names import catalog, configs, sizes
+from lmms_patch.harness.names.effects import judge_in, returns_nothing
+from tests.harness.toys import rows, write_task
+
+
+@pytest.fixture(scope="module")
+def manager():
+    return catalog.task_manager()
+
+
+@pytest.fixture(scope="module")
+def covered(manager):
+    return catalog.coverage(manager)
+
+
+def test_coverage_of_the_installed_host(covered):
+    found = {e.name: e for e in covered}
+    counts = catalog.counts(found.values())
+    assert sum(counts.values()) == len(found) >= 1711
+    assert not any("cannot be read" in e.reason for e in found.values())
+    # the visual tasks of the papers wrap; their neighbours that do not have a reason that a user accepts
+    for name in ("gqa", "pope", "mme", "mmstar", "ai2d", "scienceqa_img", "realworldqa", "textvqa_val", "chartqa", "mmmu_val", "blink_counting"):
+        assert found[name].verdict == "wraps", name
+    for name in ("vbench", "vbench2_thermotics", "WISE", "browsecomp", "ueval", "safety_jailbreakbench_harmful", "videomme_no_visual"):
+        assert (found[name].verdict, found[name].reason) == ("no", "it shows no image: its doc_to_visual always returns nothing"), name
+    assert sum("always returns nothing" in e.reason for e in found.values() if "no_visual" not in e.name) == 36 + 5
+    for name, reason in {
+        "mmlu_flan_n_shot_generative_astronomy": "text-only",
+        "videomme": "video",
+        "refcoco_bbox_rec_val": "a box or a point",
+        "mathvista_testmini_cot": "judge",
+    }.items():
+        assert reason in found[name].reason, name
+    refused = [e for e in found.values() if e.verdict == "no"]
+    reasons = ("text-only", "shows no image", "video task", "a box or a point", "output type")
+    assert all(any(r in e.reason for r in reasons) for e in refused)
+
+
+def test_coverage_page_lists_every_task_once(covered):
+    page = catalog.coverage_page(covered)
+    assert all(page.count(f"`{e.name}`") == 1 for e in covered)
+
+
+def test_from_python_tasks_and_coverage_are_data(covered, capsys):
+    found = api.tasks("mosaic_rci")
+    assert (found.kind, found.asked) == ("rci", 14)
+    assert [(e.name, e.verdict, e.docs) for e in found.entries] == [("mosaic", "wraps", 840)]
+    assert api.tasks("mosaic_sum", "blind").asked == 1
+    assert [(e.name, e.verdict, e.reason) for e in api.coverage()] == [(e.name, e.verdict, e.reason) for e in covered]
+    assert capsys.readouterr().out == ""
+
+
+def test_prices(manager, capsys):
+    """120 docs per family, in its parquet, 60 of them also on a wrong image; 14 requests per doc for both grids."""
+    assert main(["tasks", "mosaic_rci"]) == 0
+    assert "mosaic_rci  [group] wraps, 840 docs, 17,640 requests (420 docs also on another doc's image)" in capsys.readouterr().out
+    assert main(["tasks", "mosaic_sum", "--as", "blind"]) == 0
+    assert "mosaic_sum_blind  [task] wraps, 120 docs, 120 requests" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["tasks", "gqaa"], "did you mean gqa"),
+        (["tasks", "gqa_rcii3"], "did you mean gqa_rci3?"),
+        (["tasks", "gqa", "--as", "rci1"], "2 to 9"),
+        (["tasks", "gqa", "--as", "x"], "allowed: rci3"),
+    ],
+)
+def test_wrong_questions_are_one_line_and_status_2(arguments, says, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_sizes_of_local_files_and_prepared_datasets(tmp_path, monkeypatch):
+    write_task(tmp_path, "toy", rows(7))
+    local = {"dataset_path": "parquet", "test_split": "test", "dataset_kwargs": {"data_files": {"test": str(tmp_path / "toy.parquet")}}}
+    assert sizes.docs_of(local) == 7
+    (tmp_path / "lines.jsonl").write_text("{}\n{}\n\n")
+    assert sizes.docs_of({**local, "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": [str(tmp_path / "lines.jsonl")]}}}) == 2
+    prepared = tmp_path / "cache" / "lmms-lab___gqa" / "default" / "0.0.0" / "abc"
+    prepared.mkdir(parents=True)
+    (prepared / "dataset_info.json").write_text(json.dumps({"splits": {"testdev": {"num_examples": 12578}}}))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    hub = {"dataset_path": "lmms-lab/GQA", "test_split": "testdev"}
+    assert sizes.docs_of(hub) == 12578
+    assert sizes.docs_of({**hub, "test_split": "test"}) is None
+    assert sizes.docs_of({**hub, "dataset_path": "lmms-lab/POPE"}) is None
+
+
+SHOWING = """
+def empty(doc):
+    '''Nothing to show.'''
+    return []
+
+def none_at_all(doc, kwargs=None):
+    pass
+
+def both(doc):
+    if doc["text"]:
+        return None
+    return list()
+
+def sometimes(doc):
+    if doc["image"] is None:
+        return []
+    return [doc["image"]]
+
+def inside(doc):
+    def images():
+        return []
+    return images()
+
+def around(doc):
+    def image():
+        return doc["image"]
+    return []
+
+def each(doc):
+    yield doc["image"]
+    return
+
+def fails(doc):
+    raise NotImplementedError
+
+@some.decorator
+def decorated(doc):
+    return []
+
+if True:
+    def twice(doc):
+        return []
+else:
+    def twice(doc):
+        return [doc["image"]]
+
+class Shower:
+    def __call__(self, doc):
+        return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "nothing"),
+    [("empty", True), ("none_at_all", True), ("both", True), ("around", True), ("fails", False), ("sometimes", False), ("inside", False),
+     ("each", False), ("decorated", False), ("twice", False), ("Shower", False), ("unknown", False)],
+)  # fmt: skip
+def test_a_function_that_never_shows_anything(tmp_path, name, nothing):
+    (tmp_path / "utils.py").write_text(SHOWING)
+    assert returns_nothing(str(tmp_path / "utils.py"), name) is nothing
+
+
+JUDGED = """
+import json
+import openai as oa
+from lmms_eval.llm_judge import get_server
+from .other import helper, innocent
+client = oa.OpenAI()
+
+def through_a_global(doc, results):
+    return client.ask(results)
+
+def through_a_function(doc, results):
+    return inner(results)
+
+def inner(results):
+    return get_server("x")
+
+def through_a_module(doc, results):
+    return helper(results)
+
+def inside():
+    import requests
+    return requests.post("x")
+
+def clean(doc, results):
+    return innocent(json.dumps(results))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "client"),
+    [
+        ("through_a_global", "openai"),
+        ("through_a_function", "llm_judge"),
+        ("through_a_module", "anthropic"),
+        ("inside", "requests"),
+        ("clean", None),
+        ("missing", None),
+    ],
+)
+def test_judges_are_found_in_what_a_scorer_can_reach(tmp_path, name, client):
+    (tmp_path / "utils.py").write_text(JUDGED)
+    (tmp_path / "other.py").write_text("from anthropic import Client\ndef helper(x):\n    return Client(x)\ndef innocent(x):\n    return x\n")
+    found = judge_in(str(tmp_path / "utils.py"), name)
+    assert found is None if client is None else client in found
+
+
+def test_explicit_files_are_recognised_in_both_reading_modes(tmp_path):
+    from lmms_eval.utils import load_yaml_config
+
+    path = tmp_path / "mine.yaml"
+    path.write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: gqa\ngrids: [2]\n")
+    for mode in ("simple", "full"):
+        assert configs.explicit_spec(load_yaml_config(str(path), mode=mode)).grids == (2,)
+    path.write_text("task: mine\nclass: !function utils.Special\n")
+    assert configs.explicit_spec(load_yaml_config(str(path), mode="simple")) is None

@@ -1,0 +1,384 @@
+"""``lmms-patch prune`` as a command: on a toy whose answerable docs are known, and on the embedded benchmark."""
+
+# ruff: noqa: F401, F811 - fixtures are imported
+import csv
+import json
+from collections import Counter
+
+import pytest
+import yaml
+
+from lmms_patch.app.cli import main
+from lmms_patch.resources import folder
+from lmms_patch.tst.keys import keys_of
+from tests.harness import toys, warm
+from tests.harness.test_cli import environment, lmms_eval, samples
+from tests.harness.tst.pruning import DOCS, FAST, KINDS, command, ids, kind_of, knows, pruned, refused, see, tasks
+
+# --- one real pruning ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real(tasks, tmp_path_factory):
+    """40 of 120 docs with the real diagnostics, and what was printed."""
+    out = tmp_path_factory.mktemp("real") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        lines = []
+        patch.setattr("builtins.print", lambda *words, **more: lines.extend(" ".join(map(str, words)).split("\n")))
+        assert command(tasks, out, "--budget", "40", "--shuffles", "2", "--controls", "2", "--against", "known") == 0
+    return out, lines
+
+
+def test_kept_and_removed_ids_are_all_docs(real):
+    out, _ = real
+    kept, removed = ids(out, "kept"), ids(out, "removed")
+    assert len(removed) == 40
+    assert sorted([*kept, *removed]) == [f"doc-{i:03}" for i in range(120)]
+    about = pruned(out)
+    assert [[one["key"] for one in about[name]] for name in ("kept", "removed")] == [kept, removed]
+    assert all(one["key"] == f"doc-{one['doc_id']:03}" for one in about["kept"] + about["removed"])
+
+
+def test_the_planted_category_goes_first(real):
+    """A fifth of the budget a round: the first eight are all planted, where a third of the docs are."""
+    out, _ = real
+    rows = list(csv.DictReader((out / "removed.csv").open()))
+    assert [row["key"] for row in rows] == ids(out, "removed")
+    assert Counter(row["round"] for row in rows) == dict.fromkeys("12345", 8)
+    assert {row["category"] for row in rows if row["round"] == "1"} == {"planted"}
+    gone = Counter(kind_of(row["key"]) for row in rows)
+    assert gone["planted"] >= 24
+    assert all(row["category"] == kind_of(row["key"]) for row in rows)
+
+
+def test_the_category_table_adds_up(real):
+    """Printed, as CSV and as Markdown: 40 docs a category, and the removed ones as the ids say."""
+    out, printed = real
+    gone = Counter(map(kind_of, ids(out, "removed")))
+    want = [[name, "40", str(gone[name]), f"{2.5 * gone[name]:.1f}", str(40 - gone[name])] for name in sorted(KINDS)]
+    want.append(["Total", "120", "40", "33.3", "80"])
+    assert list(csv.reader((out / "categories.csv").open()))[1:] == want
+    start = next(i for i, line in enumerate(printed) if line.startswith("question category"))
+    assert [line.replace("%", "").split() for line in printed[start + 2 : start + 6]] == want
+    assert [[cell.strip(" %") for cell in line.strip("|").split("|")] for line in (out / "categories.md").read_text().splitlines()[2:]] == want
+
+
+def test_two_shuffles_are_too_few_to_claim_a_reduction(real):
+    out, printed = real
+    judged = pruned(out)["judged"]
+    assert (len(judged["controls"]), len(judged["shuffled"])) == (2, 2)
+    assert judged["p"] >= 1 / 3
+    assert judged["verdict"] in ("selection noise", "over-pruned")
+    assert judged["sentence"] in printed
+    assert judged["fall"] == pytest.approx(sum(judged["controls"]) / 2 - judged["kept"])
+
+
+def test_the_removed_docs_are_compared_with_a_field(real):
+    """The field ``known`` marks the 40 planted docs."""
+    out, printed = real
+    both = sum(kind_of(key) == "planted" for key in ids(out, "removed"))
+    found = pruned(out)["overlap"]
+    assert (found["both"], found["removed"], found["other"]) == (both, 40, 40)
+    assert found["jaccard"] == pytest.approx(both / (80 - both))
+    assert found["expected"] == pytest.approx(both / 40), "within categories, the field says nothing more"
+    assert any(line.startswith(f"of the removed docs {2.5 * both:.1f} % are marked known") for line in printed)
+
+
+def test_the_written_task_asks_the_kept_docs(real):
+    out, printed = real
+    assert printed[-1] == f"to run the kept docs: lmms-eval --tasks toy_pruned --include_path {out / 'task'} ..."
+    found = toys.run(toys.Model(see), "toy_pruned", out / "task")
+    kept = ids(out, "kept")
+    assert [sample["doc"]["name"] for sample in found["samples"]["toy_pruned"]] == kept
+    right = sum(int(key.removeprefix("doc-")) % 10 != 0 for key in kept)
+    assert toys.metrics(found, "toy_pruned")["exact_match"] == pytest.approx(right / 80)
+
+
+def test_docs_without_a_gold_never_go(tmp_path):
+    """Four of the first ten docs are planted; without golds they have no score. 30 of the 36 others go, and none of them."""
+    rows = [{**row, "answer": row["answer"] if i >= 10 else ""} for i, row in enumerate(DOCS)]
+    toys.write_task(tmp_path / "tasks", "holes", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}})
+    assert command(tmp_path / "tasks", tmp_path / "out", "--budget", "30", "--batch", "30", task="holes") == 0
+    removed = ids(tmp_path / "out", "removed")
+    assert {kind_of(key) for key in removed} == {"planted"}
+    assert len(removed) == 30
+    assert min(removed) >= "doc-010"
+
+
+# --- interrupted, resumed, begun anew -----------------------------------------------------------
+
+
+BATCHES = ("--budget", "30", "--batch", "10")
+
+
+def test_an_interrupted_pruning_goes_on_to_the_same_end(tasks, tmp_path, knows):
+    """Killed in the second round: the first is kept, and not asked again."""
+    assert command(tasks, tmp_path / "whole", *BATCHES) == 0
+    whole = knows.docs.copy()
+    assert whole[:4] == [120, 110, 100, 90], "three rounds, and the kept docs"
+    knows.docs.clear()
+    knows.dies = 2
+    assert command(tasks, tmp_path / "killed", *BATCHES) == 130
+    assert [path.name for path in (tmp_path / "killed").iterdir()] == ["history.json"]
+    assert len(json.loads((tmp_path / "killed" / "history.json").read_text())["rounds"]) == 1
+    knows.docs.clear()
+    knows.dies = None
+    assert command(tasks, tmp_path / "killed", *BATCHES) == 0
+    assert knows.docs == whole[1:]
+    for name in ("pruned.json", "history.json", "judge.json", "removed.csv", "kept_ids.txt", "categories.md"):
+        assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text(), name
+
+
+def test_an_interrupted_judgement_goes_on(tasks, tmp_path, knows):
+    """Four diagnoses prune, then: original, kept, control, and for the shuffle two rounds or more and its judge."""
+    assert command(tasks, tmp_path / "whole", *BATCHES, "--shuffles", "1") == 0
+    calls = len(knows.docs)
+    knows.docs.clear()
+    knows.dies = 7
+    assert command(tasks, tmp_path / "killed", *BATCHES, "--shuffles", "1") == 130
+    assert list(json.loads((tmp_path / "killed" / "judge.json").read_text())["found"]) == ["original", "kept"]
+    knows.docs.clear()
+    knows.dies = None
+    assert command(tasks, tmp_path / "killed", *BATCHES, "--shuffles", "1") == 0
+    assert len(knows.docs) == calls - 3 - 2, "three rounds and two numbers are known"
+    assert pruned(tmp_path / "killed") == pruned(tmp_path / "whole")
+
+
+def test_a_judgement_can_be_made_longer(tasks, tmp_path, knows):
+    """First without shuffles, which say how much is noise; then with them: only these, and the last round, are still to do."""
+    assert command(tasks, tmp_path, *BATCHES) == 0
+    before = pruned(tmp_path)
+    assert (before["judged"]["verdict"], before["judged"]["p"]) == ("unknown", None)
+    knows.docs.clear()
+    assert command(tasks, tmp_path, *BATCHES, "--shuffles", "2") == 0
+    assert knows.docs[:2] == [90, 120], "no round, and neither original, kept nor control"
+    after = pruned(tmp_path)
+    assert len(after["judged"]["shuffled"]) == 2
+    assert (after["kept"], after["judged"]["controls"]) == (before["kept"], before["judged"]["controls"])
+
+
+def test_other_settings_in_the_same_folder_need_fresh(tasks, tmp_path, knows, capsys):
+    assert command(tasks, tmp_path, *BATCHES) == 0
+    before = pruned(tmp_path)
+    capsys.readouterr()
+    assert command(tasks, tmp_path, *BATCHES, "--seed", "1") == 2
+    assert "history.json is of other docs or settings; give another --output, or type --fresh to begin anew" in refused(capsys)
+    assert pruned(tmp_path) == before
+    assert command(tasks, tmp_path, *BATCHES, "--seed", "1", "--fresh") == 0
+    assert pruned(tmp_path)["settings"]["seed"] == 1
+
+
+def test_a_finished_pruning_is_not_done_again(tasks, tmp_path, knows):
+    assert command(tasks, tmp_path, *BATCHES) == 0
+    before = pruned(tmp_path)
+    knows.docs.clear()
+    assert command(tasks, tmp_path, *BATCHES) == 0
+    assert knows.docs == [90], "the last round, which removed nothing, is the only one to be asked again"
+    assert pruned(tmp_path) == before
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gone"),
+    [
+        (("--allocate", "planted=0.5,plain=4"), {"planted": 20, "plain": 4}),
+        (("--allocate", "size = 0.1 , plain=0"), {"size": 4}),
+        (("--allocate", "category", "--budget", "0.25"), {"planted": 10, "plain": 10, "size": 10}),
+        (("--budget", "60", "--floor", "25"), {"planted": 15, "plain": 15, "size": 15}),
+        (("--budget", "0.2", "--floor", "0.75"), {"planted": 10, "plain": None, "size": None}),
+        (("--budget", "30"), {"planted": 30}),
+    ],
+)
+def test_budgets_and_floors_by_category(tasks, tmp_path, knows, arguments, gone):
+    """Planted docs have the highest scores: but for budgets and floors they go first."""
+    assert command(tasks, tmp_path, *arguments) == 0
+    found = Counter(map(kind_of, ids(tmp_path, "removed")))
+    if None in gone.values():
+        assert sum(found.values()) == 24
+        gone = {name: found[name] if count is None else count for name, count in gone.items()}
+    assert found == gone
+
+
+def test_it_stops_where_text_no_longer_helps(tasks, tmp_path, knows):
+    """Rounds of ten: when the 40 planted docs are gone, what is left is answered by luck."""
+    arguments = [word for word in FAST if word != "--no-near-chance-stop"]
+    assert main(["prune", "toy", "--include-path", str(tasks), "--output", str(tmp_path), *arguments, "--budget", "90", "--batch", "10"]) == 0
+    assert Counter(map(kind_of, ids(tmp_path, "removed"))) == {"planted": 40}
+    assert pruned(tmp_path)["stopped"] == "text-only answers are not significantly above the frequency baseline"
+
+
+@pytest.mark.parametrize(("match", "expected"), [("category", 1.0), ("format", 1 / 3), ("none", 1 / 3)])
+def test_random_removals_are_matched_as_asked(tasks, tmp_path, knows, match, expected):
+    """All 30 removed docs are planted, as a third of all docs are, and all docs of their category."""
+    assert command(tasks, tmp_path, "--budget", "30", "--against", "known", "--match", match) == 0
+    found = pruned(tmp_path)["overlap"]
+    assert (found["share"], found["expected"]) == (1.0, pytest.approx(expected, abs=0.02))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--budget", "0"), "budget must be a number of docs (1, 2, ...) or a share between 0 and 1, not 0.0"),
+        (("--budget", "1.5"), "budget must be a number of docs (1, 2, ...) or a share between 0 and 1, not 1.5"),
+        (("--budget", "-3"), "budget must be a number of docs (1, 2, ...) or a share between 0 and 1, not -3.0"),
+        (("--budget", "nan"), "budget must be"),
+        (("--budget", "0.001"), "a budget of 0.001 is less than one of 120 docs"),
+        (("--batch", "2.5"), "batch must be"),
+        (("--floor", "-1"), "floor must be"),
+        (("--allocate", "golds"), "allocation must be global, format, category or budgets by category (a=0.3,b=20), not 'golds'"),
+        (("--allocate", "planted=many"), "--allocate: 'planted=many' is no budget; write category=share"),
+        (("--allocate", "planted=0.3,colour=0.3"), "there is no category 'colour' to give a budget to; categories: plain, planted, size"),
+        (("--folds", "1"), "1 folds are not possible; allowed: 2 to 50"),
+        (("--folds", "51"), "51 folds are not possible; allowed: 2 to 50"),
+        (("--fold-seeds", "0"), "fold_seeds must be at least 1, not 0"),
+        (("--key", "nosuch"), "key names the field 'nosuch', which the docs lack; their fields: "),
+        (("--key", "same"), "key: docs 0 and 1 share the value '0' of 'same'"),
+        (("--grouping", "source"), "no grouping: no source is known"),
+        (("--by", "delta"), "--by delta needs --from OUT, a finished _tst run"),
+        (("--by", "locality"), "--by locality needs --from OUT, a finished _rci run"),
+    ],
+)
+def test_impossible_settings_are_one_line_and_leave_nothing(tasks, tmp_path, capsys, arguments, says):
+    """Before anything is computed: no diagnostic stands in here, and none is reached."""
+    assert command(tasks, tmp_path / "out", *arguments) == 2
+    assert says in refused(capsys)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--controls", "0"), "at least one matched-random removal is needed to compare with"),
+        (("--against", "kind"), "--against kind: not a field with true or false for every doc"),
+        (("--against", "nosuch"), "--against nosuch: not a field with true or false for every doc"),
+        (("--budget", "120"), "budget"),
+        (("--budget", "1000"), "budget"),
+    ],
+)
+def test_what_cannot_end_well_is_refused_before_anything_is_computed(tasks, tmp_path, knows, capsys, arguments, says):
+    assert command(tasks, tmp_path / "out", *arguments) == 2
+    assert says in refused(capsys)
+    assert knows.docs == []
+    assert not (tmp_path / "out").exists()
+
+
+# --- the folder ---------------------------------------------------------------------------------
+
+
+def test_ids_are_made_of_the_content_where_no_field_is_named(tasks, tmp_path, knows):
+    """The same ids as of the rows themselves; the folder's task finds the docs by them."""
+    arguments = [word for word in FAST if word not in ("--key", "name")]
+    assert main(["prune", "toy", "--include-path", str(tasks), "--output", str(tmp_path), *arguments, "--budget", "10"]) == 0
+    keys = keys_of([{name: value for name, value in row.items() if name != "image"} for row in DOCS])
+    removed = [keys.index(key) for key in ids(tmp_path, "removed")]
+    assert len(removed) == 10
+    assert {KINDS[i % 3] for i in removed} == {"planted"}
+    found = toys.run(toys.Model(see), "toy_pruned", tmp_path / "task")
+    assert [sample["doc"]["name"] for sample in found["samples"]["toy_pruned"]] == [row["name"] for i, row in enumerate(DOCS) if i not in removed]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": 1}', '{"schema": 1, "fingerprint": "x", "rounds": []}'])
+def test_a_folder_with_another_history_is_refused_and_left_as_it_is(tasks, tmp_path, knows, capsys, content):
+    (tmp_path / "history.json").write_text(content)
+    assert command(tasks, tmp_path) == 2
+    assert "history.json" in (line := refused(capsys))
+    assert "--fresh" in line
+    assert [path.name for path in tmp_path.iterdir()] == ["history.json"]
+    assert (tmp_path / "history.json").read_text() == content
+    assert command(tasks, tmp_path, "--fresh") == 0
+
+
+def test_other_files_in_the_folder_are_left_alone(tasks, tmp_path, knows):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert command(tasks, tmp_path) == 0
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_of_another_pruned_task_is_refused(tasks, tmp_path, knows, capsys):
+    assert command(tasks, tmp_path, "--budget", "6") == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert command(tasks, tmp_path, "--budget", "6", task="other") == 2
+    assert "holds the pruned task toy_pruned already" in refused(capsys)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_begun_anew_a_folder_of_another_pruned_task_is_still_not_mixed(tasks, tmp_path, knows, capsys):
+    assert command(tasks, tmp_path, "--budget", "6") == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    if command(tasks, tmp_path, "--budget", "6", "--fresh", task="other"):
+        assert "holds the pruned task toy_pruned already" in refused(capsys)
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("place", ["file", "file/out"])
+def test_a_folder_that_cannot_be_made_is_one_line(tasks, tmp_path, knows, capsys, place):
+    (tmp_path / "file").write_text("here")
+    assert command(tasks, tmp_path / place) == 2
+    assert str(tmp_path / "file") in refused(capsys)
+
+
+def test_a_pruned_task_is_not_pruned_again(tasks, tmp_path, knows, capsys):
+    assert command(tasks, tmp_path / "first", "--budget", "6") == 0
+    knows.docs.clear()
+    capsys.readouterr()
+    assert command(tmp_path / "first" / "task", tmp_path / "second", task="toy_pruned") == 2
+    assert "toy_pruned is pruned itself" in refused(capsys)
+    assert knows.docs == []
+
+
+# --- the embedded benchmark, end to end ---------------------------------------------------------
+
+
+def write_mosaic(out):
+    """Four families as one task; only the text family can be answered without its sheet."""
+    mosaic = folder("tasks") / "mosaic"
+    files = [str(mosaic / "data" / f"mosaic_{family}.parquet") for family in ("local", "count", "same", "text")]
+    task = {"include": str(mosaic / "_default_template_yaml"), "task": "mosaic_all", "dataset_kwargs": {"data_files": {"test": files}}}
+    out.mkdir()
+    (out / "mosaic_all.yaml").write_text(yaml.safe_dump(task))
+    return out
+
+
+def lmms_patch(*arguments):
+    status, printed, said = warm.run(["lmms-patch", *map(str, arguments)], environment())
+    assert status == 0, said[-4000:]
+    return printed
+
+
+@pytest.mark.cli
+def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
+    """480 docs, 120 of them in the text family: only those go, and the embedded model without its images loses there alone."""
+    tasks, out, run = write_mosaic(tmp_path / "tasks"), tmp_path / "out", tmp_path / "run"
+    fast = ("--folds", 3, "--batch", 18, "--shuffles", 0, "--controls", 1)
+    lmms_patch("prune", "mosaic_all", "--include-path", tasks, "--output", out, "--budget", 36, "--key", "id", *fast)
+    removed, kept = ids(out, "removed"), ids(out, "kept")
+    assert len(removed) == 36
+    assert len(kept) == 480 - len(removed)
+    assert {key.rpartition("_")[0] for key in removed} == {"mosaic_text"}
+
+    common = {"model": "mosaic_vlm", "batch_size": 32, "log_samples": True, "output_path": str(run)}
+    asked = (("mosaic_all,mosaic_all_blind", tasks), ("mosaic_all_pruned", out / "task"))
+    (tmp_path / "runs.yaml").write_text(yaml.safe_dump([{**common, "tasks": names, "include_path": str(place)} for names, place in asked]))
+    lmms_eval("--config", tmp_path / "runs.yaml")
+    full, blind, left = (samples(run, task) for task in ("mosaic_all", "mosaic_all_blind", "mosaic_all_pruned"))
+    places = [one["doc_id"] for one in pruned(out)["kept"]]
+    assert [(line["target"], line["filtered_resps"], line["acc"]) for line in left.values()] == [
+        (full[i]["target"], full[i]["filtered_resps"], full[i]["acc"]) for i in places
+    ]
+
+    both = next(run.rglob("*_samples_mosaic_all_blind.jsonl"))
+    results = both.with_name(both.name.replace("_samples_mosaic_all_blind.jsonl", "_results.json"))
+    _, _, original, after, _, verdict, *_ = lmms_patch("gap", results, results, "--subset", out, "--match", "format").splitlines()
+    for line, name, docs in ((original, "original", range(480)), (after, "pruned", places)):
+        means = [sum(score(log[i]) for i in docs) / len(docs) for log in (full, blind)]
+        assert line.split()[:5] == [name, str(len(docs)), *(f"{value:.3f}" for value in (*means, means[0] - means[1]))]
+    assert verdict.startswith("pruning widened the gap: ")
+
+
+def score(line):
+    """Of a plain task, or of a wrapped one, where it is that of the only view."""
+    return line["patch"]["views"][0]["scores"]["acc"] if "patch" in line else line["acc"]

@@ -1,0 +1,287 @@
+"""Images are found in every form that base tasks hand out; what is not a still image is refused."""
+
+import base64
+import io
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.wrap import media
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (12, 17, 3), np.uint8)
+"""What every form below must decode to."""
+
+
+def png() -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(PIXELS).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def encoded() -> str:
+    return base64.b64encode(png()).decode()
+
+
+@pytest.fixture
+def path(tmp_path) -> str:
+    (tmp_path / "scan.png").write_bytes(png())
+    return str(tmp_path / "scan.png")
+
+
+FORMS = {
+    "PIL": lambda path: Image.fromarray(PIXELS),
+    "unloaded PIL": lambda path: Image.open(path),
+    "bytes": lambda path: png(),
+    "bytearray": lambda path: bytearray(png()),
+    "dict with bytes": lambda path: {"bytes": png(), "path": None},
+    "dict with bytes and the name of a file that is gone": lambda path: {"bytes": png(), "path": "gone.png"},
+    "dict with path": lambda path: {"bytes": None, "path": path},
+    "dict with a data URL": lambda path: {"url": "data:image/png;base64," + encoded()},
+    "path": lambda path: path,
+    "file URL": lambda path: "file://" + path,
+    "data URL": lambda path: "data:image/png;base64," + encoded(),
+    "base64": lambda path: encoded(),
+}
+"""Makers of the same image in every form."""
+
+forms = pytest.mark.parametrize("form", FORMS)
+
+
+def walked(walk, payload, replace=lambda medium, index: index):
+    """The payload with each image replaced, by default by its number."""
+    return walk(payload, replace)
+
+
+@forms
+def test_every_form_is_found_and_decodes_to_the_same_pixels(form, path):
+    (found,) = media.images_in([FORMS[form](path)], media.replace_in_visuals)
+    image = media.decode(found)
+    assert image.mode == "RGB"
+    np.testing.assert_array_equal(np.asarray(image), PIXELS)
+
+
+def test_decoding_keeps_mode_and_orientation():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    buffer = io.BytesIO()
+    Image.new("L", (20, 10)).save(buffer, "JPEG", exif=exif)
+    image = media.decode(buffer.getvalue())
+    assert (image.mode, image.size, image.getexif()[0x0112]) == ("L", (20, 10), 6)
+
+
+def test_decoding_gives_a_pil_image_itself():
+    image = Image.fromarray(PIXELS)
+    assert media.decode(image) is image
+
+
+# --- lists of doc_to_visual ---------------------------------------------------------------------
+
+IMAGE = Image.new("RGB", (4, 4))
+
+
+@pytest.mark.parametrize(
+    ("visuals", "want"),
+    [
+        (None, []),
+        ([], []),
+        ([None], []),
+        ((), []),
+        (IMAGE, [0]),
+        ([IMAGE], [0]),
+        ((IMAGE, IMAGE), [0, 1]),
+        ([IMAGE, None, IMAGE], [0, 1]),
+        ([[IMAGE, IMAGE], [IMAGE]], [[0, 1], [2]]),
+        ([[IMAGE], [], [[IMAGE]]], [[0], [], [[1]]]),
+    ],
+)
+def test_lists_keep_their_nesting_and_order(visuals, want):
+    assert walked(media.replace_in_visuals, visuals) == want
+
+
+def test_the_list_given_is_not_changed():
+    inner = [IMAGE]
+    visuals = [inner, IMAGE]
+    walked(media.replace_in_visuals, visuals)
+    assert visuals == [[IMAGE], IMAGE]
+    assert visuals[0] is inner
+
+
+def test_the_medium_is_handed_over_as_the_base_gave_it():
+    row = {"bytes": png()}
+    assert media.images_in([row, IMAGE], media.replace_in_visuals) == [row, IMAGE]
+
+
+def test_dropped_images_leave_the_list():
+    assert walked(media.replace_in_visuals, [IMAGE, [IMAGE]], lambda *_: media.DROP) == [[]]
+
+
+# --- chat messages ------------------------------------------------------------------------------
+
+
+def text(words: str) -> dict:
+    return {"type": "text", "text": words}
+
+
+def messages(*images: dict) -> list[dict]:
+    """A system message, and a user's with the images between words."""
+    parts = [part for number, image in enumerate(images) for part in (text(f"before {number}"), image)]
+    return [{"role": "system", "content": [text("be brief")]}, {"role": "user", "content": [*parts, text("after")]}]
+
+
+SHAPES = {
+    "lmms-eval's own": lambda medium: {"type": "image", "url": medium},
+    "Hugging Face's": lambda medium: {"type": "image", "image": medium},
+    "image_url": lambda medium: {"type": "image_url", "image_url": medium},
+    "image_url, nested": lambda medium: {"type": "image_url", "image_url": {"url": medium}},
+}
+"""Makers of an image part around a medium."""
+
+shapes = pytest.mark.parametrize("shape", SHAPES)
+
+
+@forms
+@shapes
+def test_every_form_is_found_in_every_shape_of_message(shape, form, path):
+    given = messages(SHAPES[shape](FORMS[form](path)))
+    (found,) = media.images_in(given, media.replace_in_messages)
+    np.testing.assert_array_equal(np.asarray(media.decode(found)), PIXELS)
+
+
+@pytest.mark.parametrize("part", [{"type": "image", "path": "scan.png"}, {"type": "image", "bytes": b"x"}], ids=["path", "bytes"])
+def test_an_image_part_may_name_a_file_or_hold_its_bytes(part):
+    (found,) = media.images_in(messages(part), media.replace_in_messages)
+    assert found == part.get("path", part.get("bytes"))
+
+
+@shapes
+def test_messages_keep_texts_roles_and_order(shape):
+    make = SHAPES[shape]
+    given = messages(make(IMAGE), make(IMAGE))
+    assert walked(media.replace_in_messages, given, lambda medium, index: f"view {index}") == messages(make("view 0"), make("view 1"))
+    assert given == messages(make(IMAGE), make(IMAGE)), "the messages given are not changed"
+
+
+@shapes
+def test_dropping_leaves_out_images_only(shape):
+    given = messages(SHAPES[shape](IMAGE), SHAPES[shape](IMAGE))
+    assert walked(media.replace_in_messages, given, lambda *_: media.DROP) == [
+        {"role": "system", "content": [text("be brief")]},
+        {"role": "user", "content": [text("before 0"), text("before 1"), text("after")]},
+    ]
+
+
+def test_other_keys_of_a_part_are_kept():
+    part = {"type": "image", "url": IMAGE, "max_pixels": 99}
+    (message,) = walked(media.replace_in_messages, [{"role": "user", "content": [part], "name": "x"}])
+    assert message == {"role": "user", "content": [{"type": "image", "url": 0, "max_pixels": 99}], "name": "x"}
+
+
+@pytest.mark.parametrize("given", [None, [], [{"role": "user", "content": "plain text"}], [{"role": "user", "content": None}], [{"role": "user"}]])
+def test_messages_without_parts_stay_as_they_are(given):
+    assert walked(media.replace_in_messages, given) == (given or [])
+    assert media.images_in(given, media.replace_in_messages) == []
+
+
+def test_an_image_part_without_an_image_is_left_out():
+    assert walked(media.replace_in_messages, [{"role": "user", "content": [{"type": "image", "url": None}, text("a")]}]) == [
+        {"role": "user", "content": [text("a")]}
+    ]
+
+
+@pytest.mark.parametrize("shape", ["list", "message"])
+def test_changes_to_what_comes_out_do_not_reach_what_went_in(shape):
+    """The payload of a doc is walked again for its next view."""
+    walk, given = {
+        "list": (media.replace_in_visuals, [[IMAGE]]),
+        "message": (media.replace_in_messages, messages({"type": "image", "url": IMAGE}) + [{"role": "user", "content": "words"}]),
+    }[shape]
+    before = repr(given)
+    _spoil(walked(walk, given))
+    assert repr(given) == before
+
+
+def _spoil(thing) -> None:
+    """Empty every list and overwrite every value of nested lists and dicts."""
+    if isinstance(thing, list):
+        for item in thing:
+            _spoil(item)
+        thing.clear()
+    elif isinstance(thing, Mapping):
+        for key, value in list(thing.items()):
+            _spoil(value)
+            thing[key] = "spoilt"
+
+
+# --- what is not an image -----------------------------------------------------------------------
+
+NOT_IMAGES = {
+    "video path": "/data/clips/1.mp4",
+    "video URL": "https://example.org/1.webm",
+    "video data URL": "data:video/mp4;base64,AAAA",
+    "audio path": "speech.wav",
+    "video dict": {"type": "video", "video": "1.mp4"},
+    "video dict without a type": {"video": ["a.png", "b.png"]},
+    "audio dict": {"array": np.zeros(8), "sampling_rate": 16_000},
+    "audio dict with a path": {"path": "a.wav", "array": np.zeros(8), "sampling_rate": 16_000},
+    "unknown dict": {"caption": "a cat"},
+    "dict with nothing in it": {"bytes": None, "path": None},
+    "array": PIXELS,
+    "number": 7,
+    "words": "what is in the picture?",
+    "empty string": "",
+    "not quite base64": "not base64, " * 8,
+}
+
+
+@pytest.mark.parametrize("name", NOT_IMAGES)
+@pytest.mark.parametrize("shape", ["list", "message"])
+def test_what_is_not_an_image_is_refused_in_one_line(name, shape):
+    walk, payload = {
+        "list": (media.replace_in_visuals, [NOT_IMAGES[name]]),
+        "message": (media.replace_in_messages, messages({"type": "image", "url": NOT_IMAGES[name]})),
+    }[shape]
+    with pytest.raises(CannotWrapError, match="only still images have cells") as error:
+        walked(walk, payload)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize("kind", ["video", "audio", "video_url", "audio_url"])
+def test_video_and_audio_parts_are_refused_by_name(kind):
+    with pytest.raises(CannotWrapError, match=f"hold {kind.removesuffix('_url')}; only still images have cells"):
+        walked(media.replace_in_messages, messages({"type": kind, "url": "x"}))
+
+
+@pytest.mark.parametrize(
+    ("medium", "reason"),
+    [
+        (b"\x00\x00\x00\x18ftypmp42" + bytes(64), "an image cannot be read"),
+        (b"", "an image cannot be read"),
+        ("data:image/png;base64,AAAA", "an image cannot be read"),
+        ("/gone/scan.png", "an image cannot be read: .*/gone/scan.png"),
+        ({"bytes": None, "path": "/gone/scan.png"}, "an image cannot be read: .*/gone/scan.png"),
+        ("https://example.org/scan.png", "is a web address; download it first"),
+    ],
+)
+def test_an_image_that_cannot_be_read_is_refused_in_one_line(medium, reason):
+    (found,) = media.images_in([medium], media.replace_in_visuals)
+    with pytest.raises(CannotWrapError, match=reason) as error:
+        media.decode(found)
+    assert "\n" not in str(error.value)
+
+
+def test_a_broken_data_url_is_refused_in_one_line():
+    with pytest.raises(CannotWrapError, match="cannot be read"):
+        media.decode("data:image/png;base64,A")
+
+
+def test_a_truncated_pil_image_is_refused_in_one_line(monkeypatch):
+    """Where the host's switch for truncated images is off."""
+    from PIL import ImageFile
+
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", False)
+    with pytest.raises(CannotWrapError, match="cannot be read"):
+        media.decode(Image.open(io.BytesIO(png()[:150])))

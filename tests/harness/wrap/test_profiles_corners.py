@@ -1,0 +1,395 @@
+"""The corners of the profiles: groups of docs, donors in real numbers, guessing scorers, captions with and without Java, effects."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from lmms_eval.tasks import TaskManager
+from pycocoevalcap.meteor.meteor import Meteor
+
+from lmms_patch.harness.names.effects import client_of, effects
+from tests.harness import standins
+from tests.harness.handmade_words import cider, coco, mme, write_amber
+from tests.harness.standins import GQA_TYPES, Overlap, Rows, StandIn, Words, noise
+from tests.harness.told import Outcome, load, rows_of, run_told, with_rows
+
+
+def many(standin: StandIn, count: int, change: Callable[[int], dict[str, Any]]) -> StandIn:
+    """A stand-in of ``count`` docs: its first ones over and over, each with changes of its own."""
+    rows = rows_of(standin)
+    return with_rows(standin, [{**rows[i % len(rows)], **change(i)} for i in range(count)])
+
+
+def answered(standin: StandIn, task: str, says: Callable[[int, int], str], folder: Path) -> Outcome:
+    return run_told(standin, task, rows_of(standin), says, folder)
+
+
+# --- what is resampled together ---------------------------------------------------------------
+
+
+def existence(pairs: int) -> StandIn:
+    """MME with one category; of each pair the first question is answered "yes", the second "no"."""
+    words = ("cup", "dog")
+    return many(
+        standins.mme(),
+        2 * pairs,
+        lambda i: {
+            "question_id": f"existence/{i // 2:04}.png",
+            "category": "existence",
+            "question": f"Is there a {words[i % 2]} {i // 2}? Please answer yes or no.",
+            "answer": ("Yes", "No")[i % 2],
+            "image": noise(2000 + i // 2, (60, 40)),
+        },
+    )
+
+
+def test_the_pairs_of_mme_are_resampled_together(tmp_path: Path) -> None:
+    """Each of 20 pairs has one right answer: every draw of whole pairs gives 50, so that only a pair nobody has seen widens the interval.
+
+    A draw of docs alone would vary by some 8 points (a pair scores 0, 50 or 200). One unseen pair moves 50 by at most (200 - 50) / 21 = 7.1.
+    """
+    standin = existence(20)
+    run = answered(standin, "mme_rci2", lambda doc, view: "Yes", tmp_path)
+    fip = run.analysis["fip"]
+    assert (fip["value"], fip["clusters"]) == (50, 20)
+    assert 0 < fip["se"] <= 150 / 21
+    assert 0 < fip["low"] < 50 < fip["high"] < 200
+    # a guess is right with 1/2: 75 a pair; 20 guesses at 20 pairs, each pair off by 75
+    uniform = run.analysis["chance"]["floors"]["uniform"]
+    assert uniform["value"] == pytest.approx(75, abs=3 * 75 / 400**0.5)
+    assert run.analysis["chance"]["floors"]["constant"]["value"] == 50
+    assert run.details["gate"] == 0
+
+
+def test_the_questions_on_one_image_of_pope_are_resampled_together(tmp_path: Path) -> None:
+    """Check that questions on one image are resampled together: of each of twelve images, four of six are answered rightly.
+
+    So every draw of whole images gives 4/6, and only the image that nobody has seen widens the interval.
+
+    72 independent docs would have a standard error of (4/6 · 2/6 / 72) ** 0.5 = 0.056.
+    """
+    standin = many(
+        standins.pope(),
+        72,
+        lambda i: {
+            "image_source": f"COCO_{i // 6}",
+            "question": f"Is there a thing {i} in the image?",
+            "answer": ("yes", "no")[i % 2],
+            "image": noise(2100 + i // 6, (60, 40)),
+        },
+    )
+    golds = [row["answer"] for row in rows_of(standin)]
+    run = answered(standin, "pope_rci2", lambda doc, view: golds[doc] if doc % 6 < 4 else "?", tmp_path)
+    fip = run.analysis["fip"]
+    assert (fip["value"], fip["clusters"]) == (pytest.approx(4 / 6), 12)
+    assert 0 < fip["se"] < 0.02
+    gate = run.analysis["gate"]  # chance 1/2 is sure too: three "yes" in each image
+    assert gate["se"] < 0.02
+    assert gate["threshold"] == pytest.approx(0.5 + 2 * gate["se"])
+    assert run.details["gate"] == 1
+    assert run.details["rci2"] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("small", [(0,), (1,), (0, 1)])
+def test_a_pair_of_mme_with_an_unusable_image_leaves_as_a_whole(small: tuple[int, ...], tmp_path: Path) -> None:
+    """Without the pair of docs 0 and 1: FIP 200 + 200 (existence, color), MPP 200 + 50 (doc 5 has no right cell). The native metric keeps it."""
+    case = mme()
+    rows = [dict(row) for row in case.rows]
+    for doc in small:
+        rows[doc]["image"] = noise(1, (1, 9))
+    assert case.standin is not None
+    run = run_told(with_rows(case.standin, rows), case.task, rows, case.says, tmp_path)
+    assert run.metrics["mme_perception_score"] == 325
+    assert (run.grid["fip"], run.metrics["mme_perception_score_mpp2"], run.details["n_excluded2"]) == (400, 250, 2)
+    assert run.details["rci2"] == pytest.approx(1 - 250 / 400)
+
+
+# --- donors, in numbers that make strata ------------------------------------------------------
+
+
+def questions_of_gqa() -> tuple[StandIn, list[str]]:
+    """25 images with a yes/no question and an open one each."""
+    standin = standins.gqa()
+    (docs, pictures) = standin.data
+    kinds = [("verify", "yes"), ("query", "left"), ("verify", "no"), ("query", "dog")]
+    base = standin.data[docs]["testdev"][0]
+    rows = [
+        {
+            **base,
+            "id": str(i),
+            "imageId": f"n{i // 2}",
+            "question": f"Is thing {i} there?",
+            "answer": kinds[i % 4][1],
+            "types": GQA_TYPES[kinds[i % 4][0]],
+        }
+        for i in range(50)
+    ]
+    images = [{"id": f"n{i}", "image": noise(2200 + i, (60, 40))} for i in range(25)]
+    return StandIn("gqa", {docs: {"testdev": rows}, pictures: {"testdev": images}}, standin.features), [kinds[i % 4][0] for i in range(50)]
+
+
+def mixed_realworldqa() -> tuple[StandIn, list[str]]:
+    """Letters, yes/no and numbers, 21 docs each."""
+    letters = "\nA. Left\nB. Right\nC. Straight"
+    golds = {"mc": "ABC", "yesno": ("Yes", "No"), "number": "1234"}
+    kinds = [list(golds)[i % 3] for i in range(63)]
+    return many(
+        standins.realworldqa(),
+        63,
+        lambda i: {
+            "question": f"Where is thing {i}?{letters if i % 3 == 0 else ''}",
+            "answer": golds[kinds[i]][i // 3 % len(golds[kinds[i]])],
+            "image": noise(2300 + i, (60, 40)),
+        },
+    ), kinds
+
+
+def sets_of_hallusion() -> tuple[StandIn, list[str]]:
+    """Twelve sets of two questions; the same set number in two categories is another set."""
+    return many(
+        standins.hallusion_bench_image(),
+        24,
+        lambda i: {
+            "category": ("VD", "VS")[i // 2 % 2],
+            "subcategory": ("illusion", "chart")[i // 2 % 2],
+            "set_id": str(i // 4),
+            "figure_id": "1",
+            "question_id": str(i % 2),
+            "question": f"Is statement {i} right?",
+            "gt_answer": str(i % 2),
+            "image": noise(2400 + i // 2, (60, 40)),
+        },
+    ), ["yesno"] * 24
+
+
+@pytest.mark.parametrize(
+    ("task", "make", "clusters"),
+    [("gqa_rci2", questions_of_gqa, 25), ("realworldqa_rci2", mixed_realworldqa, None), ("hallusion_bench_yesno_rci2", sets_of_hallusion, 12)],
+)
+def test_ten_donors_of_the_same_kind_and_never_of_the_same_image(task: str, make: Any, clusters: int | None, tmp_path: Path) -> None:
+    standin, kinds = make()
+    run = answered(standin, task, lambda doc, view: "no", tmp_path)
+    own = [record.get("fields", {}).get("cluster", record["doc_id"]) for record in run.records]
+    assert run.analysis["clusters"] == clusters
+    for doc, found in run.donors().items():
+        assert len(set(found)) == 10
+        assert {kinds[donor] for donor in found} == {kinds[doc]}
+        assert own[doc] not in {own[donor] for donor in found}
+
+
+def test_the_donors_of_mme_are_whole_pairs(tmp_path: Path) -> None:
+    run = answered(existence(24), "mme_rci2", lambda doc, view: "Yes", tmp_path)
+    donors = run.donors()
+    for first, second in zip(range(0, 48, 2), range(1, 48, 2), strict=True):
+        pairs = [donor // 2 for donor in donors[first]]
+        assert pairs == [donor // 2 for donor in donors[second]]
+        assert len(set(pairs)) == 10
+        assert first // 2 not in pairs
+
+
+def test_a_right_answer_to_another_pair_of_mme_is_not_right_by_luck(tmp_path: Path) -> None:
+    """A model that knows every answer (200 a pair) is worth more than what its answers score on other pairs: there is a signal."""
+    standin = existence(24)
+    golds = [row["answer"] for row in rows_of(standin)]
+    run = answered(standin, "mme_rci2", lambda doc, view: golds[doc] if view in (0, 1 + doc % 4) else "?", tmp_path)
+    adj = run.grid["adj"]
+    assert run.details["ceiling"] == 200
+    assert adj["fip0"] < 150
+    assert "no signal" not in adj["estimate"]["reason"]
+
+
+# --- strata and guesses -----------------------------------------------------------------------
+
+
+def test_what_the_kind_of_question_tells_is_ambers_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 docs on existence, all "no"; 20 on a state, 15 "yes". "No" is right 25 times of 40; the majority of each kind 20 + 15 = 35 times."""
+    asked = {"discriminative-hallucination": "Is there a cloud {} in it?", "discriminative-attribute-state": "Is the sky {} sunny?"}
+    golds = ["no"] * 20 + ["yes"] * 15 + ["no"] * 5
+    kinds = [list(asked)[i // 20] for i in range(40)]
+    rows: Rows = [{"id": i, "image": noise(2500 + i // 2, (60, 40)).convert("RGB"), "question": asked[kinds[i]].format(i)} for i in range(40)]
+    write_amber(tmp_path / "amber", [(row, f"AMBER_{i // 2}.png", kinds[i], golds[i]) for i, row in enumerate(rows)])
+    monkeypatch.setenv("AMBER_DIR", str(tmp_path / "amber"))
+    run = run_told(None, "amber_discriminative_rci2", rows, lambda doc, view: golds[doc], tmp_path)
+
+    floors = {name: floor["value"] for name, floor in run.analysis["chance"]["floors"].items()}
+    assert (floors["uniform"], floors["constant"], floors["stratum"]) == pytest.approx((0.5, 25 / 40, 35 / 40))
+    assert (run.analysis["chance"]["floor"], run.analysis["clusters"]) == ("stratum", 20)
+    assert Counter(record["stratum"].split(" | ")[-1] for record in run.records) == {"existence": 20, "attribute-state": 20}
+
+
+def test_a_scorer_that_guesses_guesses_anew_for_each_view_of_a_donor(tmp_path: Path) -> None:
+    """An answer that names none of three or four letters is a random letter: the best of four guesses is right with 1 - (2/3)^4 = 0.80 or
+    1 - (3/4)^4 = 0.68. So it is for the model's own cells; a donor's cells must have the same luck."""
+    standin = many(
+        standins.mmmu(),
+        60,
+        lambda i: {
+            "id": f"validation_Art_{i}",
+            "question": f"Given <image 1>, what follows for {i}?",
+            "options": str(["12 cm", "It grows", "None", "8.50"][: 3 + i % 2]),
+            "answer": "ABC"[i % 3],
+            "question_type": "multiple-choice",
+            "image_1": noise(2600 + i, (60, 40)),
+        },
+    )
+    run = answered(standin, "mmmu_val_rci2", lambda doc, view: "no idea", tmp_path)
+    best = [score for record in run.records for score in record["lent"]["best"]["2"]]
+    expected = (1 - (2 / 3) ** 4 + 1 - (3 / 4) ** 4) / 2
+    assert run.grid["mpp"]["value"] == pytest.approx(expected, abs=3 * (0.25 / 60) ** 0.5)
+    assert sum(best) / len(best) == pytest.approx(expected, abs=0.1)
+
+
+def test_docs_without_an_image_do_not_open_the_gate(tmp_path: Path) -> None:
+    """Forty questions without an image, all right: FIP of all 0.75. Forty with one, half right, as a guess between two would be: no index."""
+    standin = many(
+        standins.scienceqa_img(),
+        80,
+        lambda i: {
+            "question": f"Which of these is number {i:03}?",
+            "choices": ["bird", "fish"],
+            "answer": i // 2 % 2,
+            "image": noise(2800 + i, (60, 40)) if i < 40 else None,
+        },
+    )
+    run = answered(standin, "scienceqa_img_rci2", lambda doc, view: "AB"[doc // 2 % 2 if doc >= 40 or view else doc % 2], tmp_path)
+    assert (run.metrics["exact_match"], run.grid["fip"], run.details["n_excluded2"]) == (0.75, 0.5, 40)
+    assert run.details["rci2"] is None
+
+
+# --- captions ---------------------------------------------------------------------------------
+
+
+def twelve_captions(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """Images enough for intervals. The Java programs are replaced."""
+    monkeypatch.setattr("pycocoevalcap.tokenizer.ptbtokenizer.PTBTokenizer", Words)
+    monkeypatch.setattr("pycocoevalcap.eval.Meteor", Overlap)
+    standin = standins.coco_cap()
+    captions = [row["answer"] for row in rows_of(standin)]
+    return many(
+        standin,
+        12,
+        lambda i: {
+            "question_id": f"{i + 1:012}.jpg",
+            "id": i,
+            "image": noise(2700 + i, (60, 40)),
+            "answer": [f"{text[:-1]} number {i}" for text in captions[i % len(captions)]],
+        },
+    )
+
+
+def says_first(standin: StandIn) -> Callable[[int, int], str]:
+    rows = rows_of(standin)
+    return lambda doc, view: rows[doc]["answer"][0] if view in (0, 1 + doc % 4) else "Nothing much"
+
+
+def test_captions_have_intervals_and_a_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    standin = twelve_captions(monkeypatch)
+    run = answered(standin, "coco2017_cap_val_lite_rci2", says_first(standin), tmp_path)
+    rows = rows_of(standin)
+    known = cider(rows, [row["answer"][0] for row in rows])
+    assert run.grid["fip"] == run.metrics["coco_CIDEr"] == pytest.approx(sum(known) / 12)
+    assert [record["views"][0]["scores"]["coco_CIDEr"] for record in run.records] == pytest.approx(known)
+    assert run.analysis["form"] == "mean"
+    assert (run.details["gate"], run.details["rci2"]) == (1, pytest.approx(0))
+    assert run.grid["index"]["low"] is not None
+    assert run.details["settings"]["scale"] == 1
+
+
+def test_captions_keep_their_interval_when_one_image_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    standin = twelve_captions(monkeypatch)
+    rows = [dict(row) for row in rows_of(standin)]
+    rows[3]["image"] = noise(1, (1, 9))
+    standin = with_rows(standin, rows)
+    run = answered(standin, "coco2017_cap_val_lite_rci2", says_first(standin), tmp_path)
+    assert run.details["n_excluded2"] == 1
+    assert run.analysis["fip"]["se"] is not None
+    assert run.details["gate"] == 1
+
+
+def test_captions_keep_their_interval_when_a_word_is_cut_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The official tokenizer cuts "gonna" in two, ours does not (``captions.tokenize`` says so)."""
+
+    class Cuts(Words):
+        def tokenize(self, captions: Any) -> dict[Any, list[str]]:
+            return {key: [text.replace("gonna", "gon na") for text in texts] for key, texts in super().tokenize(captions).items()}
+
+    standin = twelve_captions(monkeypatch)
+    monkeypatch.setattr("pycocoevalcap.tokenizer.ptbtokenizer.PTBTokenizer", Cuts)
+    rows = [dict(row) for row in rows_of(standin)]
+    rows[3]["answer"] = ["A man is gonna ride a horse on the beach.", "A man on a horse."]
+    standin = with_rows(standin, rows)
+    run = answered(standin, "coco2017_cap_val_lite_rci2", says_first(standin), tmp_path)
+    assert run.analysis["fip"]["se"] is not None
+    assert run.details["gate"] == 1
+
+
+def test_references_are_not_said_to_lack_full_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = coco()
+    monkeypatch.setattr("pycocoevalcap.tokenizer.ptbtokenizer.PTBTokenizer", Words)
+    monkeypatch.setattr("pycocoevalcap.eval.Meteor", Overlap)
+    run = run_told(case.standin, case.task, case.rows, case.says, tmp_path)
+    assert run.analysis["gold_below"] == 0
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="no Java")
+def test_captions_with_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real tokenizer cuts these captions as the stand-in does. One METEOR serves full images and cells: it takes seconds to start."""
+    meteor = Meteor()
+    monkeypatch.setattr("pycocoevalcap.eval.Meteor", lambda: meteor)
+    case = coco()
+    run = run_told(case.standin, case.task, case.rows, case.says, tmp_path)
+    assert run.metrics["coco_CIDEr"] == run.grid["fip"] == pytest.approx(case.fip)
+    assert run.metrics["coco_CIDEr_mpp2"] == pytest.approx(case.mpp)
+    assert run.analysis["form"] == "mean"
+    assert {run.metrics[f"coco_{name}_mpp2"] is None for name in ("Bleu_1", "Bleu_4", "METEOR", "ROUGE_L")} == {False}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_captions_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """The native metrics fail, ours are null with a reason, the captions' own scores and best cells stay; nothing raises."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    case = coco()
+    run = run_told(case.standin, case.task, case.rows, case.says, tmp_path)
+    assert {value for name, value in run.metrics.items() if name.startswith("coco_")} == {None}
+    assert [run.details[name] for name in ("rci2", "rci2_adj", "gap2", "chance", "ceiling", "gate")] == [None] * 6
+    assert run.grid["reason"]
+    assert run.analysis["gate"]["reason"]
+    known = cider(case.rows, case.right)
+    assert [record["views"][0]["scores"]["coco_CIDEr"] for record in run.records][1:] == pytest.approx(known[1:])
+    assert [record["best"]["2"] for record in run.records][3:] == [4, 1, 2, 3, 4]
+    assert "coco_CIDEr failed" in capfd.readouterr().err
+
+
+# --- what may be called again -----------------------------------------------------------------
+
+FILES = "the aggregation uses files or programs"
+NETWORK = "the aggregation calls the network"
+WRITES = {"coco2017_cap_val_lite": {"*": FILES}, "hallusion_bench_image": {"*": NETWORK}, "textvqa_val": {"submission": FILES}}
+WRITES |= {"ocrbench": {"*": FILES}, "vizwiz_vqa_test": {"submission": FILES}, "mmmu_test": {"*": FILES}}
+TASKS = {**standins.SCORED, **standins.SUBMITTED, "hallusion_bench_yesno": standins.hallusion_bench_image}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_effects_of_aggregations(task: str) -> None:
+    """Nothing but captions, the judged task and the files to hand in; all else may be called for each bootstrap draw."""
+    expected = WRITES.get(task, {})
+    for metric, function in load(TASKS[task](), task).aggregation().items():
+        found, wanted = effects(function), expected.get(metric, expected.get("*"))
+        assert found is None if wanted is None else found is not None and found.startswith(wanted)
+        assert (client_of(function) is not None) == (wanted == NETWORK)
+
+
+def test_effects_of_ambers_aggregations(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmms_eval.utils import load_yaml_config
+
+    monkeypatch.setattr(datasets, "load_dataset", None)
+    config = load_yaml_config(TaskManager(verbosity="ERROR").task_index["amber_discriminative"]["yaml_path"])
+    functions = [entry["aggregation"] for entry in config["metric_list"] if callable(entry["aggregation"])]
+    assert len(functions) == 4
+    assert {effects(function) for function in functions} == {None}

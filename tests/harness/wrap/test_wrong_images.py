@@ -1,0 +1,299 @@
+"""Docs on another doc's image, through the real evaluator, in-process: what is shown, what is asked, what is recorded, what it shows."""
+
+import hashlib
+import json
+import pickle
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from lmms_eval.tasks import TaskManager
+from loguru import logger
+from PIL import Image
+
+from lmms_patch.ask.views import cell_box
+from lmms_patch.errors import CannotWrapError, PatchError
+from lmms_patch.runs import schemas
+from tests.harness.toys import ChatModel, Model, metrics, run, write_task
+
+ASKED = {"version": 0.0}
+"""Toy tasks turn the null off; these leave it on."""
+
+
+@pytest.fixture
+def told():
+    """Everything that is logged."""
+    lines = []
+    sink = logger.add(lines.append, level="INFO", format="{message}")
+    yield lines
+    logger.remove(sink)
+
+
+def noise(seed, size=(60, 48)):
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8))
+
+
+def pictures(count, **columns):
+    every = {"image": noise, "question": lambda i: f"question {i % 3}?", "answer": str, **columns}
+    return [{name: make(i) for name, make in every.items()} for i in range(count)]
+
+
+def of(image):
+    return hashlib.sha256(image.tobytes()).hexdigest()
+
+
+def whose(data, image, n=0):
+    """(doc, row, column) of the doc whose image this is, or a cell of; None where it is nobody's."""
+    for doc, row in enumerate(data):
+        whole = row["image"]
+        for r, c in [(r, c) for r in range(n) for c in range(n)] or [(0, 0)]:
+            if of(whole.crop(cell_box(whole.size, n, r, c)) if n else whole) == of(image):
+                return doc, r, c
+    return None
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Model, ChatModel])
+def test_each_doc_is_asked_on_one_other_image_whole_and_cell_by_cell(tmp_path, kind):
+    """12 docs, 5 views, all also on a wrong image. The prompt is the doc's own."""
+    data = pictures(12, question=lambda i: f"question {i}?")
+    write_task(tmp_path, "toy", data, metadata=ASKED)
+    model = kind()
+    result = run(model, "toy_rci2", tmp_path, limit=8)
+    assert len(model.seen) == 8 * 10
+    by_prompt = {}
+    for _, _, images, prompt in model.seen:
+        by_prompt.setdefault(prompt, []).append(images[0])
+    for sample in result["samples"]["toy_rci2"]:
+        doc, record = sample["doc_id"], sample["patch"]
+        shown = by_prompt[f"question {doc}?"]
+        assert whose(data, shown[0]) == (doc, 0, 0)
+        assert [whose(data, image, 2) for image in shown[1:5]] == [(doc, r, c) for r in (0, 1) for c in (0, 1)]
+        donor = record["wrong_image"]["from"]
+        assert donor != doc
+        assert whose(data, shown[5]) == (donor, 0, 0)
+        assert [whose(data, image, 2) for image in shown[6:]] == [(donor, r, c) for r in (0, 1) for c in (0, 1)]
+        assert [view["kind"] for view in record["views"]] == ["full"] + ["cell"] * 4, "the doc's own views stand alone"
+        assert [view["swapped"] for view in record["wrong_image"]["views"]] == [True] * 5
+    assert any(sample["patch"]["wrong_image"]["from"] >= 8 for sample in result["samples"]["toy_rci2"]), "a donor need not be evaluated"
+
+
+def test_the_wrong_image_of_a_doc_is_the_same_in_any_order_and_limit(tmp_path):
+    """Reversed docs, fewer docs, fewer asked: by question, the donor's question stays the same."""
+    data = pictures(20, question=lambda i: f"question {i}?")
+
+    def donors(name, found, **more):
+        null = more.pop("null", 300)
+        write_task(tmp_path, name, found, metadata={**ASKED, "lmms_patch": {"null": null}})
+        samples = run(Model(), f"{name}_rci2", tmp_path, **more)["samples"][f"{name}_rci2"]
+        records = [(found[s["doc_id"]]["question"], s["patch"].get("wrong_image")) for s in samples]
+        return {question: found[wrong["from"]]["question"] for question, wrong in records if wrong}
+
+    every = donors("all", data)
+    assert len(every) == 20
+    assert donors("reversed", data[::-1]) == every
+    some = donors("limited", data, limit=7)
+    assert some == {question: every[question] for question in list(every)[:7]}
+    few = donors("few", data, null=6)
+    assert len(few) == 6
+    assert few.items() <= every.items()
+
+
+def test_never_the_same_image_cluster_or_number_of_images(tmp_path):
+    """Docs 0 to 5 show one picture, 6 to 8 are of one scene, 9 to 11 of another, 12 shows nothing that can be cut."""
+    data = pictures(13, scene=lambda i: "one" if 6 <= i < 9 else "two" if 9 <= i < 12 else f"own {i}")
+    for row in data[:6]:
+        row["image"] = noise(99)
+    (tmp_path / "utils.py").write_text("def shown(doc):\n    return [] if doc['scene'] == 'own 12' else [doc['image']]\n")
+    write_task(tmp_path, "toy", data, doc_to_visual="!function utils.shown", metadata={**ASKED, "lmms_patch": {"cluster": "scene"}})
+    for sample in run(Model(), "toy_rci2", tmp_path)["samples"]["toy_rci2"]:
+        doc, wrong = sample["doc_id"], sample["patch"].get("wrong_image")
+        if doc == 12:
+            assert wrong is None
+            continue
+        donor = wrong["from"]
+        assert donor != 12
+        assert data[doc]["image"].tobytes() != data[donor]["image"].tobytes()
+        assert data[doc]["scene"] != data[donor]["scene"]
+
+
+def test_boxes_are_moved_with_the_image(tmp_path):
+    """A box over the left half of 60x48 is the left half of 120x48; regions of a wrong image stay relevant or not."""
+    data = pictures(2, boxes=lambda i: [[0, 0, 30 + 30 * i, 48], [30, 24, 60, 48]], relevant=lambda i: [True, False])
+    data[1]["image"] = noise(1, (120, 48))
+    write_task(tmp_path, "toy", data, metadata=ASKED)
+    model = Model()
+    result = run(model, "toy_regions", tmp_path)
+    sizes = [images[0].size for _, _, images, _ in model.seen]
+    assert sizes[:6] == [(60, 48), (30, 48), (30, 24), (120, 48), (60, 48), (60, 24)]
+    wrong = result["samples"]["toy_regions"][0]["patch"]["wrong_image"]
+    assert wrong["views"][1]["boxes"] == [[0, 0, 30, 48]], "the doc's own box; its place on the other image follows from the sizes"
+    assert [view.get("relevant") for view in wrong["views"]] == [None, True, False]
+
+
+# --- swap as a task ----------------------------------------------------------------------------------------------------
+
+
+def test_swap_asks_once_or_cell_by_cell(tmp_path):
+    data = pictures(6)
+    write_task(tmp_path, "toy", data, metadata=ASKED)
+    model = Model()
+    result = run(model, "toy_swap,toy_swap2", tmp_path)
+    assert len(model.seen) == 6 + 6 * 5
+    assert set(metrics(result, "toy_swap")) == {"patch", "exact_match", "chance"}
+    assert set(metrics(result, "toy_swap2")) == {"patch", "exact_match", "exact_match_mpp2", "chance"}
+    one, two = ([s["patch"] for s in result["samples"][name]] for name in ("toy_swap", "toy_swap2"))
+    assert [p["wrong_image"]["from"] for p in one] == [p["wrong_image"]["from"] for p in two], "the same wrong image as in any other way of asking"
+    assert all(view["swapped"] for p in (*one, *two) for view in p["views"])
+    for p in one:
+        Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(p)))
+
+
+def test_a_doc_without_a_wrong_image_is_counted_and_in_no_number_of_swap(tmp_path):
+    """Doc 3 alone shows two pictures. What it is answered on its own is no answer on a wrong image."""
+    data = pictures(12, answer=lambda i: "x" if i == 3 else "y")
+    (tmp_path / "utils.py").write_text("def shown(doc):\n    return [doc['image']] * (2 if doc['answer'] == 'x' else 1)\n")
+    write_task(tmp_path, "toy", data, doc_to_visual="!function utils.shown", metadata=ASKED)
+    result = run(Model(), "toy_swap2", tmp_path)
+    record = result["samples"]["toy_swap2"][3]["patch"]
+    assert "wrong_image" not in record
+    assert all("no other doc" in view["failed"] and not view["scores"] for view in record["views"])
+    details = metrics(result, "toy_swap2")["patch"]
+    assert (details["n_failed"], details["analysis"]["fip"]["value"]) == (1, 0.0), "the model says x, which is right of doc 3 alone"
+
+
+def test_swap_of_one_picture_is_refused(tmp_path):
+    data = pictures(4)
+    for row in data:
+        row["image"] = noise(5)
+    write_task(tmp_path, "toy", data, metadata=ASKED)
+    with pytest.raises((CannotWrapError, SystemExit), match="no wrong images"):
+        run(Model(), "toy_swap", tmp_path)
+
+
+# --- the option ----------------------------------------------------------------------------------------------------
+
+
+def test_null_0_asks_nothing_more_and_a_larger_null_keeps_the_key_of_the_cache(tmp_path, told):
+    data = pictures(9)
+    for name, null in (("none", 0), ("some", 4), ("more", 300)):
+        write_task(tmp_path / name, "toy", data, metadata={**ASKED, "lmms_patch": {"null": null}})
+    seen, keys = {}, {}
+    for name in ("none", "some", "more"):
+        model = Model()
+        run(model, "toy_rci2", tmp_path / name)
+        seen[name] = len(model.seen)
+        manager = TaskManager(verbosity="ERROR", include_path=str(tmp_path / name), model_name="toy")
+        keys[name] = dict(manager.load_task_or_group(["toy_rci2"], "simple")["toy_rci2"].dump_config()["lmms_patch"])
+    assert seen == {"none": 45, "some": 45 + 20, "more": 90}
+    assert keys["some"] == keys["more"], "a larger null must find the answers of a smaller one"
+    assert "null" not in keys["some"]["options"]
+    assert keys["none"] != keys["some"]
+    assert any("4 of 9 docs are also asked on another doc's image" in line and "20 of 65 requests" in line for line in told)
+
+
+def test_yaml_reads_the_bare_key_null_as_no_key(tmp_path):
+    """In a task file of one's own, the line ``null: 3`` means the option all the same."""
+    write_task(tmp_path, "toy", pictures(9), metadata=ASKED)
+    (tmp_path / "my.yaml").write_text("task: my_rci2\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: rci\ngrids: [2]\nnull: 3\n")
+    model = Model()
+    run(model, "my_rci2", tmp_path)
+    assert len(model.seen) == 9 * 5 + 3 * 5
+
+
+def test_the_bare_key_in_a_base_task_does_not_stop_the_hosts_cache(tmp_path):
+    """The host sorts the keys of a task's config, and cannot sort None among texts."""
+    write_task(tmp_path, "toy", pictures(9), metadata={**ASKED, "lmms_patch": {"seed": 1, "null": 3}})
+    file = tmp_path / "toy.yaml"
+    file.write_text(file.read_text().replace("'null': 3", "null: 3"))
+    assert "\n    null: 3" in file.read_text()
+    model = Model()
+    run(model, "toy_rci2", tmp_path, use_cache=str(tmp_path / "cache"))
+    assert len(model.seen) == 9 * 5 + 3 * 5
+
+
+@pytest.mark.parametrize("null", [-1, 2.5, True, "all"])
+def test_a_null_that_is_no_number_of_docs(tmp_path, null):
+    write_task(tmp_path, "toy", pictures(3), metadata={**ASKED, "lmms_patch": {"null": null}})
+    with pytest.raises((PatchError, SystemExit), match="null must be a whole number of at least 0"):
+        run(Model(), "toy_rci2", tmp_path)
+
+
+# --- what it shows --------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_never_looks_is_refused(tmp_path, told):
+    """It answers from the question alone, right in 60 %: gate 0 with the reason, index and everything made of it null."""
+    data = pictures(200, question=lambda i: f"question {i}?", answer=lambda i: "yes" if i % 2 else "no")
+    write_task(tmp_path, "toy", data, metadata=ASKED)
+
+    def by_text(prompt, images):
+        i = int(prompt.split()[1].rstrip("?"))
+        right = "yes" if i % 2 else "no"
+        return right if i % 10 < 6 else {"yes": "no", "no": "yes"}[right]
+
+    result = run(Model(by_text), "toy_rci2", tmp_path)
+    found = metrics(result, "toy_rci2")
+    assert found["exact_match"] == pytest.approx(0.6)
+    assert (found["gate"], found["rci2"], found["rci2_adj"], found["gap2"]) == (0, None, None, None)
+    details = found["patch"]
+    assert (details["n_null"], details["fip0"]) == (200, pytest.approx(0.6))
+    judged = details["analysis"]["gate"]
+    assert judged["reason"] == "the answers do not depend on the image (full image 0.6, a wrong image 0.6, 200 docs)"
+    assert judged["looks"][0]["value"] is False
+    Draft202012Validator(schemas.load("details")).validate(json.loads(json.dumps(dict(details.items()))))
+    assert any("rci2 is null: the answers do not depend on the image" in line for line in told)
+
+
+def sees(data, share_full, share_cell, options=4):
+    """A model that knows the answer of some docs from their own whole image, of some from their first cell; else it guesses by a hash of what it sees."""
+    whole = {of(row["image"]): i for i, row in enumerate(data)}
+    cells = {of(row["image"].crop(cell_box(row["image"].size, 2, 0, 0))): i for i, row in enumerate(data)}
+
+    def answer(prompt, images):
+        i, seen = int(prompt.split()[1].rstrip("?")), of(images[0])
+        knows = (whole.get(seen) == i and i % 100 < 100 * share_full) or (cells.get(seen) == i and i % 100 < 100 * share_cell)
+        return data[i]["answer"] if knows else "ABCDEFGHIJ"[int(hashlib.sha256(f"{prompt}{seen}".encode()).hexdigest(), 16) % options]
+
+    return answer
+
+
+def test_the_corrected_index_finds_what_was_planted(tmp_path):
+    """The image knows 0.8, one cell 0.4, the rest are guesses among four: truth 1 - 0.4/0.8 = 0.5. Records give the same numbers again."""
+    letters = np.random.default_rng(0).integers(0, 4, 600)
+    options = "\n".join(f"{letter}. option {letter}" for letter in "ABCD")
+    data = pictures(600, question=lambda i: f"question {i}?\n{options}", answer=lambda i: "ABCD"[letters[i]])
+    write_task(tmp_path, "toy", data, metadata={**ASKED, "lmms_patch": {"null": 600}})
+    result = run(Model(sees(data, 0.8, 0.4)), "toy_rci2", tmp_path)
+    details = metrics(result, "toy_rci2")["patch"]
+    luck = details["analysis"]["grids"]["2"]["adj"]
+    assert (luck["null"], luck["asked"]) == ("measured", 600)
+    assert luck["fip0"] == pytest.approx(0.25, abs=0.06)  # 3 standard errors of 600 guesses
+    assert luck["mpp0"] == pytest.approx(1 - 0.75**4, abs=0.06)
+    assert details["rci2_adj_low"] < 0.5 < details["rci2_adj_high"]
+    assert details["rci2_adj_high"] - details["rci2_adj_low"] < 0.5
+    assert details["gate"] == 1
+    records = [sample["patch"] for sample in result["samples"]["toy_rci2"]]
+    for record in records[:3]:
+        Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(record)))
+    assert all("lent" not in record for record in records), "donors' answers are scored only where no null is measured"
+
+
+def test_answers_are_matched_to_docs_over_pickles(tmp_path):
+    """Ranks exchange records by pickle; a wrong image's views survive it."""
+    write_task(tmp_path, "toy", pictures(4), metadata=ASKED)
+    record = run(Model(), "toy_rci2", tmp_path)["samples"]["toy_rci2"][0]["patch"]
+    assert pickle.loads(pickle.dumps(record))["wrong_image"] == record["wrong_image"]
+
+
+def test_scorers_that_guess_get_another_stream_on_a_wrong_image(tmp_path):
+    """Else a random answer would be the same on both images, and look like a text prior."""
+    (tmp_path / "utils.py").write_text("import random\ndef guess(doc, results):\n    return {'acc': float(random.random() < 0.5)}\n")
+    metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+    write_task(tmp_path, "toy", pictures(60), metadata=ASKED, process_results="!function utils.guess", metric_list=metric)
+    records = [s["patch"] for s in run(Model(), "toy_rci2", tmp_path)["samples"]["toy_rci2"]]
+    own = [view["scores"]["acc"] for record in records for view in record["views"][1:]]
+    wrong = [view["scores"]["acc"] for record in records for view in record["wrong_image"]["views"][1:]]
+    assert 0.3 < np.mean(np.array(own) == np.array(wrong)) < 0.7

@@ -1,0 +1,171 @@
+"""What a model or a judge writes costs time in proportion to its length, whatever it is: ten times the text, at most 25 times the time.
+
+The texts are runs of what the patterns repeat, before, behind and between what they look for. Before patterns were made to read each run in one
+way, several of these took minutes for 100 kB.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lmms_patch.magic.rows import unique_keys
+from lmms_patch.magic.score.extract import regions, renumber
+from lmms_patch.magic.score.labels import _letters
+from lmms_patch.magic.score.matching import exact, synonym
+from lmms_patch.magic.score.mentions import groups
+from lmms_patch.magic.score.response import parse
+from lmms_patch.magic.score.selfheal import continuation, mentions_correction
+from lmms_patch.magic.score.verdicts import heal_inquiry, read, short_inquiry, steps_inquiry
+
+SHORT, HEAL, STEPS = short_inquiry("Q", "a", "b"), heal_inquiry("p", ["c"], "x"), steps_inquiry("q", "g", ["a", "b"])
+
+Text = tuple[str, str, str]
+"""What stands before the run, what is repeated, what stands behind it."""
+
+
+def text(parts: Text, length: int) -> str:
+    before, run, after = parts
+    return before + (run * (length // len(run) + 1))[:length] + after
+
+
+def seconds(read_one: Callable[[str], Any], parts: Text, length: int) -> float:
+    given = text(parts, length)
+    begin = time.process_time()
+    read_one(given)
+    return time.process_time() - begin
+
+
+def assert_in_proportion(read_one: Callable[[str], Any], parts: Text) -> None:
+    """Compare 10 kB with 100 kB, best of several where the first try does not do: other processes disturb."""
+    small = seconds(read_one, parts, 10_000)
+    assert small < 2, parts  # else the long one may take hours
+    large = seconds(read_one, parts, 100_000)
+    for _ in range(4):
+        if large <= 25 * max(small, 0.0005):
+            return
+        small, large = min(small, seconds(read_one, parts, 10_000)), min(large, seconds(read_one, parts, 100_000))
+    raise AssertionError(f"{parts}: {small:.4f} s for 10 kB, {large:.4f} s for 100 kB")
+
+
+DECORATION = [("box ", run, "x") for run in (" ", "*", '"', "\t", "_", "`", "(")] + [("R1-", run, "x") for run in "`[ "]
+REGIONS: list[Text] = [
+    *DECORATION,
+    ("", "box \n", ""),
+    ("", "R1, R2, ", ""),
+    ("", "R1-", ""),
+    ("R1, ", " ", "1. x"),
+    ("", "1st, ", ""),
+    ("", "first, second and ", ""),
+    ("the first box", " ", "x"),
+    ("the first box ", "is ", "x"),
+    ("", "box 1 of ", ""),
+    ("", "R1 (", ""),
+    ("R1 ", "(", ""),
+    ("", "not in the R1 ", ""),
+    ("", "region one ", ""),
+    ("", "９", ""),
+    ("box **", "*", "1, 2"),
+    ("boxes 1", "*", "*, 2"),
+]
+ANSWERS: list[Text] = [
+    ("", "red ", ""),
+    ("", "red or ", ""),
+    ("", "not ", ""),
+    ("", "1.", ""),
+    ("", "a", ""),
+    ("", "2, ", ""),
+    ("", "…", ""),
+    ("box ", "*", "x"),
+    ("", "red.\n", ""),
+]
+RESPONSES: list[Text] = [
+    *((before, run, "x") for before in ("Answer", "Answer:", "Step 1", "x") for run in " *`_\t\n"),
+    ("", "Answer: explanation: ", ""),
+    ("", "Answer:\n", ""),
+    ("", "<answer>", ""),
+    ("", "<think>", ""),
+    ("", "</think>", ""),
+    ("", '{"answer": "', ""),
+    ('"answer": "', '\\"', ""),
+    ("", "\\boxed{", ""),
+    ("Answer: ", "\\text{", "x"),
+    ("Answer: ", "$", "x"),
+    ("", "```\n", ""),
+    ("", "{", ""),
+    ("", "a\n", ""),
+    ("", "a.\n", ""),
+    ("", ".", ""),
+    ("", "…", " x"),
+    ("", "the answer is ", ""),
+    ("the answer is", " ", "x"),
+    ("", "**Question**: a\n", ""),
+    ("Answer: x\n", "## Image 2\nquestion: a\n", ""),
+    ("", '"to the question "', ""),
+    ("", "(a) ", ""),
+]
+REPLIES: list[Text] = [
+    *((before, run, "x") for before in ("x", "Correctness", "Correctness:", "Step 1", "```", "Step 1: Correct") for run in "\n.* "),
+    ("", "Correctness: ", ""),
+    ("", "Correctness:\n", ""),
+    ("", "x. Correctness: Correct\n", ""),
+    ("", "Step 1: Correct\n", ""),
+    ("", "Step 1:", ""),
+    ("", "**\n", ""),
+    ("", "```json\n", ""),
+    ("```\n", "\n \n", ""),
+    ("", "[", ""),
+    ("", '{"steps": ', ""),
+    ("[", "1,", ""),
+    ("[1, ", "1", "]"),
+    ("", "> ", "Final judgement: YES"),
+]
+
+
+@pytest.mark.parametrize("parts", REGIONS, ids=repr)
+def test_regions(parts: Text) -> None:
+    assert_in_proportion(lambda given: groups(given, 4), parts)
+
+
+@pytest.mark.parametrize("parts", ANSWERS, ids=repr)
+def test_answers(parts: Text) -> None:
+    for gold in ("red", "2", "yes"):
+        assert_in_proportion(lambda given, gold=gold: (synonym(given, gold), exact(given, gold)), parts)
+
+
+@pytest.mark.parametrize("parts", RESPONSES, ids=repr)
+def test_responses(parts: Text) -> None:
+    assert_in_proportion(lambda given: parse(given, "What is it?"), parts)
+
+
+def test_wrappings_of_an_answer_one_in_the_other() -> None:
+    for length in (1_000, 10_000):
+        assert parse("Answer: " + "\\boxed{" * length + "cup" + "}" * length).answer == "cup"
+    assert_in_proportion(lambda given: parse("Answer: " + given + "cup" + "}" * (len(given) // 7)), ("", "\\boxed{", ""))
+
+
+@pytest.mark.parametrize("parts", REPLIES, ids=repr)
+def test_replies_of_a_judge(parts: Text) -> None:
+    assert_in_proportion(lambda given: [read(inquiry, given) for inquiry in (SHORT, HEAL, STEPS)], parts)
+
+
+@pytest.mark.parametrize("parts", [("", "R1, ", ""), ("", "a ", ""), ("", "a. ", "b"), ("", "the second box ", "")], ids=repr)
+def test_other_readers(parts: Text) -> None:
+    assert_in_proportion(lambda given: regions(given, 4), parts)
+    assert_in_proportion(lambda given: renumber(given, {1: 2, 2: 1}, 2), parts)
+    assert_in_proportion(lambda given: mentions_correction(given, "The pot is red.", "The pot is blue."), parts)
+    assert_in_proportion(_letters, parts)
+
+
+@pytest.mark.parametrize("parts", [("", "a ", ""), ("", "a ", "b"), ("", "a b a c ", "")], ids=repr)
+def test_injected_steps_that_are_written_again(parts: Text) -> None:
+    assert_in_proportion(lambda given: continuation(given, [*given.split(), "x"]), parts)
+
+
+def test_keys_of_an_object() -> None:
+    keys: list[tuple[str, Any]] = [*((str(at), 0) for at in range(100_000)), ("99999", 0)]
+    with pytest.raises(ValueError, match="'99999' stands twice"):
+        unique_keys(keys)  # before, every key was counted in all of them: minutes

@@ -1,0 +1,188 @@
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from lmms_patch.magic.score.extract import ANOTHER, Mentions, is_exhaustive, regions, regions_of_steps, renumber
+from lmms_patch.magic.score.mentions import groups, same_length
+
+PHRASES = yaml.safe_load((Path(__file__).parent / "phrases.yaml").read_text(encoding="utf-8"))
+NAMED = [phrase for phrase in PHRASES if "name" in phrase]
+
+
+def truth(phrase):
+    return {("used", n) for n in phrase["used"]} | {("invented", n) for n in phrase.get("invented", [])}
+
+
+def found(text, count):
+    mentions = regions(text, count)
+    return {("used", n) for n in mentions.used} | {("invented", n) for n in mentions.invented}
+
+
+def test_precision_and_recall_over_the_phrases():
+    assert len(PHRASES) >= 150
+    hits = extra = missed = 0
+    failures = []
+    for phrase in PHRASES:
+        true, seen = truth(phrase), found(phrase["text"], phrase["count"])
+        hits, extra, missed = hits + len(true & seen), extra + len(seen - true), missed + len(true - seen)
+        if true != seen:
+            failures.append(f"{phrase['text']!r}: {sorted(seen)}, should be {sorted(true)}")
+    precision, recall = hits / (hits + extra), hits / (hits + missed)
+    print(f"\n{len(PHRASES)} phrases, {hits + missed} mentions: precision {precision:.3f}, recall {recall:.3f}")
+    print("\n".join(failures))
+    assert precision >= 0.97
+    assert recall >= 0.97
+
+
+@pytest.mark.parametrize("phrase", NAMED, ids=[phrase["name"] for phrase in NAMED])
+def test_tricky_phrases_one_by_one(phrase):
+    assert found(phrase["text"], phrase["count"]) == truth(phrase)
+
+
+@pytest.mark.parametrize("phrase", [p for p in PHRASES if "negated" in p or "dismiss" in p.get("name", "")], ids=lambda p: p["text"][:40])
+def test_dismissed_boxes_are_told_apart(phrase):
+    assert regions(phrase["text"], phrase["count"]).negated == set(phrase.get("negated", []))
+
+
+def test_union_over_steps():
+    mentions = regions_of_steps(["I look at R1.", "R2 is not relevant.", "R2 can be ignored, and R9.", "Box 1 is enough."], 4)
+    assert mentions == Mentions(frozenset({1, 2}), frozenset({9}), frozenset({2}))
+    assert regions_of_steps([], 4) == Mentions(frozenset(), frozenset(), frozenset())
+
+
+def test_exhaustive():
+    assert is_exhaustive(regions("R1-R4", 4), 4)
+    assert not is_exhaustive(regions("R1-R3", 4), 4)
+    assert not is_exhaustive(regions("nothing", 0), 0)
+
+
+def test_same_length_keeps_every_place():
+    text = "R1–R3, “R2” − Ｒ２ R₂"
+    assert len(same_length(text)) == len(text)
+    assert same_length(text) == 'R1-R3, "R2" - R2 R2'
+
+
+# --- new numbers
+
+
+SWAP = {1: 3, 2: 1, 3: 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I look at R1, then `R3`.", "I look at R3, then `R2`."),
+        ("Region 2 and **Box 1** overlap.", "Region 1 and **Box 3** overlap."),
+        ("regions 1 and 3", "regions 3 and 2"),
+        ("region two", "region one"),
+        ("In the second box there is a dog.", "In the first box there is a dog."),
+        ("The 2nd region", "The 1st region"),
+        ("The first and third boxes show dogs.", "The third and second boxes show dogs."),
+        ("$R_{2}$", "$R_{1}$"),
+        ("In region 2, 3 people sit.", "In region 1, 3 people sit."),
+        ("R1-R3 are chairs.", "R3, R1 and R2 are chairs."),
+        ("Box 2 of 3 is red.", "Box 1 of 3 is red."),
+        ("boxes 2-2", "boxes R1"),
+        ("R1 and R3, region 2 and 3", "R3 and R2, region 1 and 2"),
+        ("The first two boxes show cats.", "The boxes R3 and R1 show cats."),
+        ("My eyes move from R1 to R3.", "My eyes move from R3 to R2."),
+        ("No box here: R2-D2, 2 boxes.", "No box here: R2-D2, 2 boxes."),
+    ],
+)
+def test_renumbered_by_hand(old, new):
+    assert renumber(old, SWAP) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("R5 shows a dog.", "Another region shows a dog."),
+        ("I see a dog in the R5, and a cat in R1.", "I see a dog in another region, and a cat in R2."),
+        ("Regions 1, 5 and 3 show dogs.", "Regions R2, R1 and another region show dogs."),
+        ("See Region **5** here.", "See another region here."),
+        ("It lies in [R1, R5].", "It lies in [R2 and another region]."),
+        ("Box 1 of 5 is red.", "Box 2 of 2 is red."),
+        ("the fifth box is empty", "another region is empty"),
+        ("boxes (3 or 5)", "boxes R1 or another region"),
+        ("the bounding boxes 1-3 and 5", "the bounding boxes R2, R1 and another region"),
+    ],
+)
+def test_boxes_that_are_not_shown(old, new):
+    assert renumber(old, {1: 2, 3: 1}, count=5).casefold() == new.casefold()
+
+
+PIECES = (
+    "R{a}|`R{a}`|**R{a}**|Region {a}|region {a} and {b}|regions {a}, {b} and {c}|boxes {a}-{b}|R{a}-R{b}|R{a}–R{b}|R{a} to R{b}|from R{a} to R{b}|box {a} of 5|"
+    "R{a}, R{b}|[R{a}, R{b}]|regions: [{a}, {b}]|Region R{a}|bounding box #{a}|the second box|the first three boxes|In region {a}, 3 people|"
+    "R{a} is not relevant|ignore the R{a}|regions {a} through {b}|$R_{a}$|R{a}/R{b}|box number {a}|region three|box {a} and one man|R2-D2|2 boxes|R{a} - 2 cups|"
+    "region {a} or region {b}|Region **{a}**|bounding box [120, 4, 30, 2]|boxes ({a}, {b})|R{a}'s edge|3 people"
+)
+JOINTS = (
+    ". ",
+    ", ",
+    " and ",
+    ", then ",
+    "\n- ",
+    "\n2. ",
+    " is next to ",
+    " (",
+    ") ",
+    "; ",
+    ", not ",
+    " instead of the ",
+    " shows 3 people. ",
+    " to ",
+    " is from the ",
+    " and that ",
+)
+TEXTS = st.lists(st.tuples(st.sampled_from(PIECES.split("|")), st.tuples(*[st.integers(1, 5)] * 3), st.sampled_from(JOINTS)), max_size=7).map(
+    lambda pieces: "".join((piece.format(**dict(zip("abc", abc, strict=True))) if "{" in piece else piece) + joint for piece, abc, joint in pieces)
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(TEXTS)
+def test_the_identity_changes_nothing(text):
+    assert renumber(text, {n: n for n in range(1, 6)}) == text
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(TEXTS, st.permutations(range(1, 6)))
+@example("R3-R1", [3, 2, 1, 4, 5])
+def test_renumbering_maps_what_is_mentioned(text, order):
+    numbers = dict(zip(range(1, 6), order, strict=True))
+    assert regions(renumber(text, numbers), 5).used == {numbers[n] for n in regions(text, 5).used}
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(TEXTS, st.permutations(range(1, 6)), st.integers(0, 4))
+def test_boxes_that_are_not_shown_are_no_longer_named(text, order, shown):
+    numbers = {old: new for new, old in enumerate(order[:shown], 1)}
+    new = renumber(text, numbers, count=5)
+    old = regions(text, 5).used
+    assert regions(new, shown).used == {numbers[n] for n in old if n in numbers}
+    assert not regions(new, shown).invented
+    if old - set(numbers):
+        assert ANOTHER in new.lower()
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.one_of(TEXTS, st.text(max_size=80), st.sampled_from([p["text"] for p in PHRASES])), st.integers(0, 60))
+def test_what_holds_for_every_text(text, count):
+    mentions = regions(text, count)
+    assert all(1 <= n <= count for n in mentions.used)
+    assert all(not 1 <= n <= count for n in mentions.invented)
+    assert mentions.negated <= mentions.used
+    places = [(group.start, group.end) for group in groups(text, count)]
+    assert all(a < b <= c for (a, b), (c, _) in zip(places, [*places, (len(text), 0)][1:], strict=True))
+
+
+@pytest.mark.parametrize("phrase", PHRASES, ids=lambda p: p["text"][:30])
+def test_phrases_survive_new_numbers_and_back(phrase):
+    count = phrase["count"]
+    numbers = {n: n % count + 1 for n in range(1, count + 1)}
+    text = phrase["text"]
+    assert regions(renumber(text, numbers, count=count), count).used == {numbers[n] for n in regions(text, count).used}

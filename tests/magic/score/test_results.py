@@ -1,0 +1,146 @@
+"""The numbers of a MAGIC task, against numbers derived by hand."""
+
+import math
+
+import pytest
+
+from lmms_patch.magic.score import results
+
+
+def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
+    return {
+        "schema": 1,
+        "variant": "all",
+        "id": name,
+        "item": name,
+        "group": more.pop("group", ""),
+        "type": more.pop("type", ""),
+        "boxes": boxes,
+        "relevant": list(relevant),
+        "used": list(used),
+        "invented": list(invented),
+        "steps": 3,
+        "answer": "red",
+        "answer_found": more.pop("answer_found", True),
+        "exact": more.pop("exact", True),
+        "synonym": more.pop("synonym", True),
+        **more,
+    }
+
+
+DOCS = [
+    record("appendix D", used=(1, 2, 3), relevant=(1, 4), boxes=5, type="verify", exact=False),  # TP 1 FP 2 FN 1: P 1/3, R 1/2, F1 2/5
+    record("exact", used=(2,), relevant=(2,), boxes=4, type="verify"),  # TP 1: P 1, R 1, F1 1
+    record("silent", relevant=(1, 2), boxes=2, type="query", answer_found=False, exact=False, synonym=False),  # FN 2: P 0 by convention, R 0, F1 0
+    record("all", used=(1, 2), relevant=(1,), boxes=2, invented=(7, 9), type="query"),  # TP 1 FP 1: P 1/2, R 1, F1 2/3
+]
+
+
+def test_every_number_of_four_docs():
+    found = {name: one.value for name, one in results.numbers(DOCS, "all", judged=False, draws=200).items()}
+    # sums: TP 3, FP 3, FN 3
+    expected = {
+        "magiscore_precision_micro": 3 / 6,
+        "magiscore_recall_micro": 3 / 6,
+        "magiscore_f1_micro": 6 / 12,
+        "magiscore_precision_macro": (1 / 3 + 1 + 0 + 1 / 2) / 4,
+        "magiscore_recall_macro": (1 / 2 + 1 + 0 + 1) / 4,
+        "magiscore_f1_macro": (2 / 5 + 1 + 0 + 2 / 3) / 4,
+        "regions_exhaustive": 1 / 4,
+        "regions_unused": 1 / 4,
+        "regions_invented": 1 / 4,
+        "acc_exact": 2 / 4,
+        "acc_synonym": 3 / 4,
+        "answer_found": 3 / 4,
+    }
+    assert found == pytest.approx(expected)
+    assert list(found) == list(expected)
+
+
+def test_counts_name_what_is_behind_the_numbers():
+    counts = results.counts(DOCS, "all", judged=False)
+    assert counts == {"docs": 4, "answer_not_found": 1, "no_box": 0, "no_relevant_box": 0, "precision_zero": 1, "boxes_invented": 2}
+
+
+@pytest.mark.parametrize(
+    ("variant", "judged", "first", "absent"),
+    [
+        ("all", False, "magiscore_precision_micro", {"self_heal", "self_heal_words", "acc_short"}),
+        ("relevant", True, "magiscore_precision_micro", {"self_heal"}),
+        ("none", False, "regions_invented", {"magiscore_f1_macro", "acc_short", "regions_unused"}),
+        ("selfheal", False, "self_heal_words", {"self_heal", "magiscore_f1_macro", "acc_full"}),
+        ("selfheal", True, "self_heal", {"magiscore_f1_macro"}),
+    ],
+)
+def test_each_variant_has_the_metrics_that_mean_something_there(variant, judged, first, absent):
+    names = results.metrics(variant, judged)
+    assert names[0] == first
+    assert not absent & set(names)
+    assert ("acc_short" in names) == judged
+    assert {"acc_exact", "acc_synonym", "answer_found"} <= set(names)
+    assert results.primary(variant, judged) in names
+
+
+def test_an_accuracy_is_of_the_docs_that_have_a_verdict_and_says_so():
+    docs = [
+        record(str(i), judge={"model": "m"}, short=short, full=full)
+        for i, (short, full) in enumerate([(True, True), (False, None), (None, None), (True, False)])
+    ]
+    found = results.numbers(docs, "all", judged=True, draws=200)
+    assert (found["acc_short"].value, found["acc_short"].n) == (pytest.approx(2 / 3), 3)
+    assert (found["acc_full"].value, found["acc_full"].n) == (0.5, 2)
+    counts = results.counts(docs, "all", judged=True)
+    assert (counts["unjudged_acc_short"], counts["unjudged_acc_full"]) == (1, 2)
+    told = results.warnings(counts, judged=True)
+    assert any("acc_full is of the 2 docs that have a verdict; 2 of 4 have none" in line for line in told)
+
+
+def test_self_heal_is_a_share_of_runs_resampled_by_item():
+    docs = [record("x/2-2", healed_words=True), record("x/4-5", healed_words=False), record("y/3-3", healed_words=True)]
+    for doc, item in zip(docs, "xxy", strict=True):
+        doc["id"], doc["item"] = doc["id"], item
+    found = results.numbers(docs, "selfheal", judged=False, draws=200)["self_heal_words"]
+    assert found.value == pytest.approx(2 / 3)
+    assert (found.n, found.clusters) == (3, 2)
+
+
+def test_docs_of_one_image_are_one_cluster():
+    docs = [record(str(i), group="sheet" if i < 3 else "") for i in range(5)]
+    assert len(set(results.clusters(docs))) == 3
+
+
+def test_nothing_to_average_is_none_with_a_reason():
+    found = results.numbers([record(short=None, full=None, judge={"model": "m"})], "all", judged=True, draws=50)["acc_short"]
+    assert found.value is None
+    assert "acc_short" in found.reason
+    assert all(one.value is None for one in results.numbers([], "all", judged=True, draws=50).values())
+
+
+def test_by_type_gives_each_type_its_own_docs():
+    found = results.by_type(DOCS, "all", judged=False, draws=50)
+    assert list(found) == ["verify", "query"]
+    assert found["verify"]["acc_exact"]["value"] == 0.5
+    assert found["query"]["magiscore_f1_macro"]["value"] == pytest.approx((0 + 2 / 3) / 2)
+    assert results.by_type(DOCS[:2], "all", judged=False) == {}
+
+
+def test_the_score_of_a_doc_is_what_it_adds_to_the_mean():
+    found = results.numbers(DOCS, "all", judged=False, draws=50)
+    for name in found:
+        parts = [results.score(doc, name) for doc in DOCS]
+        if name.endswith("_micro"):
+            assert parts == [None] * 4
+        else:
+            assert math.fsum(part for part in parts if part is not None) / 4 == pytest.approx(found[name].value)
+
+
+def test_using_all_boxes_is_bad_only_where_some_are_adversarial():
+    assert not results.higher_is_better("regions_exhaustive", "all")
+    assert results.higher_is_better("regions_exhaustive", "relevant")
+    assert results.higher_is_better("magiscore_f1_macro", "all")
+
+
+def test_intervals_of_few_images_stay_within_fractions():
+    docs = [record(str(i), used=(1,) if i % 2 else (2,), group=f"sheet {i % 3}", exact=i > 2) for i in range(6)]
+    for one in results.numbers(docs, "all", judged=False, draws=200).values():
+        assert one.low is None or 0.0 <= one.low <= one.value <= one.high <= 1.0

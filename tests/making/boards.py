@@ -1,0 +1,118 @@
+"""Results files with numbers that a test chose."""
+
+import json
+
+from lmms_patch.ask.spec import WrapSpec
+from lmms_patch.present.board.board import board
+from lmms_patch.present.board.ranks import by_of
+from lmms_patch.present.board.store import Store, find, update
+
+
+def est(value, low=None, high=None, n=100, reason=""):
+    return {"value": value, "se": None, "low": low, "high": high, "n": n, "clusters": n, "draws": 1000, "level": 0.95, "reason": reason}
+
+
+def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None, null="measured",
+               looks=None, why="", marginal=False, **options):  # fmt: skip
+    """A task of an index; ``grids``: n -> (index, low, high), or None for a null one; ``fip_all`` with the excluded docs.
+
+    ``adj``: (value, low, high) with luck removed, at every grid; of which ``null``. ``looks``: whether the answers depend on the image.
+    """
+    grids = {3: (-0.1, -0.2, -0.05)} if grids is None else grids
+    spec = WrapSpec(base, kind, tuple(grids))
+    named, analysed, flat = {}, {}, {}
+    for n, numbers in grids.items():
+        value, low, high = numbers or (None, None, None)
+        reason = "" if numbers else ("near chance" if not valid else "FIP is 0")
+        mpp = None if value is None else fip * (1 - value)
+        ends = (None, None) if low is None else (fip * (1 - high), fip * (1 - low))
+        analysed[str(n)] = {
+            "n": n, "excluded": excluded, "fip": fip, "mpp": est(mpp, *ends, n=docs - excluded),
+            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {"null": null, "estimate": est(*adj, n=docs - excluded)}, "adj_blind": None, "luck_ceiling": None,
+            "band": None if value is None else "balanced", "span": None, "shares": None, "warnings": [], "reason": reason,
+        }  # fmt: skip
+        named |= {f"acc_mpp{n}": mpp}
+        flat |= {f"{kind}{n}": value}
+    fip = fip if fip_all is None else fip_all
+    analysis = {
+        "metric": metric, "n_docs": docs, "clusters": None, "form": "mean", "fip": est(fip, fip - 0.05, fip + 0.05, n=docs),
+        "chance": {"value": 0.25, "se": 0.01, "floor": "uniform", "floors": {"uniform": est(0.25, 0.2, 0.3)}, "published": 0.25, "constants": {}, "reason": ""},
+        "ceiling": max([1.0, fip, *(one["fip"] for one in analysed.values()), *(one["mpp"]["value"] or 0 for one in analysed.values())]), "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed,
+        "gate": {"valid": valid, "fip": fip, "chance": 0.25, "delta": 0.01, "se_fip": 0.02, "se_chance": 0.01, "threshold": 0.3 if valid is not False else fip + 0.1,
+                 "reason": "" if valid else why or f"near chance: FIP {fip} is below 0.3", "marginal": marginal,
+                 "looks": [] if looks is None else [{"against": "wrong images", "value": looks, "reason": why,
+                           "full": fip, "other": 0.1, "docs": 60, "wanted": None, "difference": est(fip - 0.1, fip - 0.2, fip, n=60)}]},
+    }  # fmt: skip
+    about = {"docs": "d", "prompts": "p", "image_sizes": "s", "images": "i", "lmms_eval": "0.7.3", **(made or {})}
+    patch = {"records": docs, **flat, "made": about, "settings": {"level": 0.95}, "higher_is_better": {metric: True}, "analysis": analysis}
+    described = {"schema": 2, "pixels": 1, **spec.described(), "metric": metric}
+    described["options"] = {**described["options"], **options}
+    return spec.name, {metric: fip, **named, **flat, "patch": patch}, described
+
+
+def blind_task(base="toy", score=0.3):
+    spec = WrapSpec(base, "blind")
+    _, values, described = index_task(base)
+    analysis = {**values["patch"]["analysis"], "fip": est(score, score - 0.1, score + 0.1), "grids": {}}
+    analysis["gate"] = {**analysis["gate"], "valid": None, "fip": score}
+    patch = {**values["patch"], "analysis": analysis}
+    return spec.name, {"acc": score, "patch": patch}, {**described, **spec.described(), "metric": "acc"}
+
+
+def tst_task(base="toy", tst=0.5, above=0.1, chance=0.25):
+    _, values, described = blind_task(base, tst)
+    spec = WrapSpec(base, "tst")
+    head = {
+        "accuracy": est(tst, tst - 0.1, tst + 0.1),
+        "majority": 0.4,
+        "above": est(above, above - 0.1, above + 0.1),
+        "sd": 0.01,
+        "seeds": 3,
+        "p": 0.1,
+    }
+    found = {
+        "diagnostic": "rf",
+        "headline": "source",
+        "by_grouping": {"source": head},
+        "chance": chance,
+        "leakage": None,
+        "zero_shot": None,
+        "delta": None,
+    }
+    return spec.name, {"acc": tst, "patch": {**values["patch"], "tst_details": found}}, {**described, **spec.described(), "metric": "acc"}
+
+
+def document(model="m", tasks=None, date="20260101_000000", args="", config=None, **more):
+    """A results file, as the object that it holds."""
+    tasks = [index_task()] if tasks is None else tasks
+    return {
+        "results": {name: {f"{key},none": value for key, value in values.items()} for name, values, _ in tasks},
+        "configs": {name: {"dataset_path": "org/toy", "test_split": "test", "lmms_patch": described} for name, _, described in tasks},
+        "versions": {name: 1.0 for name, _, _ in tasks},
+        "n-shot": {name: 0 for name, _, _ in tasks},
+        "config": {"model": "adapter", "model_args": args, "limit": None, "offset": 0, "gen_kwargs": "", **(config or {})},
+        "model_name": model, "date": date, "group_subtasks": {}, "system_instruction_sha": None, **more,
+    }  # fmt: skip
+
+
+def write(folder, *documents):
+    """One results file for each document; the files."""
+    out = []
+    for i, found in enumerate(documents):
+        place = folder / f"run{i}"
+        place.mkdir(parents=True, exist_ok=True)
+        path = place / f"{found['date']}_results.json"
+        path.write_text(json.dumps(found), encoding="utf-8")
+        out.append(path)
+    return out
+
+
+def board_of(folder, *documents, by="pcri", ignore=()):
+    """The board of some runs, without its files."""
+    write(folder, *documents)
+    return board(update(Store(), find([folder]), folder / "board").store, by_of(by), ignore)
+
+
+def shown(group):
+    """Model -> range of places, of the ranked ones."""
+    return {entry.model: (place.first, place.last) for place, entry in group.ranked}

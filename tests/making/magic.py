@@ -1,0 +1,109 @@
+"""Writes the files of a finished run of MAGIC tasks, without a harness: for tests of what reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lmms_patch.magic.score import matching, results
+from lmms_patch.magic.score.extract import regions_of_steps
+from lmms_patch.magic.score.response import parse
+
+TASKS = {"all": "toy", "relevant": "toy_relevant", "none": "toy_nobox", "selfheal": "toy_selfheal"}
+
+
+def doc(
+    item: str, response: str, *, gold: str = "dog", boxes: int = 3, relevant: Sequence[int] = (1,), group: str = "", **verdicts: Any
+) -> dict[str, Any]:
+    """What was asked and answered on one item; boxes and relevant ones by the numbers drawn."""
+    return {
+        "item": item,
+        "response": response,
+        "gold": gold,
+        "boxes": boxes,
+        "relevant": list(relevant),
+        "group": group or item,
+        "verdicts": verdicts,
+    }
+
+
+def record(one: Mapping[str, Any], variant: str) -> dict[str, Any]:
+    """The ``magic`` object of a doc."""
+    parsed = parse(one["response"])
+    named = regions_of_steps(parsed.steps, one["boxes"])
+    return {
+        "schema": results.SCHEMA,
+        "variant": variant,
+        "id": one["item"],
+        "item": one["item"],
+        "group": one["group"],
+        "type": "query",
+        "question": f"What is in {one['item']}?",
+        "asked": {"doc": "d" + one["item"], "prompt": "p"},
+        "boxes": one["boxes"],
+        "relevant": one["relevant"],
+        "used": sorted(named.used),
+        "invented": sorted(named.invented),
+        "steps": len(parsed.steps),
+        "answer": parsed.answer,
+        "answer_found": parsed.found,
+        "exact": matching.exact(parsed.answer, one["gold"]),
+        "synonym": matching.synonym(parsed.answer, one["gold"]),
+        **({"judge": {"model": "judge-7b"}, **one["verdicts"]} if one["verdicts"] else {}),
+    }
+
+
+def write_magic_run(
+    folder: Path, variants: Mapping[str, Sequence[Mapping[str, Any]]], *, model: str = "toy_vlm", date: str = "20260101_000000", log: bool = True
+) -> Path:
+    """The results file and sample logs of some variants: ``{variant: docs}``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    values, configs = {}, {}
+    for variant, docs in variants.items():
+        task = TASKS[variant]
+        records = [record(one, variant) for one in docs]
+        judge = "judge-7b" if any("judge" in one for one in records) else None
+        found = results.numbers(records, variant, judge is not None, draws=200)
+        counts = results.counts(records, variant, judge is not None)
+        about = {
+            "schema": 1,
+            "variant": variant,
+            "dataset": "toy",
+            "metric": results.primary(variant, judge is not None),
+            "seed": 0,
+            "judge": judge,
+            "numbers": {name: results.to_json(one) for name, one in found.items()},
+            "by_type": {},
+            "counts": counts,
+            "warnings": results.warnings(counts, judge is not None),
+        }
+        flat = {name: one.value for name, one in found.items()}
+        values[task] = {
+            f"{key},none": value for key, value in {"magic": {"records": len(records), **flat, "made": {}, "magic": about}, **flat}.items()
+        }
+        described = {
+            "schema": results.SCHEMA,
+            "base": task,
+            "kind": "magic",
+            "variant": variant,
+            "grids": [],
+            "metric": about["metric"],
+            "options": {},
+        }
+        configs[task] = {"metadata": {"magic": described}}
+        if log:
+            lines = [
+                {
+                    "doc_id": n,
+                    "target": one["gold"],
+                    "filtered_resps": one["response"],
+                    "magic": made,
+                }
+                for n, (one, made) in enumerate(zip(docs, records, strict=True))
+            ]
+            (folder / f"{date}_samples_{task}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path = folder / f"{date}_results.json"
+    path.write_text(json.dumps({"results": values, "configs": configs, "model_name": model, "config": {"model": "toy"}, "date": date}))
+    return path

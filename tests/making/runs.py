@@ -1,0 +1,219 @@
+"""Writes the two files of a finished run, without a harness: for tests of what reads them."""
+
+import itertools
+import json
+
+import numpy as np
+
+from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.references import Doc, plan
+from lmms_patch.ask.spec import Options, WrapSpec
+from lmms_patch.ask.views import swapped, views_of
+from lmms_patch.harness.wrap.statistics import Native, details
+from lmms_patch.magic.score import results as magic
+from lmms_patch.runs.records import Baseline, Lent, SampleRecord, ScoredView, WrongImage
+
+LETTERS = "ABCD"
+STARTS = itertools.count()
+"""What makes each run that is written another run, as the harness's clock does."""
+DATA = {"dataset_path": "org/toy", "test_split": "test"}
+
+
+def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b"), answers=0):
+    """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses; ``answers`` draws them anew."""
+
+    def say(stream, gold):
+        said = [gold if stream.random() < chance else guess(stream) for chance in (know_full, know_cell, *[0] * (grid * grid - 1))]
+        return said, None
+
+    return world_run(say, n=n, grid=grid, seed=seed, per_cluster=per_cluster, categories=categories, answers=answers)
+
+
+def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), base="toy", kind="rci", answers=0):
+    """Records of a 4-option task whose model is ``say``: from a random stream and the gold to its answers on the full image and each cell,
+    and to those on a wrong image (None: the doc is not asked so). ``answers`` draws them anew."""
+    spec = WrapSpec(base, kind, (grid,), Options(cluster="image", category="kind", given=frozenset({"cluster", "category"})))
+    stream = np.random.default_rng(seed)
+    golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
+    docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
+    made = plan(docs)
+    stream = np.random.default_rng([seed, answers]) if answers else stream
+    views = grid * grid + 1
+    given = [[None if some is None else some[:views] for some in say(stream, gold)] for gold in golds]
+    return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
+
+
+def guess(stream):
+    """One of the four letters."""
+    return LETTERS[stream.integers(0, 4)]
+
+
+def never_looks(stream, gold):
+    """Answers from the text, right in 60 %, and the same whatever is shown."""
+    said = gold if stream.random() < 0.6 else LETTERS[(LETTERS.index(gold) + 1 + stream.integers(0, 3)) % 4]
+    return [said] * 10, [said] * 10
+
+
+def guesses_on_cells(stream, gold):
+    """Knows 80 % of the full images; every cell, and every view of a wrong image, is a guess among four: 1 - (3/4)^9 is 0.925 by luck alone."""
+    full = gold if stream.random() < 0.8 else guess(stream)
+    return [full, *(guess(stream) for _ in range(9))], [guess(stream) for _ in range(10)]
+
+
+def one_cell_knows(stream, gold):
+    """As good on one cell as on the full image; the others, and wrong images, are one guess: the index is 0, and no luck is in it."""
+    known, lucky, lost = stream.random() < 0.8, guess(stream), guess(stream)
+    return [gold if known else lucky] * 2 + [lucky] * 8, [lost] * 10
+
+
+def misled_by_cells(stream, gold):
+    """Knows the full image; each cell says the same wrong letter, but a wrong image is right in a quarter."""
+    wrong, lost = LETTERS[(LETTERS.index(gold) + 1) % 4], guess(stream)
+    return [gold if stream.random() < 0.9 else wrong, *[wrong] * 9], [lost] * 10
+
+
+def as_before(path):
+    """A results file as earlier versions wrote it: nothing was asked on a wrong image, and nobody knew of marks."""
+    data = json.loads(path.read_text())
+    for values in data["results"].values():
+        analysis = values["patch,none"]["analysis"]
+        for key in ("numbers", "log"):
+            values["patch,none"]["made"].pop(key)
+        for key in ("looks", "marginal", "se"):
+            analysis["gate"].pop(key, None)
+        analysis["warnings"] = [line for line in analysis["warnings"] if not line.startswith("not checked")]
+        for grid in analysis["grids"].values():
+            grid.pop("mark", None)
+            grid["warnings"] = ["text priors not removed from the adjusted index: run the blind task too"]
+            for key in ("null", "asked"):
+                (grid["adj"] or {}).pop(key, None)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def _record(spec, i, golds, answers, made, categories, per_cluster):
+    said, wrong = answers[i][0], answers[i][1]
+    views = _scored(views_of(spec), said, golds[i])
+    best = 1 + int(np.argmax([view.scores["acc"] for view in views[1:]]))
+    base = tuple(Baseline(a, tuple(roles), {"acc": float(a == golds[i])}, {"acc": float(a == golds[i])}) for a, roles in made.baselines[i].items())
+    lent = tuple(
+        Lent(loan.to, loan.p, float(said[0] == golds[loan.to]), {spec.grids[0]: float(golds[loan.to] in said[1:])}) for loan in made.loans.get(i, ())
+    )
+    answer = made.answers[i]
+    about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+    fields = {"cluster": i // per_cluster, "category": categories[i % len(categories)]}
+    source = (i + per_cluster) % len(golds)
+    lost = None if wrong is None else WrongImage(source, ((9, 9),), _scored(swapped(views_of(spec)), wrong, golds[i]), tuple(wrong))
+    whole = SampleRecord(
+        spec.name,
+        spec,
+        i,
+        ((9, 9),),
+        views,
+        {spec.grids[0]: best},
+        {},
+        fields,
+        about,
+        made.strata[i],
+        base,
+        lent,
+        wrong_image=lost,
+        images=f"{i:016x}",
+    )
+    return whole.to_json()
+
+
+def _scored(views, said, gold):
+    return tuple(ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)}) for view, one in zip(views, said, strict=True))
+
+
+def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-00.000000"):
+    """The results file and sample logs of some tasks: ``{name: (spec, records, plan)}``; the aggregation is the mean."""
+    aggregate = aggregate or (lambda items: float(np.mean(items)))
+    folder.mkdir(parents=True, exist_ok=True)
+    results, configs = {}, {}
+    for name, (spec, records, made) in runs.items():
+        places = {n: [r["best"][str(n)] for r in records] for n in spec.grids}
+        full = [r["views"][0]["items"]["acc"] for r in records]
+        best = {n: [r["views"][p]["items"]["acc"] for r, p in zip(records, places[n], strict=True)] for n in spec.grids}
+        native = Native(
+            lambda full=full: aggregate(full), lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""), aggregate, "", False
+        )
+        found = details(spec, records, "acc", {"acc": True}, native, made)
+        flat = {key: found[key] for key in found if key.startswith(("rci", "gap", "chance", "gate"))}
+        values = {"acc": aggregate(full), **{f"acc_mpp{n}": aggregate(best[n]) for n in spec.grids}, **flat, "patch": dict(found.items())}
+        results[name] = {f"{key},none": value for key, value in values.items()}
+        configs[name] = {**DATA, "lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}
+        lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": r}) for r in records]
+        (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
+    path = folder / f"{date}_results.json"
+    said = {"n-shot": dict.fromkeys(results, 0), "versions": dict.fromkeys(results, 1.0), "system_instruction_sha": None, "start_time": next(STARTS)}
+    path.write_text(json.dumps({"results": results, "configs": configs, "group_subtasks": groups or {}, **said}))
+    return path
+
+
+# --- MAGIC tasks ----------------------------------------------------------------------------------
+
+DRAWS = 200
+MAGIC_TASKS = {"all": "toy_magic", "relevant": "toy_magic_relevant", "none": "toy_magic_nobox", "selfheal": "toy_magic_selfheal"}
+
+
+def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(), group="", kind="query", found=True, text="", doc="", **verdicts):
+    """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed, healed_words."""
+    return {
+        "schema": 1, "id": name, "item": name.partition("/")[0], "group": group or f"image of {name}", "type": kind,
+        "asked": {"doc": doc or f"d {name}", "prompt": "p"}, "boxes": boxes, "relevant": sorted(map(int, relevant)), "used": sorted(map(int, used)), "invented": sorted(invented),
+        "steps": 2, "answer": "dog" if right else "cat", "answer_found": found, "exact": bool(right), "synonym": bool(right), "text": text or f"I look. Answer: {name}",
+        **verdicts,
+    }  # fmt: skip
+
+
+def write_magic(
+    folder, variants, *, model="m", judge=None, seed=0, date="20260101_000000", docs="d", log=True, change=None, tasks=MAGIC_TASKS, **config
+):
+    """A run of MAGIC tasks, ``{variant: records}``; ``change`` may alter the results file's content before it is written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = {"results": {}, "configs": {}, "model_name": model, "date": date, "versions": {}, "n-shot": {}, "system_instruction_sha": None}
+    data["start_time"] = next(STARTS)
+    data["config"] = {"model": "hf", "model_args": "", "limit": None, **config}
+    for variant, given in variants.items():
+        name, judged = tasks[variant], judge is not None
+        texts = [one.get("text", "") for one in given]
+        records = [{key: value for key, value in one.items() if key != "text"} | {"variant": variant} for one in given]
+        records = [{**one, "judge": {"model": judge}} if judged else one for one in records]
+        numbers, counts = magic.numbers(records, variant, judged, DRAWS), magic.counts(records, variant, judged)
+        about = {
+            "schema": 1, "variant": variant, "dataset": "toy", "metric": magic.primary(variant, judged), "seed": seed, "examples": [], "pixels": 1, "prompts": 1, "judge": judge,
+            "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(records, variant, judged, DRAWS),
+            "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged),
+        }  # fmt: skip
+        flat = {key: one.value for key, one in numbers.items()}
+        details_of = {
+            "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs, "prompts": "p"},
+            "settings": {"draws": DRAWS, "level": 0.95, "seed": 0}, "higher_is_better": {key: magic.higher_is_better(key, variant) for key in numbers}, "magic": about,
+        }  # fmt: skip
+        data["results"][name] = {f"{key},none": value for key, value in {"magic": details_of, **flat}.items()}
+        described = {
+            "schema": 1,
+            "base": name,
+            "kind": "magic",
+            "variant": variant,
+            "grids": [],
+            "options": {},
+            "pixels": 1,
+            "prompts": 1,
+            "seed": seed,
+        }
+        data["configs"][name] = {**DATA, "metadata": {"magic": {**described, "metric": magic.primary(variant, False)}}}
+        data["versions"][name], data["n-shot"][name] = 1.0, 0
+        if log:
+            lines = [
+                {"doc_id": n, "target": "dog", "filtered_resps": [text], "input": f"Asked of {one['id']}", "magic": one}
+                for n, (one, text) in enumerate(zip(records, texts, strict=True))
+            ]
+            (folder / f"{date}_samples_{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if change:
+        change(data)
+    path = folder / f"{date}_results.json"
+    path.write_text(json.dumps(data))
+    return path

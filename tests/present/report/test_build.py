@@ -1,0 +1,279 @@
+"""The folder of a report: whole or not at all, and nothing in it that a run could have slipped in."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import jsonschema
+import pytest
+from PIL import Image
+
+from lmms_patch import files
+from lmms_patch.app import api
+from lmms_patch.app.cli import main
+from lmms_patch.errors import CannotWrapError, OptionError, RecordError
+from lmms_patch.present.report import build
+from tests.making.runs import mc_run, write_run
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def made():
+    return mc_run(n=120, seed=2, per_cluster=2)
+
+
+@pytest.fixture
+def run(tmp_path, made):
+    write_run(tmp_path / "run", {"toy_rci2": made})
+    log = next((tmp_path / "run").glob("*.jsonl"))
+    lines = [json.loads(text) for text in log.read_text().splitlines()]
+    for line in lines:
+        line |= {"input": f"Which? {HOSTILE}", "filtered_resps": [HOSTILE, "x" * 100_000, "b", "c", "d"]}
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return tmp_path / "run"
+
+
+class Tags(HTMLParser):
+    """The tags of a page, and the text outside scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text, self._in = [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._in = tag if tag in ("script", "style") else self._in
+
+    def handle_endtag(self, tag):
+        self._in = None if tag == self._in else self._in
+
+    def handle_data(self, data):
+        if self._in is None:
+            self.text.append(data)
+        elif self._in == "script":
+            assert "alert(1)" not in data
+
+
+def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
+    out = tmp_path / "report"
+    found = api.report([run], out)
+    page = Tags((out / "index.html").read_text())
+    assert "toy" in "".join(page.text)
+    assert found.figures
+    for figure in found.figures:
+        assert (out / "figures" / f"{figure.name}.svg").stat().st_size > 500
+        assert (out / "figures" / f"{figure.name}.png").read_bytes().startswith(b"\x89PNG")
+    for sheets in found.sheets.values():
+        for sheet in sheets:
+            assert {path.suffix for path in (out / "tables").glob(f"{sheet.name}.*")} == {".csv", ".json", ".md", ".tex"}
+    data = json.loads((out / "report.json").read_text())
+    jsonschema.validate(data, api.schema("report"))
+    rci = data["results"][0]["measures"]["rci2"]["value"]
+    with open(out / "tables" / "runs.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert any(value == repr(rci) for row in rows for value in row.values())
+
+
+def test_what_a_model_said_stays_text(run, tmp_path):
+    api.report([run], tmp_path / "report", examples=1)
+    text = (tmp_path / "report" / "index.html").read_text()
+    page = Tags(text)
+    assert HOSTILE in "".join(page.text)  # as text
+    assert "(100,000 characters)" in text
+    assert "x" * 1000 not in text
+    assert not [tag for tag, attrs in page.tags if any(name.startswith("on") for name in attrs)]
+    assert not [attrs for _, attrs in page.tags if str(attrs.get("src") or "").startswith("http")]
+
+
+def test_an_earlier_report_is_replaced_and_nothing_else_is(run, tmp_path):
+    out = tmp_path / "report"
+    api.report([run], out)
+    (out / "stale").write_text("")
+    api.report([run], out)
+    assert not (out / "stale").exists()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("x")
+    with pytest.raises(OptionError, match="other files in it"):
+        api.report([run], other)
+    assert (other / "thesis.txt").read_text() == "x"
+    with pytest.raises(OptionError, match="a file is there"):
+        api.report([run], other / "thesis.txt")
+
+
+def test_a_report_that_fails_leaves_the_earlier_one_and_no_rest(run, tmp_path, monkeypatch):
+    out = tmp_path / "reports" / "one"
+    api.report([run], out)
+    before = (out / "index.html").read_text()
+    monkeypatch.setattr(build.page, "page", lambda report: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        api.report([run], out)
+    assert (out / "index.html").read_text() == before
+    assert [path.name for path in (tmp_path / "reports").iterdir()] == ["one"]
+
+
+def test_a_published_table_alone_is_a_report(tmp_path):
+    table = tmp_path / "published.csv"
+    table.write_text("dataset,model,n,rci\nGQA,M1,2,0.1\nPOPE,M1,2,-0.2\nGQA,M1,3,0.3\nPOPE,M1,3,-0.4\n")
+    found = api.report([], tmp_path / "report", from_csv=[table])
+    assert found.entries == ()
+    assert "benchmarks" in found.sheets
+    assert "-0.400" in (tmp_path / "report" / "index.html").read_text().replace("\u2212", "-")
+
+
+def test_nothing_to_report_is_refused(tmp_path):
+    with pytest.raises(RecordError, match="nothing to report"):
+        api.report([], tmp_path / "report")
+
+
+# --- images ---------------------------------------------------------------------------------------
+
+
+def built(run, tmp_path, images):
+    return build.build([run], tmp_path / "report", images=images)
+
+
+def test_images_are_put_into_the_page_where_they_fit(run, tmp_path):
+    asked = []
+
+    def images(base, ids):
+        asked.append((base, list(ids)))
+        return {doc_id: Image.new("RGBA", (9, 9), (0, 0, 255, 128)) for doc_id in ids}
+
+    found = built(run, tmp_path, images)
+    assert asked == [("toy", sorted({one.doc_id for one in found.examples}))]
+    assert all(one.image.startswith("data:image/jpeg;base64,") for one in found.examples)
+
+
+def test_an_image_of_another_size_is_not_of_this_run(run, tmp_path):
+    found = built(run, tmp_path, lambda base, ids: {doc_id: Image.new("RGB", (10, 9)) for doc_id in ids})
+    assert [one.image for one in found.examples] == [None] * len(found.examples)
+
+
+def test_a_dataset_that_cannot_be_reached_is_told(run, tmp_path):
+    def images(base, ids):
+        raise CannotWrapError("toy: its dataset cannot be loaded here: offline")
+
+    found = built(run, tmp_path, images)
+    assert found.warnings == ("examples of toy have no images: toy: its dataset cannot be loaded here: offline",)
+    assert all(one.image is None for one in found.examples)
+
+
+# --- prunings -------------------------------------------------------------------------------------
+
+
+def test_a_pruning_beside_the_run_is_shown(run, tmp_path):
+    folder = run / "pruned" / "toy"
+    folder.mkdir(parents=True)
+    ids = [{"key": str(i), "doc_id": i} for i in range(3)]
+    (folder / "pruned.json").write_text(
+        json.dumps(
+            {
+                "schema": 1,
+                "base": "toy",
+                "settings": {},
+                "stopped": "budget",
+                "over_pruned": False,
+                "judged": {"sentence": "fell"},
+                "kept": ids,
+                "removed": ids[:1],
+            }
+        )
+    )
+    found = api.report([run], tmp_path / "report")
+    (row,) = next(sheet for sheet in found.sheets["tst"] if sheet.name == "prunings").rows
+    assert (row["docs"], row["removed"], row["kept"], row["verdict"]) == (4, 1, 3, "fell")
+
+
+# --- damaged input --------------------------------------------------------------------------------
+
+
+def refused(capsys, *arguments):
+    status = main(["report", *map(str, arguments)])
+    told = capsys.readouterr().err.strip().splitlines()
+    assert status == 2
+    lines = [line for line in told if line.startswith("lmms-patch: ")]
+    assert len(lines) == 1
+    assert "Traceback" not in "\n".join(told)
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.write_text(""), "not a whole results file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:300]), "not a whole results file"),
+        (lambda path: path.write_bytes(bytes(range(256))), "not a whole results file"),
+        (lambda path: path.write_text("[1, 2]"), "not a whole results file"),
+        (lambda path: path.write_text(path.read_text().replace('"schema": 2', '"schema": 7')), "schema 7"),
+        (lambda path: path.unlink(), "no *_results.json here"),
+    ],
+)
+def test_a_damaged_results_file_is_one_line_and_leaves_nothing(run, tmp_path, capsys, damage, told):
+    damage(next(run.glob("*_results.json")))
+    assert told in refused(capsys, run, "--output", tmp_path / "report")
+    assert not (tmp_path / "report").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "\x00\x01", '{"doc_id": 0}\n', '{"patch": 3}\n'])
+def test_a_damaged_log_is_one_line(run, tmp_path, capsys, text):
+    next(run.glob("*.jsonl")).write_text(text)
+    refused(capsys, run, "--output", tmp_path / "report")
+    assert not (tmp_path / "report").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "dataset,model,n,rci\nGQA,M,2,high\n", "dataset,model,n,rci\nGQA,M,99,0.1\n", "\x00"])
+def test_a_damaged_table_is_one_line(tmp_path, capsys, text):
+    (tmp_path / "t.csv").write_text(text)
+    assert "t.csv" in refused(capsys, "--from-csv", tmp_path / "t.csv", "--output", tmp_path / "report")
+
+
+def test_paths_of_any_letters_and_a_place_that_cannot_be_written(run, tmp_path, capsys):
+    strange = run.rename(tmp_path / "Läufe – 実行 'x' & <b>")
+    assert main(["report", str(strange), "--output", str(tmp_path / "bericht ü"), "--quiet"]) == 0
+    capsys.readouterr()
+    (tmp_path / "file").write_text("")
+    assert "file" in refused(capsys, strange, "--output", tmp_path / "file" / "report")
+    refused(capsys, strange, "--output", "/proc/report")
+
+
+def test_what_a_killed_report_left_is_removed_and_a_linked_folder_is_let_alone(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    rest = files.temporary(tmp_path)
+    rest = rest.with_name(rest.name.replace(f"-{os.getpid()}-", f"-{gone.pid}-"))
+    (rest / "figures").mkdir(parents=True)
+    (tmp_path / ".r.abcdefgh").mkdir()  # not known to be ours
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / build.MARK).write_text("{}")
+    (tmp_path / "r").symlink_to(tmp_path / "mine")
+    with build._folder(tmp_path / "r") as folder:
+        (folder / "index.html").write_text("new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".r.abcdefgh", "mine", "r"]
+    assert not (tmp_path / "r").is_symlink()
+    assert (tmp_path / "r" / "index.html").read_text() == "new"
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == [build.MARK]
+
+
+def test_where_the_new_report_cannot_take_its_place_the_earlier_one_is_back(tmp_path, monkeypatch):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "index.html").write_text("before")
+    real = Path.rename
+
+    def rename(self, target):
+        if Path(target) == tmp_path / "r" and not self.name.endswith(".old"):
+            raise OSError(28, "No space left on device")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OptionError, match="No space left on device"), build._folder(tmp_path / "r") as folder:
+        (folder / "index.html").write_text("new")
+    assert (tmp_path / "r" / "index.html").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]

@@ -1,0 +1,238 @@
+"""MAGIC tasks in a report: numbers by hand, contrasts, examples by rule, images by digest, the page, and what is refused."""
+
+import json
+
+import jsonschema
+import pytest
+from PIL import Image
+
+from lmms_patch.errors import CannotWrapError, RecordError, UnknownNameError
+from lmms_patch.harness.magic import docs as magic_docs
+from lmms_patch.harness.wrap import images
+from lmms_patch.present.report import build, magic, magic_examples
+from lmms_patch.runs import run as runs
+from lmms_patch.runs import schemas
+from tests.making.runs import magic_doc, write_magic
+
+HOSTILE = "<script>alert(1)</script> \u202e **R1** & ]]>"
+
+
+def docs(good, n=12, **more):
+    """F1 and answers: ``good`` of n docs use exactly box 1 and are right, the others use box 2 and are wrong."""
+    return [magic_doc(f"d{k:02}", (1,) if k < good else (2,), right=k < good, kind="verify" if k % 2 else "query", **more) for k in range(n)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two models; "a" is distracted by the adversarial boxes on 6 of 12 items: 6 right with all boxes, 12 with the relevant ones, 9 without."""
+    folder = tmp_path_factory.mktemp("report")
+    relevant = [magic_doc(f"d{k:02}", (1,), (1,), 1) for k in range(12)]
+    none = [magic_doc(f"d{k:02}", (), (), 0, right=k < 9) for k in range(12)]
+    heal = [magic_doc(f"d{k:02}/3-3", right=True, healed_words=k < 3) for k in range(12)]
+    first = docs(6, text=HOSTILE)
+    write_magic(folder / "runs" / "a", {"all": first, "relevant": relevant, "none": none, "selfheal": heal}, model="a")
+    write_magic(folder / "runs" / "b", {"all": docs(12)}, model="b")
+    return build.build([folder / "runs"], folder / "report", count=1), folder
+
+
+def rows(report, name):
+    return next(sheet for sheet in report.sheets["magic"] if sheet.name == name).rows
+
+
+def test_the_overview_is_by_hand(made):
+    """a: TP 6, FP 6, FN 6: P = R = F1 = 1/2, micro and macro; 6 of 12 right; 3 of 12 errors corrected. b: all 1."""
+    a, b = rows(made[0], "magic")
+    for name in ("acc_exact", "acc_synonym", *(f"magiscore_{what}_{mean}" for what in ("precision", "recall", "f1") for mean in ("micro", "macro"))):
+        assert (a[name].value, b[name].value) == (0.5, 1.0), name
+    assert (a["self_heal_words"].value, b["self_heal_words"]) == (0.25, None)
+    assert (a["docs"], a["dataset"], a["judge"]) == (12, "toy", "none")
+    assert a["acc_exact"].low < 0.5 < a["acc_exact"].high
+    assert a["acc_short"] is None
+
+
+def test_types_and_counts(made):
+    """d00, d02, ... are queries: 3 of the first 6 docs of either type are right."""
+    found = {(row["task"], row["type"]): row for row in rows(made[0], "magic_types") if row["model"] == "a"}
+    assert [found["toy_magic", kind]["acc_exact"].value for kind in ("query", "verify")] == [0.5, 0.5]
+    assert found["toy_magic", "query"]["docs"] == 6
+    counted = {row["task"]: row for row in rows(made[0], "magic_counts") if row["model"] == "a"}
+    assert (counted["toy_magic"]["docs"], counted["toy_magic"]["precision_zero"], counted["toy_magic"]["left_out"]) == (12, 0, 0)
+
+
+def test_contrasts_by_hand(made):
+    """Right with all boxes 6, relevant 12, none 9: distraction +6/12, boxes −3/12, hints +3/12. Recall 1/2 and 1."""
+    found = {row["contrast"]: row for row in rows(made[0], "magic_contrasts")}
+    assert found["cost of distraction"]["acc_exact"].value == 0.5
+    assert found["gain from boxes"]["acc_exact"].value == -0.25
+    assert found["gain from hints"]["acc_exact"].value == 0.25
+    assert found["cost of distraction"]["magiscore_recall_macro"].value == 0.5
+    assert found["gain from boxes"].get("magiscore_recall_macro") is None
+    assert {row["model"] for row in found.values()} == {"a"}
+    sides = next(row for row in rows(made[0], "magic_contrast_sides") if (row["contrast"], row["metric"]) == ("cost of distraction", "Acc, exact"))
+    assert (sides["first"], sides["second"], sides["items"]) == (0.5, 1.0, 12)
+
+
+def test_the_files_hold_it(made):
+    report, folder = made
+    data = json.loads((folder / "report" / "report.json").read_text())
+    jsonschema.validate(data, schemas.load("report"))
+    assert {one["kind"] for one in data["results"]} == {"magic"}
+    assert data["results"][0]["measures"]["magiscore_f1_macro"]["value"] == 0.5
+    assert [figure.name for figure in report.figures] == ["magic-precision-recall", "magic-focus-answers"]
+    assert (folder / "report" / "tables" / "magic.tex").is_file()
+    assert "runs" not in report.sheets  # no table of indices where there are none
+
+
+def test_the_page_escapes_what_a_model_wrote(made):
+    text = (made[1] / "report" / "index.html").read_text()
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; \ufffd **R1** &amp; ]]&gt;" in text
+    assert "Region focus (MAGIC)" in text
+    assert "R1</b> ✓ relevant, used" in text
+
+
+def test_one_example_of_each_rule_and_task(made):
+    found = {(one.entry, one.rule): one for one in made[0].regions}
+    assert set(found) == {
+        ("e-a-toy-magic", "focused"),
+        ("e-a-toy-magic", "distracted"),
+        ("e-a-toy-magic-relevant", "focused"),
+        ("e-a-toy-magic-nobox", "right without boxes"),
+        ("e-a-toy-magic-nobox", "wrong without boxes"),
+        ("e-a-toy-magic-selfheal", "healed"),
+        ("e-a-toy-magic-selfheal", "not healed"),
+        ("e-b-toy-magic", "focused"),
+    }
+    one = found["e-a-toy-magic", "distracted"]
+    assert [(box.number, box.relevant, box.used) for box in one.boxes] == [(1, True, False), (2, False, True), (3, False, False)]
+    assert (one.right, one.by, one.image) == (False, "by synonyms", None)
+
+
+@pytest.mark.parametrize(
+    ("record", "rule"),
+    [
+        (magic_doc("d", (1,), (1,), 3), "focused"),
+        (magic_doc("d", (1,), (1,), 3, right=False), "focused, wrong"),
+        (magic_doc("d", (1,), (1,), 3, right=False, short=True), "focused"),  # the judge's word is the last
+        (magic_doc("d", (1, 2), (1,), 3), "distracted, right"),
+        (magic_doc("d", (2,), (1,), 3, right=False), "distracted"),
+        (magic_doc("d", (1,), (1, 2), 3), "looked at a part"),
+        (magic_doc("d", (1, 2, 3), (1,), 3), "every box used"),
+        (magic_doc("d", (1, 2), (1, 2), 2), "focused"),  # all of them, and all needed
+        (magic_doc("d", (), (1,), 3), "no box used"),
+        (magic_doc("d", (), (), 3), None),
+        (magic_doc("d", (1,), (1,), 3, invented=(9,)), "invented"),
+        (magic_doc("d", (), (), 0, right=False), "wrong without boxes"),
+    ],
+)
+def test_rules(record, rule):
+    assert magic_examples.rule_of({**record, "variant": "all"}) == rule
+    assert rule is None or rule in magic_examples.RULES
+
+
+def test_examples_do_not_depend_on_what_was_said_or_on_the_order():
+    lines = [{"magic": {**one, "variant": "all"}} for one in docs(12)]
+    picked = magic_examples.pick(lines, 3)["focused"]
+    assert picked == magic_examples.pick(lines[::-1], 3)["focused"]
+    assert len({line["magic"]["id"] for line in picked}) == 3
+    assert magic_examples.pick(lines, 0) == {}
+
+
+def test_the_question_is_taken_out_of_the_prompt():
+    asked = "Look.\n**Question**: An example?\n**Thought Process**: yes\n\n**Question**: Is it\nred?\n**Thought Process**: I began."
+    line = {"magic": {**magic_doc("d", (1,)), "variant": "all"}, "input": asked, "filtered_resps": ["It is."], "target": "yes"}
+    assert magic_examples.example("e", "focused", line).question == "Is it\nred?"
+    assert magic_examples.example("e", "focused", {**line, "input": "Anything else"}).question == "Anything else"
+
+
+def test_images_come_by_digest_and_failures_are_told(tmp_path):
+    write_magic(tmp_path / "run", {"all": docs(12)})
+    asked = []
+
+    def some(base, digests):
+        asked.append((base, digests))
+        return {digests[0]: Image.new("RGB", (90, 60), "red")}
+
+    report = build.build([tmp_path / "run"], tmp_path / "report", count=1, images=some)
+    (one,) = (one for one in report.regions if one.image)
+    assert one.image.startswith("data:image/jpeg;base64,")
+    assert asked[0][0] == "toy_magic"
+    assert all(digest.startswith("d d") for digest in asked[0][1])
+
+    def none(base, digests):
+        raise UnknownNameError("no such task")
+
+    report = build.build([tmp_path / "run"], tmp_path / "report", count=1, images=none)
+    assert "examples of toy_magic have no images: no such task" in report.warnings
+
+
+def test_a_docs_image_is_the_one_with_its_boxes_or_none(monkeypatch):
+    """Of the embedded dataset; another seed numbers the boxes otherwise, so its docs are others, and give no image."""
+    some = magic_docs.docs("all", magic_docs.MOSAIC).select([3, 4])
+    digest = magic_docs.asked(some[0])["doc"]
+    found = images._drawn("magic_mosaic", some, {digest, "unknown"})
+    assert list(found) == [digest]
+    assert found[digest].tobytes() == magic_docs.visuals(some[0])[-1].convert(found[digest].mode).tobytes()
+    monkeypatch.setenv("MAGIC_SEED", "5")
+    with pytest.raises(CannotWrapError, match="MAGIC_SEED as they were in the run"):
+        images._drawn("magic_mosaic", magic_docs.docs("all", magic_docs.MOSAIC).select([3, 4]), {digest})
+
+
+def test_without_a_log_and_without_boxes(tmp_path):
+    write_magic(tmp_path / "run", {"none": [magic_doc(f"d{k}", (), (), 0) for k in range(12)]}, log=False)
+    report = build.build([tmp_path / "run"], tmp_path / "report")
+    assert not report.regions
+    assert not report.figures
+    assert [sheet.name for sheet in report.sheets["magic"]] == ["magic_tasks", "magic_counts"]
+    assert any("no sample log" in line for line in report.entries[0].warnings)
+
+
+def test_what_is_refused(tmp_path):
+    def cut(data):
+        data["results"]["toy_magic"]["magic,none"].pop("magic")
+
+    write_magic(tmp_path / "cut", {"all": docs(12)}, change=cut)
+    with pytest.raises(RecordError, match="toy_magic has no numbers as a MAGIC task writes them"):
+        build.build([tmp_path / "cut"], tmp_path / "report")
+
+    def change(key, value):
+        return lambda data: data["results"]["toy_magic"]["magic,none"]["magic"].update({key: value})
+
+    write_magic(tmp_path / "variant", {"all": docs(12)}, change=change("variant", "some"), log=False)
+    with pytest.raises(RecordError, match="toy_magic has no numbers as a MAGIC task writes them"):
+        build.build([tmp_path / "variant"], tmp_path / "report")
+    half = {"query": {"acc_exact": {"value": 0.5, "low": None, "high": None}}}
+    write_magic(tmp_path / "half", {"all": docs(12)}, change=change("by_type", half), log=False)
+    with pytest.raises(RecordError, match=r"toy_magic: magic\.by_type\.query holds something that is no estimate"):
+        build.build([tmp_path / "half"], tmp_path / "report")
+    log = write_magic(tmp_path / "log", {"all": docs(12)}).with_name("20260101_000000_samples_toy_magic.jsonl")
+    log.write_text(log.read_text()[:-9])
+    with pytest.raises(RecordError, match="line 12: cut or not JSON"):
+        build.build([tmp_path / "log"], tmp_path / "report")
+    assert not (tmp_path / "report").exists()
+
+
+def test_variants_of_other_data_are_not_contrasted_and_that_is_said(tmp_path):
+    other = [magic_doc(f"d{k:02}", (1,), (1,), 1, group="elsewhere") for k in range(12)]
+    write_magic(tmp_path / "run", {"all": docs(12), "relevant": other})
+    report = build.build([tmp_path / "run"], tmp_path / "report")
+    assert "magic_contrasts" not in [sheet.name for sheet in report.sheets["magic"]]
+    assert any("is not compared with" in line for line in report.warnings)
+
+
+def test_beside_other_tasks_nothing_of_theirs_changes(tmp_path):
+    from tests.making.runs import mc_run, write_run
+
+    write_run(tmp_path / "run", {"toy_rci2": mc_run(n=60, seed=5)}, date="2026-01-01T00-00-00.000000")
+    alone = build.build([tmp_path / "run"], tmp_path / "one")
+    write_magic(tmp_path / "run" / "magic", {"all": docs(12)})
+    both = build.build([tmp_path / "run"], tmp_path / "two")
+    assert both.sheets["runs"] == alone.sheets["runs"]
+    assert {name: found for name, found in both.sheets.items() if name != "magic"} == dict(alone.sheets)
+    assert both.examples == alone.examples
+
+
+def test_parts_of_types_have_the_runs_own_numbers(tmp_path):
+    run = runs.read(write_magic(tmp_path / "run", {"all": docs(6)}))
+    stored = run.tasks[0].details["magic"]["by_type"]["query"]["acc_exact"]
+    assert magic.parts(run.tasks[0].details)["query"].measures["acc_exact"].value == stored["value"] == 0.5

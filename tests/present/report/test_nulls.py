@@ -1,0 +1,194 @@
+"""What a report says of indices that must not be read as they stand: in tables, on the page, in drawings."""
+
+import dataclasses
+import json
+import re
+
+import pytest
+
+from lmms_patch.present.report import across, benchmarks, models, published, shapes
+from lmms_patch.present.report.data import Report
+from lmms_patch.present.report.figures import indices
+from lmms_patch.present.report.figures import models as ranked
+from lmms_patch.present.report.gather import gather
+from lmms_patch.present.report.page import page
+from lmms_patch.present.report.points import Point, luck_free, points_of
+from lmms_patch.runs import run
+from lmms_patch.stats.resample import Estimate
+from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
+from tests.present.report.test_page import rows_of
+
+
+def without_null(model):
+    return lambda stream, gold: (model(stream, gold)[0], None)
+
+
+WORLDS = {
+    "never": (never_looks, 300),
+    "guesses": (guesses_on_cells, 1000),
+    "known": (one_cell_knows, 300),
+    "misled": (misled_by_cells, 300),
+    "before": (without_null(guesses_on_cells), 1000),
+}
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory):
+    """The results of five models on one benchmark, by name; the last one is of an earlier version."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, (model, docs) in WORLDS.items():
+        path = write_run(folder / name, {"toy_rci3": world_run(model, n=docs, grid=3)})
+        path.write_text(json.dumps({**json.loads(path.read_text()), "model_name": name}))
+        if name == "before":
+            as_before(path)
+    found, _, _ = gather(run.find([folder]), categories=False)
+    return {entry.model: entry for entry in found}
+
+
+@pytest.fixture(scope="module")
+def report(entries):
+    shown = tuple(entries.values())
+    return Report("Toy", {"date": "today"}, shown, across.sheets(shown, points_of(shown)))
+
+
+@pytest.fixture(scope="module")
+def html(report):
+    return page(report)
+
+
+@pytest.fixture
+def results(html):
+    return {row[1]: row for row in rows_of(html, "results-table")}
+
+
+def sheet(report, section, name):
+    return next(one for one in report.sheets[section] if one.name == name)
+
+
+def test_what_can_be_read_is_counted_without_what_is_contradicted_or_refused(report, html):
+    found = shapes.facts(report)
+    assert (found.readable, found.contradicted, found.refused, found.unknown) == (2, 2, {"does not look": 1}, 0)
+    tiles = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.partition('<dl class="tiles">')[2].partition("</dl>")[0]))
+    assert "Index can be read ✓ 2 Contradicted ! 2 Does not look ✕ 1" in tiles
+    assert "1 of 5 results with an index: the answers do not depend on the image" in html
+    assert "Not checked whether the answers depend on the image, in 1 of 5 results" in html
+
+
+def test_no_tick_stands_beside_a_contradicted_or_refused_index(results):
+    """Columns 7 and 8: the index as published, and with luck removed; 13: the gate."""
+    assert {name: row[13] for name, row in results.items()} == {
+        "never": "✕ does not look",
+        "guesses": "! valid, index contradicted",
+        "known": "✓ valid",
+        "misled": "✓ valid",
+        "before": "! valid, index contradicted",
+    }
+    assert results["never"][7] == results["never"][8] == "N/A does not look"
+    assert results["guesses"][7].endswith("contradicted")
+    assert results["before"][8].endswith(" assumed null")
+    assert results["misled"][8] == "1.00 cells mislead strong global"
+
+
+def test_the_index_to_go_by_is_coloured_and_no_other(html, entries):
+    """The bands of both cells, index as published and luck removed, by their classes."""
+    table = html.partition('id="results-table"')[2].partition("</table>")[0]
+    rows = {name: next(row for row in table.split("<tr")[1:] if f'data-value="{name}"' in row) for name in entries}
+    coloured = {name: [found.strip() for found in re.findall(r'<td class="num([^"]*)"', row)][4:6] for name, row in rows.items()}
+    assert coloured == {
+        "never": ["", ""],
+        "guesses": ["", "strong-global"],
+        "known": ["", "balanced"],
+        "misled": ["", "strong-global"],
+        "before": ["", ""],  # contradicted, by an assumed null: neither is to be gone by
+    }
+
+
+def test_the_details_say_the_reason_the_null_and_what_was_not_checked(html):
+    details = {name: html.partition(f'id="e-{name}-toy-rci3"')[2].partition('class="entry"')[0] for name in WORLDS}
+    assert "the answers do not depend on the image (full image 0.5867, a wrong image 0.5867, 300 docs)" in details["never"]
+    assert "300 docs asked on another doc’s image: full image 0.587, wrong image 0.587; difference" in details["never"]
+    assert "Measured null: each side is corrected by what the model’s own answers score on another doc’s image, asked of 300 docs" in details["known"]
+    assert "Assumed null:" in details["before"]
+    assert "not checked whether the answers depend on the image" in details["before"]
+    assert "3x3, contradicted: raw −0." in details["guesses"].replace("raw -", "raw −")
+    assert "2 · SE of FIP − chance" in details["known"]
+    assert "2 · max(SE of FIP" in details["before"]
+
+
+def test_the_tables_show_the_null(report):
+    rows = {row["model"]: row for row in sheet(report, "runs", "runs").rows}
+    assert (rows["never"]["gate"], rows["never"]["asked"]) == ("does not look", 300)
+    assert rows["never"]["wrong"] == rows["never"]["score"].value
+    assert rows["never"]["looks"].value == 0
+    assert rows["guesses"]["mark"].endswith("the raw index is mostly luck")
+    assert rows["guesses"]["band"] == "strong global"
+    assert "looks" not in rows["before"]
+    text = sheet(report, "runs", "runs").to_markdown()
+    for words in (", contradicted |", ", assumed null |", "1.00, cells mislead |"):
+        assert words in text
+
+
+def test_tables_across_benchmarks_are_marked_and_say_what_it_means(report):
+    table = sheet(report, "benchmarks", "rci")
+    assert "Contradicted: with luck removed the index lies" in table.note
+    assert ", contradicted" in table.to_latex()
+    (row,) = sheet(report, "benchmarks", "bands").rows
+    assert row["guesses, n=3"].endswith(", contradicted")
+    reasons = {row["model"]: row["reason"] for row in sheet(report, "benchmarks", "no_index").rows}
+    assert list(reasons) == ["never"]
+    assert reasons["never"].startswith("the answers do not depend on the image")
+
+
+def test_a_contradicted_index_fits_nothing(entries):
+    (point,) = points_of([entries["guesses"]])
+    assert point.contradicted
+    assert {benchmarks.fits(point, domain) for domain in benchmarks.DOMAINS} == {"unclear"}
+
+
+def test_marks_come_back_from_our_own_tables(report, tmp_path):
+    for name in ("rci", "indices"):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(sheet(report, "benchmarks", name).to_csv(), encoding="utf-8")
+        found = {point.model: point.contradicted for point in published.read(path)}
+        assert found == {"never": False, "guesses": True, "known": False, "misled": False, "before": True}
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def point(model, value, corrected=None, base="x", words=()):
+    adj = None if corrected is None else Estimate(corrected, None, corrected - 0.01, corrected + 0.01, 100, 100, 1000)
+    return Point(base, model, 3, value, value - 0.01, value + 0.01, 100, "", True, "", words=words, corrected=adj)
+
+
+def test_models_are_ranked_by_the_corrected_index_where_every_null_is_measured():
+    (table,) = models.sheets([point("a", 0.05, 0.6, words=("contradicted",)), point("b", 0.2, 0.1)])
+    assert [row["model"] for row in table.rows] == ["b", "a"]
+    assert table.title == "Models by |PCRI|, luck removed"
+    assert table.note.startswith("Of the index with luck removed: every null is measured.")
+
+
+@pytest.mark.parametrize("other", [point("b", 0.2), dataclasses.replace(point("b", 0.2), source="published.csv")])
+def test_one_without_and_they_are_ranked_by_the_index_as_published(other):
+    (table,) = models.sheets([point("a", 0.05, 0.6, words=("contradicted",)), other])
+    assert [row["model"] for row in table.rows] == ["a", "b"]
+    assert table.title == "Models by |PCRI|"
+    assert table.note.startswith("Of the index as published, which the one with luck removed contradicts for x with a, 3x3.")
+
+
+def test_a_saturated_point_has_no_place_among_corrected_ones():
+    saturated = dataclasses.replace(point("c", 0.0), corrected=Estimate(None, None, None, None, 100, 100, 0, reason="luck saturates"))
+    found, which = luck_free([point("a", 0.05, 0.6), saturated])
+    assert (which, [(p.model, p.valid, p.value) for p in found]) == ("luck removed", [("a", True, 0.6), ("c", False, None)])
+    assert luck_free([saturated])[1] == ""
+
+
+def test_drawings_show_what_the_tables_rank_by():
+    points = [point("a", 0.05, 0.6, words=("contradicted",)), point("b", 0.2, 0.1)]
+    titles = [made[2] for made in ranked.drawings(points)]
+    assert titles
+    assert all(title.endswith(", luck removed") for title in titles)
+    (forest,) = indices.forests(points)
+    assert "Hollow: with luck removed the index says something else (x with a)." in forest[3]
+    hollow = [line for line in forest[0].axes[0].get_lines() if line.get_markerfacecolor() == "none"]
+    assert [line.get_xdata()[0] for line in hollow] == [0.05]

@@ -1,0 +1,379 @@
+"""The page of a report, read as text: what is in it, what is not, and what hostile strings become. Its behaviour: ``browser/``."""
+
+import base64
+import dataclasses
+import hashlib
+import re
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmms_patch.present.report import gallery, page, shapes, wording
+from lmms_patch.present.report.data import Part, Report
+from lmms_patch.present.sheets import Column
+from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import block
+from tests.making import pages
+
+VOID = {"meta", "input", "br", "img", "link", "hr"}
+
+
+class Read(HTMLParser):
+    """All elements with their attributes, and all text outside style and script."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.texts, self.sources, self.inside, self.open = [], [], {}, "", []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        assert len(attrs) == len({key for key, _ in attrs}), f"{tag} has an attribute twice"
+        self.elements.append((tag, dict(attrs)))
+        self.inside = tag if tag in ("style", "script") else ""
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> closes another element"
+        self.inside = ""
+
+    def handle_data(self, data):
+        if self.inside:
+            self.sources.setdefault(self.inside, []).append(data)
+        else:
+            self.texts.append(data)
+
+    def ids(self):
+        return [attrs["id"] for _, attrs in self.elements if "id" in attrs]
+
+    @property
+    def text(self):
+        return "".join(self.texts)
+
+
+@pytest.fixture(scope="module")
+def html():
+    return page.page(pages.report())
+
+
+@pytest.fixture(scope="module")
+def read(html):
+    return Read(html)
+
+
+def squeezed(text):
+    return " ".join(text.split())
+
+
+# --- the policy -----------------------------------------------------------------------------------
+
+
+def test_the_policy_allows_this_style_and_script_and_nothing_else(read):
+    policy = next(attrs["content"] for tag, attrs in read.elements if attrs.get("http-equiv") == "Content-Security-Policy")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    for tag in ("style", "script"):
+        (source,) = read.sources[tag]
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["img-src"] == "data:"
+    assert "unsafe" not in policy
+
+
+def test_nothing_in_it_runs_styles_itself_or_leads_elsewhere(html, read):
+    for tag, attrs in read.elements:
+        assert tag not in ("iframe", "object", "embed", "link", "base", "form", "foreignobject", "img")
+        assert not any(key.startswith("on") or key in ("style", "srcdoc", "action", "src") for key in attrs), (tag, attrs)
+        for key in ("href", "xlink:href"):
+            target = attrs.get(key) or ""
+            assert re.match(r"^(#|tables/|figures/|report\.json$|data:image/(jpeg|png);base64,)", target) or not target, (tag, target)
+    assert [tag for tag, _ in read.elements].count("script") == 1
+    outside = re.findall(r"https?://[^\s\"'<]+", html)
+    assert set(outside) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_escaping_is_never_switched_off():
+    for file in Path(page.__file__).with_name("templates").glob("*.j2"):
+        assert not re.search(r"\|\s*safe\b|autoescape|Markup", file.read_text(encoding="utf-8")), file.name
+    assert page.environment().autoescape is True
+
+
+def test_ids_are_unique_and_links_inside_the_page_arrive(read):
+    ids = read.ids()
+    assert len(ids) == len(set(ids))
+    targets = {attrs["href"][1:] for _, attrs in read.elements if attrs.get("href", "").startswith("#")}
+    assert targets <= set(ids)
+    for key in ("aria-labelledby", "aria-controls", "data-filters", "data-counts"):
+        assert {attrs[key] for _, attrs in read.elements if key in attrs} <= set(ids)
+
+
+# --- hostile strings ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [pages.SCRIPT, pages.IMG, pages.TEMPLATE, pages.EMOJI])
+def test_what_a_run_says_stays_text(read, text):
+    assert text in read.text
+
+
+def test_control_and_direction_characters_are_shown_not_obeyed(html, read):
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200e\u200f\ud800-\udfff]", html)
+    assert "nul� bell� escape�[31m lone � end" in read.text
+    assert "abc�gnp.exe��" in read.text
+    html.encode("utf-8")
+
+
+def test_a_long_answer_is_cut_and_its_length_told(html, read):
+    assert "(100,000 characters)" in read.text
+    assert max(map(len, re.findall(r"x{50,}", html))) == page.ANSWER
+
+
+def test_a_data_uri_that_is_no_picture_is_not_shown(html):
+    assert "data:text/html" not in html
+    assert html.count("data:image/jpeg;base64,") == 2
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.text(min_size=1, max_size=30))
+def test_any_model_name_stays_in_its_place(name):
+    one = dataclasses.replace(
+        pages.index_entry("e-1", "m", "b", 0.8, {2: 0.1}), model=name, base=name, task=name, categories={name: pages.part(0.8, {2: 0.1})}
+    )
+    plain = Read(
+        page.page(
+            pages.report(
+                entries=(dataclasses.replace(one, model="m", base="b", task="t", categories={"c": one.whole}),), examples=(), figures=(), sheets={}
+            )
+        )
+    )
+    found = Read(page.page(pages.report(entries=(one,), examples=(), figures=(), sheets={})))
+    assert [tag for tag, _ in found.elements] == [tag for tag, _ in plain.elements]
+    assert block(name) in found.text
+
+
+# --- what it shows --------------------------------------------------------------------------------
+
+
+def rows_of(html, table):
+    body = re.search(rf'<table[^>]*id="{table}".*?<tbody>(.*?)</tbody>', html, re.DOTALL)[1]
+    return [
+        [squeezed(re.sub(r"<[^>]+>", " ", cell)) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
+        for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL)
+    ]
+
+
+def test_the_table_of_results_says_each_number_with_its_interval(html):
+    first = rows_of(html, "results-table")[0]
+    assert first[:5] == ["mosaic_local", "mosaic-vlm", "rci", "2×2", "120"]
+    assert first[5] == "0.825 [0.785, 0.865]"
+    # 0.825 · (1 + 0.15) = 0.94875, ± 0.04
+    assert first[6] == "0.949 [0.909, 0.989]"
+    assert first[7] == "−0.150 [−0.240, −0.060] moderate local to balanced"
+    assert first[8] == "−0.180 assumed null"
+    assert first[10] == "−0.124 [−0.174, −0.074]"
+    assert first[11:14] == ["0.150 [0.120, 0.180]", "1.000", "✓ valid"]
+    assert first[14:] == ["0.180 [0.140, 0.220]", "0.220 [0.180, 0.260]", "0", "3", "2026-11-21T20-33-11"]
+
+
+def test_docs_that_a_grid_leaves_out_show_their_own_fip(html):
+    second = rows_of(html, "results-table")[1]
+    assert second[3] == "3×3"
+    assert second[6].endswith("FIP of its docs 0.824")
+    assert second[16] == "2"
+
+
+def test_a_result_near_chance_has_no_index_and_says_why(html):
+    near = next(row for row in rows_of(html, "results-table") if row[0] == "mosaic_text" and row[2] == "rci")
+    assert near[7] == near[8] == near[10] == "N/A near chance"
+    assert near[13] == "✕ near chance"
+    assert "FIP 0.210 &lt; 0.257" in html
+
+
+def test_what_is_not_defined_is_never_a_number():
+    nothing = pages.estimate(None, reason="no docs")
+    assert wording.number(None) == wording.number(float("nan")) == wording.number(float("inf")) == "N/A"
+    assert wording.raw(nothing) == wording.raw(None) == wording.raw(float("nan")) == ""
+    assert wording.ends(nothing) == ""
+    assert shapes.spark(nothing) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "signed", "text"),
+    [
+        (-0.0004, True, "0.000"),
+        (0.0, True, "0.000"),
+        (0.0004, False, "0.000"),
+        (-0.0005001, True, "−0.001"),
+        (0.5, True, "+0.500"),
+        (1234.56, False, "1,234.6"),
+        (1234, False, "1,234"),
+        (-3, True, "−3"),
+    ],
+)
+def test_numbers_as_people_read_them(value, signed, text):
+    assert wording.number(value, signed) == text
+
+
+@given(st.floats(-9.9, 9.9))
+def test_a_shown_number_is_the_number_rounded(value):
+    assert abs(float(wording.number(value, True).replace("−", "-")) - value) <= 0.00050001
+
+
+def test_an_interval_has_the_decimals_of_its_value():
+    big = Estimate(9.9, 1.0, 8.0, 12.0, 10, 10, 1000)
+    assert wording.ends(big) == "[8.0, 12.0]"
+    assert wording.number(9.9, largest=12.0) == "9.9"
+
+
+def test_row_1_column_3_is_the_top_right(html):
+    part = pages.part(0.8, {3: 0.2}, top=2)
+    found = shapes.shares(part, 3)
+    top_right = found.rows[0][2]
+    assert (top_right.row, top_right.col, round(top_right.score, 4), top_right.odd, top_right.level) == (1, 3, round(2 / 9, 4), True, 8)
+    assert sum(share.odd for row in found.rows for share in row) == 1
+    heat = next(table for table in re.findall(r'<table class="heat">.*?</table>', html, re.DOTALL) if "3 by 3" in table)
+    cells = [re.sub(r"<[^>]+>", " ", cell) for cell in re.findall(r'<td class="h\d">(.*?)</td>', heat, re.DOTALL)]
+    assert len(cells) == 9
+    assert [i for i, cell in enumerate(cells) if "★" in cell] == [2]
+    assert "22.2" in cells[2]
+
+
+def test_shares_that_are_not_there_are_said_to_be_not_there(html):
+    assert shapes.shares(Part(10, {}, None), 3) is None
+    assert "Grid 3×3: no cell scores" in html
+
+
+def test_an_even_share_is_in_the_middle_of_the_colours():
+    found = shapes.shares(pages.part(0.8, {2: 0.2, 3: 0.1}, top=None), 2)
+    assert {share.level for row in found.rows for share in row} == {4}
+
+
+def test_frames_put_cells_where_they_are():
+    (frame,) = gallery.frames(pages.example("e", "local", 1, grids={3: pages.cells(3, {2})}))
+    assert (frame.width, frame.height) == (320.0, pytest.approx(320 * 400 / 600, abs=0.01))
+    for i, box in enumerate(frame.boxes):
+        row, col = divmod(i, 3)
+        assert box.x + box.width / 2 == pytest.approx(320 * (col + 0.5) / 3, abs=0.02)
+        assert box.y + box.height / 2 == pytest.approx(frame.height * (row + 0.5) / 3, abs=0.02)
+    assert [box.verdict for box in frame.boxes] == ["wrong", "wrong", "right", *["wrong"] * 5, "unscored"]
+    assert "1 of 9 cells right: row 1 column 3; 1 unscored" in frame.label
+
+
+def test_a_cell_without_an_image_says_what_was_answered_as_far_as_there_is_room(html):
+    (frame,) = gallery.frames(pages.example("e", "local", 1, grids={3: pages.cells(3, {2}, "  a rather\nlong answer")}))
+    assert {box.says for box in frame.boxes} == {"a rather lon…"}
+    (frame,) = gallery.frames(pages.example("e", "local", 1, grids={2: pages.cells(2, {1}, "B")}))
+    assert {box.says for box in frame.boxes} == {"B"}
+    assert ">7</text>" in html
+
+
+@given(st.integers(1, 5000), st.integers(1, 5000))
+def test_frames_keep_images_whole_and_inside(width, height):
+    (frame,) = gallery.frames(pages.example("e", "local", 1, size=(width, height), grids={2: pages.cells(2, {0})}))
+    assert frame.w / frame.h == pytest.approx(width / height, rel=0.02 + 1 / frame.h + 1 / frame.w)
+    for box in frame.boxes:
+        assert box.x >= -0.6
+        assert box.x + box.width <= frame.width + 0.6
+        assert box.y >= -0.6
+        assert box.y + box.height <= frame.height + 0.6
+
+
+def test_the_summary_counts_what_was_run(read):
+    found = shapes.facts(pages.report())
+    assert (found.results, len(found.models), len(found.benchmarks), found.docs) == (14, 4, 4, 480)
+    assert (found.readable, found.contradicted, found.refused, found.unknown) == (5, 0, {"near chance": 2}, 0)
+    assert "2 of 7 results with an index are near chance" in squeezed(read.text)
+
+
+def test_drawings_of_one_result_stand_in_its_details(html):
+    details = html.split('<details class="entry" id="e0-mosaic-local"')[1].split('<details class="entry"')[0]
+    assert 'id="figure-0"' in details
+    assert 'href="#figure-3"' in details
+    assert html.count('id="figure-') == 5
+
+
+@pytest.mark.parametrize("name", ["fip", "mpp", "rci", "pcri", "adj", "gap", "chance", "gate", "interval", "heatmap", "blind", "tst", "counts"])
+def test_each_number_is_explained_with_when_not_to_read_it(html, name):
+    found = re.search(rf'<div class="read" id="read-{name}">(.*?)</div>', html, re.DOTALL)[1]
+    assert len(found) > 150
+    assert "Not when:" in found
+
+
+def test_cells_of_sheets_are_sorted_by_their_numbers_and_indices_coloured(html):
+    found = re.findall(r'<td class="num ([a-z-]+)" data-value="([^"]+)"', re.search(r'id="s-benchmarks-1">.*?</table>', html, re.DOTALL)[0])
+    for style, value in found:
+        number = float(value)
+        expected = (
+            "strong-local"
+            if number <= -0.3
+            else "moderate-local"
+            if number <= -0.1
+            else "balanced"
+            if number <= 0.1
+            else "moderate-global"
+            if number < 0.3
+            else "strong-global"
+        )
+        assert style == expected
+    assert len(found) == 11
+
+
+def test_differences_of_scores_are_not_coloured_as_indices():
+    gap = Column("gap", "FIP - MPP", signed=True, help="on the metric's own scale")
+    assert shapes.sheet_cell({"gap": pages.estimate(-0.4)}, gap).style == "num"
+    assert shapes.sheet_cell({"index": pages.estimate(-0.4)}, Column("index", "index", signed=True)).style == "num strong-local"
+
+
+def test_files_are_linked_beside_the_page(html):
+    for target in (
+        "tables/indices.csv",
+        "tables/indices.json",
+        "tables/indices.md",
+        "tables/indices.tex",
+        "figures/forest.svg",
+        "figures/forest.png",
+        "report.json",
+    ):
+        assert f'href="{target}"' in html
+
+
+def test_a_report_of_published_tables_alone_has_a_page():
+    read = Read(page.page(Report("published", {}, (), {"benchmarks": (pages.sheet(),)})))
+    assert "Published tables only" in read.text
+    assert "results" not in read.ids()
+    assert "benchmarks" in read.ids()
+
+
+def test_many_categories_get_tabs_only_as_far_as_they_help():
+    many = {f"c{i}": pages.part(0.8, {2: 0.1}, docs=i + 1) for i in range(100)}
+    shown, more = shapes.categories(pages.index_entry("e", "m", "b", 0.8, {2: 0.1}, categories=many))
+    assert [name for name, _ in shown] == [f"c{i}" for i in range(60, 100)]
+    assert more == 60
+
+
+def test_the_same_report_gives_the_same_page(html):
+    assert page.page(pages.report()) == html
+
+
+def test_a_large_report_is_small_and_fast():
+    report = pages.large(40)
+    start = time.perf_counter()
+    html = page.page(report)
+    assert time.perf_counter() - start < 10  # 1.3 s on an idle core
+    assert len(html.encode()) < 10_000_000
+
+
+def test_the_page_needs_no_matplotlib_and_no_harness():
+    code = "import sys; from lmms_patch.present.report.page import page; from lmms_patch.present.report.data import Report; page(Report('t', {}, ())); print([m for m in ('matplotlib', 'lmms_eval', 'torch', 'scipy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,281 @@
+import re
+
+import pytest
+
+from lmms_patch.ask.spec import parse
+from lmms_patch.present.terminal.rci import Shown, averaged_table, cell_tables, chances, load, meaning, pooled_table, table, warnings
+from lmms_patch.rci.pooling import average, groups
+from lmms_patch.rci.recompute import load as recompute_load
+from lmms_patch.rci.recompute import recompute
+from tests.making.runs import as_before, guesses_on_cells, mc_run, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
+
+
+def shown(base, fip, mpp2, mpp3, docs=100, name=None, wide=0.05, **metrics):
+    spec = parse(f"{base}_rci")
+    rci = [None if not fip else 1 - m / fip for m in (mpp2, mpp3)]
+    ends = {
+        f"rci{n}_{end}": value if value is None else value + by
+        for n, value in zip((2, 3), rci, strict=True)
+        for end, by in (("low", -wide), ("high", wide))
+    }
+    numbers = {**ends, "acc": fip, "acc_mpp2": mpp2, "acc_mpp3": mpp3, "rci2": rci[0], "rci3": rci[1], "records": docs, **metrics}
+    return Shown(name or spec.name, {**spec.described(), "metric": "acc"}, numbers)
+
+
+RUN = [
+    shown("local", 0.8, 0.9, 0.88, chance=0.1, gate=1),
+    shown("count", 0.9, 0.1, 0.0, chance=0.2, n_excluded3=3),
+    shown("larger", 0.55, 0.0, 0.0, chance=0.5, gate=0, rci2=None, rci3=None),
+    shown("zero", 0.0, 0.5, 0.5),
+]
+
+
+def test_table_shows_every_number():
+    lines = table(RUN).splitlines()
+    assert lines[2].split() == [
+        "local_rci",
+        "acc",
+        "100",
+        "0.100",
+        "0.800",
+        "0.900",
+        "0.880",
+        "-0.125",
+        "[-0.175,",
+        "-0.075]",
+        "n/a",
+        "-0.100",
+        "[-0.150,",
+        "-0.050]",
+        "n/a",
+    ]
+    assert lines[4].split()[-4:] == ["near", "chance", "near", "chance"]
+    assert lines[5].split() == ["zero_rci", "acc", "100", "n/a", "0.000", "0.500", "0.500", "n/a", "n/a"]
+
+
+def test_the_sentence_says_what_cannot_be_read():
+    said = meaning(RUN)
+    assert "one cell is enough for local" in said
+    assert "only the whole image answers count" in said
+    assert "larger cannot be read" in said
+    assert "zero" not in said
+
+
+def test_nothing_is_said_where_the_interval_does_not_say_it():
+    """RCI -0.019 [-0.068, 0.025] is not "one cell is enough", and neither is a low index that luck alone explains."""
+    unclear = shown("toy", 0.8, 0.816, 0.816)
+    assert "no task is clearly" in meaning([unclear])
+    wide = shown("toy", 0.8, 0.9, 0.9, wide=0.3)
+    assert "no task is clearly" in meaning([wide])
+    lucky = shown("toy", 0.8, 0.9, 0.9, rci3_adj=1.0, rci3_adj_low=0.9)
+    assert "no task is clearly" in meaning([lucky])
+    assert "one cell is enough for toy" in meaning([shown("toy", 0.8, 0.9, 0.9)])
+    assert "no task is clearly" in meaning([shown("toy", 0.8, 0.55, 0.55)])  # 0.31, from 0.26 on
+
+
+def test_the_sentence_of_an_unclear_run():
+    assert "no task is clearly" in meaning([shown("middle", 0.8, 0.7, 0.7)])
+
+
+def test_a_run_without_an_index_is_not_spoken_of_as_if_it_had_cells():
+    blind = Shown("toy_blind", {**parse("toy_blind").described(), "metric": "acc"}, {"acc": 0.5, "records": 9})
+    assert meaning([blind]).startswith("In words: tasks of the kind blind have no index")
+    assert "no task is clearly" in meaning([blind, shown("middle", 0.8, 0.7, 0.7)])
+
+
+def test_docs_that_are_left_out_are_shown():
+    assert "100 (3 left out)" in table(RUN)
+
+
+def grid_of(fip, excluded, **more):
+    return {"fip": fip, "excluded": excluded, "warnings": [], **more}
+
+
+@pytest.mark.parametrize(
+    ("two", "three", "cell"),
+    [((0.5, 4), (0.5, 4), "0.500"), ((0.8, 0), (0.5, 4), "0.800 / 0.500"), ((0.8, 0), (0.8, 0), "0.800"), ((None, 4), (0.5, 4), "0.800")],
+)
+def test_fip_is_of_the_docs_that_the_index_is_of(two, three, cell):
+    """0.8 over all 100 docs, 0.5 over those of the index: 1 - 0.4 / 0.5 is +0.200, and stands beside 0.500."""
+    made = shown("toy", 0.8, 0.4, 0.4, n_docs=100, n_excluded2=two[1], n_excluded3=three[1])
+    made = Shown(made.name, made.described, made.metrics, {"fip": {"level": 0.95}, "grids": {"2": grid_of(*two), "3": grid_of(*three)}})
+    row = re.split(r"  +", table([made]).splitlines()[2].strip())
+    assert row[4] == cell
+    told = [line for line in warnings([made]) if "over all 100 docs it is 0.800" in line]
+    assert len(told) == (cell != "0.800")
+
+
+def test_nobody_is_told_to_run_what_ran_beside_it(tmp_path):
+    """A run of an earlier version, whose line says so; with the blind task in the same run, and without."""
+    spec = parse("toy_blind")
+    (old,) = load(as_before(write_run(tmp_path, {"toy_rci2": mc_run()})))
+    blind = Shown("toy_blind", {**spec.described(), "metric": "acc"}, {"acc": 0.5})
+    for beside, says in (([], "rests on an assumed null"), ([blind], "takes the blind run of this folder as null too")):
+        told = warnings([old, *beside])
+        assert sum(says in line for line in told) == 1
+        assert not any("run the blind task" in line for line in told)
+
+
+def test_two_filters_are_two_named_rows():
+    said = meaning([shown("two", 0.8, 0.9, 0.9, name="two_rci, first"), shown("two", 0.8, 0.1, 0.1, name="two_rci, second")])
+    assert "one cell is enough for two_rci, first" in said
+    assert "only the whole image answers two_rci, second" in said
+
+
+def test_occlude_shows_its_drop():
+    spec = parse("gqa_occlude2")
+    lines = table([Shown(spec.name, {**spec.described(), "metric": "acc"}, {"acc": 0.8, "acc_drop2": 0.25, "records": 10})]).splitlines()
+    assert lines[0].split()[-1] == "drop_2"
+    assert lines[2].split() == ["gqa_occlude2", "acc", "10", "n/a", "0.800", "0.250"]
+
+
+def test_a_run_shows_what_it_computed(tmp_path):
+    """Cell 1 knows, the others guess: 300 docs leave no doubt that cell 1 earns more than an even share."""
+    path = write_run(tmp_path, {"toy_rci2": mc_run()})
+    (shown,) = load(path)
+    metrics = shown.metrics
+    row = table([shown]).splitlines()[2]
+    assert f"{metrics['rci2']:+.3f} [{metrics['rci2_low']:+.3f}, {metrics['rci2_high']:+.3f}]" in row
+    assert row.endswith(f"{metrics['rci2_adj']:+.3f}, assumed null")
+    text = cell_tables([shown]).splitlines()
+    assert "p = 0.001" in text[0]
+    assert "*" in text[1].split()[0]
+    line = chances([shown]).splitlines()[2].split()
+    assert line[4] == "valid"
+    assert line[5:8] == ["n/a"] * 3  # nothing was asked on a wrong image
+    assert line[8] == "0.250"  # a random one of four letters
+    assert any("assumed null" in line for line in warnings([shown]))
+    assert any("not checked whether the answers depend on the image" in line for line in warnings([shown]))
+
+
+def test_an_index_below_chance_is_said_not_shown(tmp_path):
+    (shown,) = load(write_run(tmp_path, {"toy_rci2": mc_run(know_full=0.0)}))
+    assert "near chance" in table([shown])
+    assert "toy cannot be read" in meaning([shown])
+
+
+def test_groups_and_averages_are_tables(tmp_path):
+    path = write_run(tmp_path, {"a_rci2": mc_run(n=60, seed=1), "b_rci2": mc_run(n=60, seed=2)}, groups={"g": ["a_rci2", "b_rci2"]})
+    analyzed = [recompute(run) for run in recompute_load(path)]
+    assert pooled_table(groups(path, analyzed)).splitlines()[2].split()[:3] == ["g", "2x2", "120"]
+    averaged = averaged_table(average([analyzed, analyzed]), [analyzed, analyzed])
+    assert "SD between runs" in averaged
+    assert "rci2_adj, assumed null" in averaged
+
+
+# --- which null, whether it looks, what contradicts what -------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    """One task of each planted model, as ``show`` loads it; 1,000 docs where luck must not saturate."""
+    made = {"never": (never_looks, 300), "guesses": (guesses_on_cells, 1000), "known": (one_cell_knows, 300), "misled": (misled_by_cells, 300)}
+    out = {}
+    for name, (model, docs) in made.items():
+        (out[name],) = load(write_run(tmp_path_factory.mktemp(name), {"toy_rci3": world_run(model, n=docs, grid=3)}))
+    return out
+
+
+def cells_of(one):
+    """The last two cells of the table: the index, and with luck removed."""
+    return [cell.strip() for cell in re.split(r"\s{2,}", table([one]).splitlines()[2])][-2:]
+
+
+def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
+    """Right in 60 % from the text, alike on every view: FIP = MPP, an index of 0 that would read "balanced"."""
+    one = worlds["never"]
+    assert one.metrics["acc"] == one.metrics["acc_mpp3"] > 0.5
+    assert "does not look" in table([one]).splitlines()[2]
+    assert "near chance" not in table([one])
+    assert any("toy_rci3: the answers do not depend on the image (full image 0.58" in line for line in warnings([one]))
+    assert meaning([one]) == "In words: toy cannot be read: the answers do not depend on the image."
+    row = chances([one]).splitlines()[2]
+    assert "does not look" in row
+    known, low, high = re.search(rf"{one.metrics['acc']:.3f}  (\+0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row).groups()
+    assert float(known) == 0 > float(low) > -0.01
+    assert float(high) == -float(low)
+
+
+def test_pure_guessing_on_cells_is_marked(worlds):
+    """1 - (3/4)^9 = 0.925 by luck alone against 0.85 on the full image: raw index -0.09, corrected 1."""
+    one = worlds["guesses"]
+    raw, adj = one.metrics["rci3"], one.metrics["rci3_adj"]
+    assert raw < 0 < 0.8 < adj
+    assert cells_of(one)[0] == f"{raw:+.3f} [{one.metrics['rci3_low']:+.3f}, {one.metrics['rci3_high']:+.3f}], contradicted"
+    (line,) = [line for line in warnings([one]) if "contradicted" in line]
+    assert line.startswith(f"toy_rci3: 3x3, contradicted: raw {raw:.3f} (")
+    assert line.endswith(f"), corrected {adj:.3f} (strong global): the raw index is mostly luck")
+    assert meaning([one]) == "In words: only the whole image answers toy (RCI with luck removed of 0.30 or more)."
+
+
+def test_a_measured_null_stands_plainly_with_its_interval(worlds):
+    one = worlds["known"]
+    adj, low, high = (one.metrics[f"rci3_adj{end}"] for end in ("", "_low", "_high"))
+    assert cells_of(one)[1] == f"{adj:+.3f} [{low:+.3f}, {high:+.3f}]"
+    assert warnings([one]) == []
+
+
+def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
+    one = worlds["misled"]
+    assert one.metrics["rci3_adj_low"] > 1
+    assert cells_of(one)[1] == "1.00, cells mislead"
+    assert meaning([one]) == "In words: cells mislead in toy: a single cell does worse than a wrong picture."
+
+
+def test_an_earlier_run_says_what_it_lacks(tmp_path):
+    """Without wrong images the correction rests on an assumed null; raw and corrected still contradict each other, and that is said."""
+
+    def model(stream, gold):
+        return guesses_on_cells(stream, gold)[0], None
+
+    (one,) = load(as_before(write_run(tmp_path, {"toy_rci3": world_run(model, n=1000, grid=3)})))
+    raw, adj = cells_of(one)
+    assert raw.endswith("], contradicted")
+    assert adj == f"{one.metrics['rci3_adj']:+.3f}, assumed null"
+    lines = warnings([one])
+    assert any("not checked whether the answers depend on the image" in line for line in lines)
+    assert any(line.endswith("the raw index is mostly luck (assumed null)") for line in lines)
+    assert "no task is clearly" in meaning([one])
+    assert chances([one]).splitlines()[2].split()[4:8] == ["valid", "n/a", "n/a", "n/a"]
+
+
+def judged(gate, index=0.2, low=0.1, high=0.3):
+    one = shown("toy", 0.8, 0.64, 0.64, gate=1 if gate["valid"] else 0)
+    analysis = {"gate": gate, "fip": {"level": 0.95}, "grids": {str(n): {"n": n, "warnings": [], "mark": ""} for n in (2, 3)}}
+    numbers = {f"rci{n}{end}": value for n in (2, 3) for end, value in (("", index), ("_low", low), ("_high", high))}
+    none = dict.fromkeys(numbers) if not gate["valid"] else numbers
+    return Shown(one.name, one.described, {**one.metrics, **none}, analysis)
+
+
+def test_a_marginal_pass_is_marked_beside_the_index():
+    looks = [{"against": "wrong images", "value": True, "reason": ""}]
+    one = judged({"valid": True, "marginal": True, "looks": looks, "reason": ""})
+    assert "+0.200 [+0.100, +0.300], marginal" in table([one])
+    assert any("one further standard error" in line for line in warnings([one]))
+    assert "valid, marginal" in chances([one])
+
+
+def test_too_few_docs_to_tell_reads_otherwise_than_a_model_that_does_not_look():
+    reason = "not shown that it looks (full image 0.6, a wrong image 0.56, 300 docs); null: 1200 would settle it"
+    one = judged({"valid": False, "looks": [{"against": "wrong images", "value": False, "reason": reason}], "reason": reason})
+    assert "not shown that it looks" in table([one])
+    assert f"{one.name}: {reason}" in warnings([one])
+    assert meaning([one]) == "In words: toy cannot be read: it is not shown that the answers depend on the image."
+
+
+def test_the_sentence_goes_by_the_corrected_index_only_where_its_null_is_measured():
+    """Raw 0.2 says nothing; corrected 0.5 [0.4, 0.6] needs the whole image, if it is measured."""
+    for null, said in (("measured", "only the whole image answers toy (RCI with luck removed of 0.30 or more)"), ("assumed", "no task is clearly")):
+        one = judged({"valid": True, "looks": [], "reason": ""})
+        grids = {n: {**grid, "adj": {"null": null, "estimate": {}}} for n, grid in one.analysis["grids"].items()}
+        adj = {f"rci{n}_adj{end}": value for n in (2, 3) for end, value in (("", 0.5), ("_low", 0.4), ("_high", 0.6))}
+        assert said in meaning([Shown(one.name, one.described, {**one.metrics, **adj}, {**one.analysis, "grids": grids})])
+
+
+def test_an_interval_without_width_is_not_shown_and_says_nothing():
+    """As runs of earlier versions have it where no cell was right, or every one: +1.000 [+1.000, +1.000]."""
+    whole = {f"rci{n}_{end}": 1.0 for n in (2, 3) for end in ("low", "high")}
+    one = shown("count", 0.9, 0.0, 0.0, **whole)
+    assert cells_of(one)[0] == "+1.000"
+    assert meaning([one]).endswith("none clearly needs the whole image.")
+    assert "only the whole image answers count" in meaning([shown("count", 0.9, 0.0, 0.0)])

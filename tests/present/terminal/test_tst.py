@@ -1,0 +1,269 @@
+"""The tables of a Test-set Stress-Test: from written runs whose numbers are counted by hand, and from single numbers."""
+
+import json
+import re
+
+import pytest
+
+from lmms_patch.app.cli import main
+from lmms_patch.ask.spec import parse
+from lmms_patch.present.terminal.tst import categories, causes, importances, notes, stress_table
+from lmms_patch.runs.records import TaskResult, read_results
+from tests.making.runs import mc_run, write_run
+
+NOTHING = {"value": None, "se": None, "low": None, "high": None, "n": 0, "clusters": 0, "reason": "no docs"}
+
+
+def estimate(value, low=None, high=None, n=100):
+    return {"value": value, "se": None, "low": low, "high": high, "n": n, "clusters": n, "reason": ""}
+
+
+def grouped(accuracy=0.5, above=None, p=0.5, sd=0.01, majority=0.375):
+    accuracy = accuracy if isinstance(accuracy, dict) else estimate(accuracy)
+    return {"accuracy": accuracy, "sd": sd, "seeds": 3, "majority": majority, "above": above or estimate(0.125, 0.1, 0.15), "p": p}
+
+
+def task_of(task="toy_tst5", **found):
+    """A task of a results file, with some of its numbers replaced."""
+    details = {"diagnostic": "rf", "folds": 5, "headline": "none", "by_grouping": {"none": grouped()}, "unusable": {}, "leakage": None}
+    details |= {"zero_shot": None, "delta": None, "chance": 0.25, "s": 0.4, "categories": {}, "importance": [], "causes": []}
+    details |= {"texts": {"different": 100, "repeated": 0, "conflicting": 0}, **found}
+    return TaskResult(task, {"metric": "acc"}, {}, "none", {"tst_details": details})
+
+
+def head(above, p=0.001):
+    return {"by_grouping": {"none": grouped(above=above, p=p)}}
+
+
+def column(table, name, row=0):
+    """The cell under a header that is right-aligned, as all but the first two are: it ends where the header ends."""
+    header, _, *lines = table.splitlines()
+    end = re.search(rf"(?<=  ){re.escape(name)}(?=  |$)", header).end()
+    line = lines[row][:end]
+    return "" if line.endswith(" ") else line.split("  ")[-1].strip()
+
+
+# --- a written run ------------------------------------------------------------------------------
+
+
+def record(i, source, random, majority, category):
+    """A doc of a run with two fold seeds."""
+    scores = {"source": list(source), "none": list(random)}
+    tst = {"diagnostic": "rf", "grouping": "source", "source": f"scene {i}", "s": 0.5, "s_minus_chance": 0.25, "chance": 0.25, "zero_shot": None}
+    view = {"kind": "blind", "scores": {"acc": source[0]}, "items": {"acc": source[0]}}
+    about = {"schema": 2, "task": "toy_tst5", "base": "toy", "kind": "tst", "grids": [], "doc_id": i, "image_sizes": [], "views": [view]}
+    more = {"best": {}, "excluded": {}, "fields": {"category": category}}
+    return {**about, **more, "tst": {**tst, "scores": scores, "baseline": {name: list(majority) for name in scores}}}
+
+
+ABOUT = {
+    "diagnostic": "rf",
+    "folds": 5,
+    "unusable": {"text": "no grouping: the text is different for every doc"},
+    "texts": {"different": 39, "repeated": 2, "conflicting": 2},
+    "importance": [{"kind": "mc", "feature": "word: lamp", "gain": 0.75, "permutation": 0.125}],
+    "causes": [
+        {"rank": 1, "category": "colour", "words": "lamp", "docs": 20, "s": 0.5, "s_minus_chance": 0.25, "gold": "größer", "gold_share": 0.9}
+        | {"mean": None, "sd": None, "cv": None}
+    ],
+}
+
+
+def write_tst(folder, with_rci=False):
+    """40 docs: source-grouped folds answer docs 0..29 at both seeds and 30..31 at one; random folds answer all but the last; majority: 0..9."""
+    records = []
+    for i in range(40):
+        source = (1.0, 1.0) if i < 30 else (1.0, 0.0) if i < 32 else (0.0, 0.0)
+        records.append(record(i, source, (float(i < 39),) * 2, (float(i < 10),) * 2, "colour" if i < 20 else "größe"))
+    tasks = {"toy_rci2": mc_run(n=60)} if with_rci else {}
+    path = write_run(folder, {**tasks, "toy_tst5": (parse("toy_tst5"), records, None)})
+    data = json.loads(path.read_text())
+    data["results"]["toy_tst5"]["patch,none"]["tst_details"].update(ABOUT)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def test_columns_of_a_written_run(tmp_path):
+    """Source-grouped: seed 0 scores 32 of 40, seed 1 30: 31/40 = 0.775, SD (2/40)/√2 = 0.0354. Majority 10/40; random folds 39/40."""
+    (result,) = read_results(write_tst(tmp_path))
+    table = stress_table([result])
+    assert table.splitlines()[2].split()[:3] == ["toy_tst5", "acc", "rf"]
+    assert [column(table, name) for name in ("docs", "folds", "chance", "majority")] == ["40", "5 by source", "0.250", "0.250"]
+    value, low, high = re.fullmatch(r"(0\.775) \[(0\.\d{3}), (0\.\d{3})\]", column(table, "TsT [95 %]")).groups()
+    assert float(low) < float(value) < float(high)
+    assert float(high) - float(low) == pytest.approx(2 * 1.96 * (0.775 * 0.225 / 40) ** 0.5, rel=0.25)  # the binomial width, nearly
+    assert [column(table, name) for name in ("SD", "p")] == ["0.035", f"{1 / 2001:.4f}"]  # no flip of 22 gains reaches their sum
+    assert [column(table, name) for name in ("random folds", "by text", "zero-shot", "delta")] == ["0.975", "", "", ""]
+
+
+def test_categories_of_a_written_run(tmp_path):
+    """colour: docs 0..19, all right; größe: docs 20..39, of which ten are right and two half."""
+    (result,) = read_results(write_tst(tmp_path))
+    table = categories(result)
+    assert [line.split()[:5] for line in table.splitlines()[2:]] == [
+        ["colour", "20", "0.250", "0.500", "1.000"],
+        ["größe", "20", "0.250", "0.000", "0.550"],
+    ]
+    assert re.fullmatch(r"0\.550 \[0\.\d{3}, 0\.\d{3}\]", column(table, "TsT [95 %]", 1))
+
+
+def test_notes_of_a_written_run(tmp_path):
+    """Text answers 31/40, the majority answer 10/40; and random folds 39/40: 0.2 from recognising the source."""
+    (result,) = read_results(write_tst(tmp_path))
+    verdict, unusable, leak, texts = notes(result)
+    assert re.fullmatch(r"toy_tst5: can in part be answered without looking: \+0\.525 \[\+?0\.\d+, \+?0\.\d+\] above the majority answer", verdict)
+    assert unusable == "toy_tst5: folds grouped by text: no grouping: the text is different for every doc"
+    assert leak.startswith("toy_tst5: random folds score +0.200 [0.")
+    assert "source leakage" in leak
+    assert texts.startswith("toy_tst5: 2 docs have a text that another doc has too (39 different texts), and 2 of them a text with different golds")
+
+
+def test_show_prints_both_kinds_of_tasks(tmp_path, capsys):
+    """Each in its own table: a cross-validation has no index, and an index no folds."""
+    write_tst(tmp_path, with_rci=True)
+    assert main(["show", str(tmp_path)]) == 0
+    indexed, stressed = capsys.readouterr().out.split("task      metric  diagnostic")
+    assert "\ntoy_rci2" in indexed
+    assert "In words:" in indexed
+    assert "toy_tst5" not in indexed
+    assert "\ntoy_tst5" in stressed
+    assert "toy_tst5: can in part be answered" in stressed
+    assert "toy_tst5, category" in stressed
+    assert "toy_rci2" not in stressed
+    assert "word: lamp" not in stressed
+
+
+def test_causes_are_printed_when_asked_for(tmp_path, capsys):
+    write_tst(tmp_path)
+    assert main(["show", str(tmp_path), "--causes"]) == 0
+    printed = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    assert "mc word: lamp 0.750 +0.125" in lines
+    assert "lamp colour 1 20 +0.250 größer 0.900" in lines
+
+
+def test_a_results_file_may_be_named_itself(tmp_path, capsys):
+    assert main(["show", str(write_tst(tmp_path))]) == 0
+    assert "toy_tst5" in capsys.readouterr().out
+
+
+# --- what is missing ----------------------------------------------------------------------------
+
+
+def test_what_was_not_done_is_empty_and_what_has_no_value_is_not_a_number():
+    empty = task_of(by_grouping={"none": grouped(NOTHING, NOTHING, None, None, None)}, chance=None)
+    table = stress_table([empty])
+    assert {name: column(table, name) for name in ("SD", "p", "by text", "zero-shot", "delta")} == dict.fromkeys(
+        ("SD", "p", "by text", "zero-shot", "delta"), ""
+    )
+    assert [column(table, name) for name in ("docs", "chance", "majority", "TsT [95 %]", "random folds")] == ["0", "n/a", "n/a", "n/a", "n/a"]
+    assert "None" not in table
+    assert "nan" not in table
+
+
+def test_zero_shot_and_delta_of_a_language_model():
+    (a, b) = (task_of(diagnostic="lora", zero_shot=estimate(0.3), delta=estimate(0.2)), task_of("other_tst5", delta=estimate(-0.2)))
+    table = stress_table([a, b])
+    assert [[column(table, name, row) for name in ("zero-shot", "delta")] for row in (0, 1)] == [["0.300", "+0.200"], ["", "-0.200"]]
+
+
+def test_folds_are_told_in_words():
+    for headline, said in (("source", "10 by source"), ("none", "10 random"), ("text", "10 by text")):
+        table = stress_table([task_of(headline=headline, by_grouping={headline: grouped()}, folds=10)])
+        assert column(table, "folds") == said
+        assert column(table, "random folds") == ("0.500" if headline == "none" else "")
+
+
+def test_one_category_needs_no_table_nor_does_a_diagnostic_without_features():
+    assert categories(task_of()) == ""
+    assert importances(task_of()) == ""
+
+
+# --- verdicts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("above", "p", "says"),
+    [
+        (estimate(0.2), 0.001, "too few independent docs to say whether it can be answered without looking"),
+        (NOTHING, None, "too few independent docs to say whether it can be answered without looking"),
+        (estimate(0.2, 0.1, 0.3), 0.001, "can in part be answered without looking: +0.200 [0.100, 0.300] above the majority answer"),
+        (estimate(0.2, 0.1, 0.3), 0.05, "no shortcut found by this diagnostic (+0.200 [0.100, 0.300] against the majority answer)"),
+        (estimate(0.1, 0.0, 0.2), 0.001, "no shortcut found by this diagnostic (+0.100 [0.000, 0.200] against the majority answer)"),
+        (estimate(-0.1, -0.2, 0.0), 0.99, "no shortcut found by this diagnostic (-0.100 [-0.200, 0.000] against the majority answer)"),
+        (estimate(-0.2, -0.3, -0.1), 0.99, "text-only answers are worse than the majority answer (-0.200 [-0.300, -0.100])"),
+    ],
+)
+def test_verdicts(above, p, says):
+    assert notes(task_of(**head(above, p))) == [f"toy_tst5: {says}"]
+
+
+@pytest.mark.parametrize(
+    ("leak", "told"),
+    [
+        (None, False),
+        (estimate(0.1), False),
+        (estimate(0.1, -0.1, 0.3), False),
+        (estimate(0.2, 0.1, 0.3), True),
+        (estimate(-0.2, -0.3, -0.1), True),
+    ],
+)
+def test_leakage_is_told_where_it_is_no_noise(leak, told):
+    found = notes(task_of(leakage=leak))
+    assert [line for line in found if "against source-grouped ones" in line] == found[1:]
+    assert len(found) == 1 + told
+
+
+def test_conflicting_texts_are_told():
+    (_, line) = notes(task_of(texts={"different": 60, "repeated": 70, "conflicting": 41}))
+    assert line.startswith("toy_tst5: 70 docs have a text that another doc has too (60 different texts), and 41 of them a text with different golds")
+    assert len(notes(task_of(texts={"different": 60, "repeated": 70, "conflicting": 0}))) == 1
+
+
+# --- importances and causes ---------------------------------------------------------------------
+
+
+def test_the_most_important_features_of_each_kind():
+    rows = [{"kind": kind, "feature": f"{kind} {i}", "gain": (20 - i) / 100, "permutation": None if i else -0.01} for kind in "ab" for i in range(20)]
+    lines = importances(task_of(importance=rows), most=3).splitlines()[2:]
+    assert [line.split() for line in lines] == [
+        [kind, kind, str(i), f"{(20 - i) / 100:.3f}", *([] if i else ["-0.010"])] for kind in "ab" for i in range(3)
+    ]
+
+
+def cause(rank, **more):
+    row = {"rank": rank, "category": "c", "words": f"w{rank}", "docs": 9, "s": 0.5, "s_minus_chance": 0.5 - rank / 100, "gold": "yes"}
+    return {**row, "gold_share": 0.5, "mean": None, "sd": None, "cv": None, **more}
+
+
+def test_the_first_causes_and_the_last_ones():
+    table = causes(task_of(causes=[cause(rank) for rank in range(1, 31)]), most=3)
+    assert [line.split()[2] for line in table.splitlines()[2:]] == ["1", "2", "3", "26", "27", "28", "29", "30"]
+    few = causes(task_of(causes=[cause(rank) for rank in range(1, 5)]), most=3)
+    assert [line.split()[2] for line in few.splitlines()[2:]] == ["1", "2", "3", "4"]
+
+
+def test_numbers_of_a_cause_and_their_absence():
+    table = causes(task_of(causes=[cause(1, gold="120", mean=123.456, sd=12.5, cv=0.10128), cause(2)]))
+    assert [column(table, name, 0) for name in ("mean", "SD", "CV")] == ["123.5", "12.5", "0.1013"]
+    assert [column(table, name, 1) for name in ("mean", "SD", "CV")] == ["", "", ""]
+
+
+def test_long_golds_are_cut_and_any_script_is_printed():
+    table = causes(task_of(causes=[cause(1, gold="é" * 500), cause(2, gold="是", words="größer 大")]))
+    assert column(table, "most frequent gold", 0) == "é" * 40
+    assert column(table, "most frequent gold", 1) == "是"
+    assert "größer 大" in table
+    assert max(map(len, table.splitlines())) < 200
+
+
+@pytest.mark.parametrize("where", ["gold", "category"])
+def test_a_row_is_one_line_whatever_the_texts(where):
+    """Golds of caption tasks, categories of free text: a line break in them must not break the table."""
+    table = causes(task_of(causes=[cause(1, **{where: "one\ntwo\rthree"}), cause(2)]))
+    assert len(table.splitlines()) == 2 + 2
+
+
+def test_a_category_is_one_line_whatever_its_name():
+    row = {"docs": 5, "accuracy": 0.5, "low": 0.1, "high": 0.9, "majority": 0.5, "chance": 0.5, "s": 0.5}
+    assert len(categories(task_of(categories={"one\ntwo": row, "three": row})).splitlines()) == 2 + 2

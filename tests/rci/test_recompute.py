@@ -1,0 +1,273 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from lmms_patch.app import cli
+from lmms_patch.errors import RecordError
+from lmms_patch.present.terminal import rci
+from lmms_patch.rci import pooling
+from lmms_patch.rci.recompute import Changes, load, recompute
+from lmms_patch.runs.numbers import flat_names
+from tests.making.runs import mc_run, write_run
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    write_run(folder, {"toy_rci2": mc_run()})
+    return folder
+
+
+def numbers(folder, **changes):
+    return recompute(load(folder)[0], Changes(**changes)).metrics
+
+
+def test_the_same_settings_give_the_same_numbers(run_folder):
+    (run,) = load(run_folder)
+    again = recompute(run)
+    assert dict(again.metrics) == {name: run.result.metrics[name] for name in flat_names("rci", [2])}
+    assert again.metrics["gate"] == 1
+    assert again.metrics["rci2_adj_low"] is not None
+    assert json.loads(json.dumps(again.to_json()["analysis"])) == run.result.details["analysis"]
+
+
+def test_other_settings(run_folder):
+    """A 90 % interval lies within the 95 % one; another seed moves the ends, not the value; a floor of 0.79 + 2 SE is above FIP."""
+    usual, narrow, other = numbers(run_folder), numbers(run_folder, level=0.9), numbers(run_folder, seed=5)
+    assert usual["rci2_low"] < narrow["rci2_low"] < narrow["rci2_high"] < usual["rci2_high"]
+    assert usual["rci2"] == narrow["rci2"] == other["rci2"]
+    assert other["rci2_low"] != usual["rci2_low"]
+    assert numbers(run_folder, draws=300)["rci2_low"] != usual["rci2_low"]
+    failed = numbers(run_folder, chance=0.84)
+    assert (failed["chance"], failed["gate"], failed["rci2"], failed["gap2"], failed["rci2_adj"]) == (0.84, 0, None, None, None)
+    assert numbers(run_folder, delta=0.9)["gate"] == 0
+
+
+def test_majority_as_chance(run_folder):
+    records = load(run_folder)[0].records
+    golds = [r["answer"]["gold"] for r in records]
+    assert numbers(run_folder, chance="majority")["chance"] == max(map(golds.count, golds)) / len(golds)
+
+
+def test_a_category_by_itself(run_folder):
+    """By hand: FIP and MPP over the docs of category b alone."""
+    part = [r for r in load(run_folder)[0].records if r["fields"]["category"] == "b"]
+    full = np.mean([r["views"][0]["scores"]["acc"] for r in part])
+    best = np.mean([max(v["scores"]["acc"] for v in r["views"][1:]) for r in part])
+    found = numbers(run_folder, category="b")
+    assert found["n_docs"] == len(part) == 150
+    assert found["rci2"] == pytest.approx(1 - best / full)
+    every = recompute(load(run_folder)[0], by_category=True).categories
+    assert set(every) == {"a", "b"}
+    assert every["b"].grids[2].index.value == pytest.approx(1 - best / full)
+    with pytest.raises(RecordError, match=r"no doc of category 'z'; allowed: a, b"):
+        numbers(run_folder, category="z")
+
+
+def test_clusters(tmp_path):
+    """Docs of a cluster are copies of one: 60 clusters of 5 are 60 observations, so the interval is √5 times as wide."""
+    spec, records, made = mc_run(n=60)
+    copies = []
+    for r in records:
+        for k in range(5):
+            copies.append(
+                {
+                    **r,
+                    "doc_id": 5 * r["doc_id"] + k,
+                    "fields": {**r["fields"], "cluster": r["doc_id"]},
+                    "lent": {"to": [], "p": [], "full": [], "best": {"2": []}},
+                }
+            )
+    write_run(tmp_path, {"toy_rci2": (spec, copies, made)})
+    wide, narrow = numbers(tmp_path), numbers(tmp_path, cluster="none")
+    ratio = (wide["gap2_high"] - wide["gap2_low"]) / (narrow["gap2_high"] - narrow["gap2_low"])
+    assert ratio == pytest.approx(5**0.5, rel=0.15)
+    assert numbers(tmp_path, cluster="image") == wide
+    with pytest.raises(RecordError, match=r"no cluster field 'scene' in the log; allowed: cluster, image, category, kind, none"):
+        numbers(tmp_path, cluster="scene")
+
+
+def test_a_metric_that_is_not_there(run_folder):
+    with pytest.raises(RecordError, match=r"no metric 'f1' in the log; allowed: acc"):
+        numbers(run_folder, metric="f1")
+
+
+def test_an_aggregation_without_a_form_keeps_the_numbers_of_the_run(tmp_path):
+    """The square of the mean is no mean: only the run could resample it."""
+    write_run(tmp_path, {"toy_rci2": mc_run(n=60)}, aggregate=lambda items: float(np.mean(items)) ** 2)
+    (run,) = load(tmp_path)
+    assert run.result.details["analysis"]["form"] is None
+    again = recompute(run, Changes(seed=9))
+    assert again.analysis is None
+    assert dict(again.metrics) == {name: run.result.metrics[name] for name in flat_names("rci", [2])}
+    assert again.metrics["rci2_low"] is not None
+    assert "can only be computed in the run" in again.note
+    assert recompute(run, Changes(category="a")).metrics == {}
+
+
+def test_the_pooled_index_of_a_group_is_not_a_mean_of_ratios(tmp_path):
+    one, two = mc_run(n=100, know_cell=0.2, seed=1), mc_run(n=300, know_cell=0.9, seed=2)
+    path = write_run(tmp_path, {"a_rci2": one, "b_rci2": two}, groups={"g_rci2": ["a_rci2", "b_rci2"]})
+    analyzed = [recompute(run) for run in load(path)]
+    (pooled,) = pooling.groups(path, analyzed)
+    full = [r["views"][0]["scores"]["acc"] for _, records, _ in (one, two) for r in records]
+    best = [max(v["scores"]["acc"] for v in r["views"][1:]) for _, records, _ in (one, two) for r in records]
+    assert pooled.index.value == pytest.approx(1 - sum(best) / sum(full))
+    assert pooled.index.n == 400
+    assert pooled.index.low < pooled.index.value < pooled.index.high
+    assert pooled.index.value != pytest.approx(np.mean([a.metrics["rci2"] for a in analyzed]), abs=0.02)
+    assert pooled.gate.valid
+
+
+def test_a_group_below_its_floor_has_no_index(tmp_path):
+    path = write_run(
+        tmp_path, {name: mc_run(n=100, know_full=0.0, seed=s) for s, name in enumerate(("a_rci2", "b_rci2"))}, groups={"g": ["a_rci2", "b_rci2"]}
+    )
+    (pooled,) = pooling.groups(path, [recompute(run) for run in load(path)])
+    assert pooled.index.value is None
+    assert "near chance" in pooled.index.reason
+
+
+def test_runs_are_averaged_with_their_spread(tmp_path):
+    """Three runs: mean and SD (n − 1) by hand; the interval of the mean is narrower than that of one run."""
+    folders = [tmp_path / str(k) for k in range(3)]
+    spec, first, made = mc_run(seed=0)
+    for k, folder in enumerate(folders):
+        records = [{**a, "views": b["views"], "best": b["best"]} for a, b in zip(first, mc_run(seed=0)[1], strict=True)]
+        stream = np.random.default_rng(k)
+        for r in records:
+            r["views"] = [dict(v) for v in r["views"]]
+            if stream.random() < 0.3:
+                score = float(stream.random() < 0.5)
+                r["views"][0] = {**r["views"][0], "scores": {"acc": score}, "items": {"acc": score}}
+        write_run(folder, {"toy_rci2": (spec, records, made)})
+    runs = [[recompute(run) for run in load(folder)] for folder in folders]
+    (found,) = pooling.average(runs)
+    values = [run[0].metrics["rci2"] for run in runs]
+    assert found.runs == 3
+    assert found.metrics["rci2"] == pytest.approx(np.mean(values))
+    assert found.spread["rci2"] == pytest.approx(np.std(values, ddof=1))
+    assert found.intervals["rci2"].value == pytest.approx(np.mean(values))
+    widths = [run[0].metrics["rci2_high"] - run[0].metrics["rci2_low"] for run in runs]
+    assert found.intervals["rci2"].high - found.intervals["rci2"].low < max(widths)
+
+
+def test_the_cell_chosen_on_one_run_is_scored_on_another(tmp_path):
+    """Against plain loops over the six ordered pairs of three runs; a run against itself has nothing to split."""
+    folders = [tmp_path / str(k) for k in range(3)]
+    for k, folder in enumerate(folders):
+        write_run(folder, {"toy_rci2": mc_run(seed=0, answers=k)})
+    runs = [[recompute(run) for run in load(folder)] for folder in folders]
+    (found,) = pooling.average(runs)
+    scores = [np.array([[view["scores"]["acc"] for view in r["views"]] for r in run[0].run.records]) for run in runs]
+    values = []
+    for a in range(3):
+        for b in range(3):
+            if a != b:
+                chosen = [scores[b][i, 1 + int(np.argmax(row[1:]))] for i, row in enumerate(scores[a])]
+                values.append(1 - np.mean(chosen) / scores[b][:, 0].mean())
+    assert found.split["rci2"].value == pytest.approx(np.mean(values))
+    assert found.split["rci2"].low < np.mean(values) < found.split["rci2"].high
+    assert found.split["rci2"].value > found.intervals["rci2"].value, "guesses that won by luck do not win again"
+    assert "cell chosen on another run" in rci.averaged_table([found])
+    assert pooling.average([runs[0], runs[0]])[0].split == {}
+
+
+def test_only_runs_of_the_same_are_averaged(tmp_path, run_folder):
+    write_run(tmp_path / "fewer", {"toy_rci2": mc_run(n=100)})
+    write_run(tmp_path / "other", {"toys_rci2": mc_run(n=100)})
+    one = [recompute(run) for run in load(run_folder)]
+    with pytest.raises(RecordError, match="different docs"):
+        pooling.average([one, [recompute(run) for run in load(tmp_path / "fewer")]])
+    with pytest.raises(RecordError, match=r"no task is in all 2 runs; nearest: toys_rci2"):
+        pooling.average([one, [recompute(run) for run in load(tmp_path / "other")]])
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+def analyze(*arguments):
+    return cli.main(["analyze", *map(str, arguments)])
+
+
+def test_the_command_prints_and_writes(run_folder, tmp_path, capsys):
+    out = tmp_path / "new" / "numbers.json"
+    assert analyze(run_folder, "--by-category", "--cells", "--json", out) == 0
+    text = capsys.readouterr().out
+    for part in ("toy_rci2", "valid", "by category", "share of the cells' score", "written:"):
+        assert part in text
+    written = json.loads(out.read_text())
+    assert written["runs"][0]["tasks"][0]["metrics"]["rci2"] == pytest.approx(numbers(run_folder)["rci2"])
+    assert analyze(run_folder, write_run(tmp_path / "again", {"toy_rci2": mc_run()})) == 0
+    assert "SD between runs" in capsys.readouterr().out
+
+
+def broken(folder, how):
+    path = write_run(folder, {"toy_rci2": mc_run(n=40)})
+    log = next(folder.glob("*.jsonl"))
+    lines = log.read_text().splitlines()
+    if how == "truncated":
+        log.write_text("\n".join(lines[:20]) + "\n" + lines[20][:50])
+    if how == "short":
+        log.write_text("\n".join(lines[:20]) + "\n")
+    if how == "schema":
+        log.write_text(log.read_text().replace('"schema": 2', '"schema": 99'))
+    if how == "no patch":
+        log.write_text('{"doc_id": 0}\n')
+    if how == "nan":
+        log.write_text(log.read_text().replace('"scores": {"acc": 1.0}', '"scores": {"acc": NaN}'))
+    if how == "no log":
+        log.unlink()
+    if how == "no index":
+        path.write_text(path.read_text().replace('"kind": "rci"', '"kind": "blank"'))
+    if how == "results":
+        path.write_text(path.read_text()[:100])
+    if how == "empty":
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("truncated", "line 21: cut or not JSON"),
+        ("short", "20 docs, but the run scored 40"),
+        ("schema", "schema 99"),
+        ("no patch", "no 'patch' object"),
+        ("nan", "must be a finite number"),
+        ("no log", "run with --log_samples"),
+        ("no index", "no task with an index in this run"),
+        ("results", "not a whole results file"),
+        ("empty", "no *_results.json here"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, capsys, how, says):
+    broken(tmp_path / "run", how)
+    out = tmp_path / "out.json"
+    assert analyze(tmp_path / "run", "--json", out) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--draws", "10"), ("--level", "95"), ("--chance", "high"), ("--seed", "-1")])
+def test_bad_options_say_what_is_allowed(run_folder, capsys, flag, value):
+    assert analyze(run_folder, flag, value) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{flag.removeprefix('--')} must be" in line
+
+
+def test_a_file_that_cannot_be_written(run_folder, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert analyze(run_folder, "--json", tmp_path / "file" / "x.json") == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_it_needs_neither_torch_nor_the_harness(run_folder):
+    code = f"import sys; from lmms_patch import cli; cli.main(['analyze', {str(run_folder)!r}]); print({{'lmms_eval', 'torch', 'scipy.stats'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"

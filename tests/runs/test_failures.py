@@ -1,0 +1,230 @@
+"""Failed calls in the records of a finished run: counted by hand, and left out by every reader."""
+
+import copy
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lmms_patch.compare import result
+from lmms_patch.compare.gap_sides import read_side
+from lmms_patch.errors import RecordError
+from lmms_patch.harness.wrap.statistics import Native, details
+from lmms_patch.present.terminal import rci
+from lmms_patch.rci import pooling
+from lmms_patch.rci.recompute import Changes, load, recompute
+from lmms_patch.runs import failures
+from lmms_patch.runs.records import read_samples
+from lmms_patch.runs.run import find, newest
+from lmms_patch.runs.tables import Table
+from tests.making.runs import mc_run
+
+TEXT = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] overloaded"
+N = 200
+
+
+def disturbed(records, failed):
+    """The records as the harness writes them where some (doc, view) failed."""
+    out = copy.deepcopy(records)
+    for doc, view in failed:
+        out[doc]["views"][view] |= {"scores": {}, "items": {}, "failed": TEXT}
+        out[doc]["excluded"], out[doc]["best"] = {"2": failures.REASON}, {}
+    return out
+
+
+def finish(folder, made, failed=(), name="toy_rci2", date="2026-01-01T00-00-00.000000"):
+    """The two files of a run of which some calls failed; the harness's own metric counts them as wrong."""
+    spec, whole, plan = made
+    records = disturbed(whole, failed)
+    folder.mkdir(parents=True, exist_ok=True)
+    answered = [r for r in records if "failed" not in r["views"][0]]
+    used = [r for r in answered if "2" in r["best"]]
+
+    def mean(docs, place):
+        return float(np.mean([r["views"][place(r)]["items"]["acc"] for r in docs])) if docs else None
+
+    def over_cells(n):
+        return mean(used, lambda r: 0), mean(used, lambda r: r["best"]["2"]), "" if used else "no doc can be used at this grid"
+
+    native = Native(lambda: mean(answered, lambda r: 0), over_cells, lambda items: float(np.mean(items)), "", False)
+    found = details(spec, records, "acc", {"acc": True}, native, plan)
+    lost = {doc for doc, view in failed if view == 0}
+    own = float(np.mean([0.0 if i in lost else r["views"][0]["items"]["acc"] for i, r in enumerate(whole)]))
+    values = {"acc": own, "acc_mpp2": over_cells(2)[1], "patch": dict(found.items())}
+    data = {
+        "results": {name: {f"{key},none": value for key, value in values.items()}},
+        "configs": {name: {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}},
+        "group_subtasks": {},
+    }
+    (folder / f"{date}_results.json").write_text(json.dumps(data))
+    lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": r}) for r in records]
+    (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
+    return folder / f"{date}_results.json"
+
+
+@pytest.fixture(scope="module")
+def made():
+    return mc_run(N)
+
+
+FEW = [(3, 0), (3, 2), (10, 0), (20, 1), (21, 4), (21, 3)]
+"""Docs 3 and 10 lose everything, docs 20 and 21 the grid: six calls of four docs."""
+
+
+@pytest.fixture(scope="module")
+def run(made, tmp_path_factory):
+    return finish(tmp_path_factory.mktemp("run"), made, FEW)
+
+
+def by_hand(made, without):
+    records = [r for i, r in enumerate(made[1]) if i not in without]
+    full = np.mean([r["views"][0]["scores"]["acc"] for r in records])
+    return full, np.mean([max(view["scores"]["acc"] for view in r["views"][1:]) for r in records])
+
+
+# --- counted --------------------------------------------------------------------------------------
+
+
+def test_calls_and_docs_are_counted(made):
+    assert failures.count(made[1]) is None
+    found = failures.count(disturbed(made[1], FEW))
+    assert found == failures.Failed(docs=4, of=N, calls=6, asked=5 * N, first=2, text=TEXT)
+    assert found.many
+    assert not failures.count(disturbed(made[1], FEW[3:4])).many
+    assert found.sentence.startswith(
+        f"4 of {N} docs have a failed call and are left out of what needs it (6 of {5 * N} calls, 2 of them of the first"
+    )
+    assert failures.from_json(json.loads(json.dumps(vars(found)))) == found
+
+
+@pytest.mark.parametrize("asked", [50, 200, 1000, 9000])
+def test_a_server_that_fails_5_percent_keeps_its_index_and_one_that_fails_10_does_not(asked):
+    """From n = 200 on; the chance that more than 5 % n + 2 SE of n calls fail, by the binomial distribution."""
+    records = [{"views": [{"kind": "full"}]} for _ in range(asked)]
+    most = next(k for k in range(asked) if failures.too_many([{"views": [{"kind": "full", "failed": ""}]}] * (k + 1) + records[: asked - k - 1], 2))
+    assert most == math.floor(0.05 * asked + 2 * math.sqrt(0.05 * 0.95 * asked))
+    assert stats.binom.sf(most, asked, 0.05) < 0.04
+    if asked >= 200:
+        assert stats.binom.sf(most, asked, 0.1) > 0.75
+
+
+def test_the_cells_of_a_grid_count_for_that_grid_alone():
+    cells = [{"kind": "cell", "n": n, "cell": 1, **failed} for n, failed in ((2, {}), (3, {"failed": TEXT}))]
+    records = [{"views": [{"kind": "full"}, *cells]}] * 40
+    assert failures.too_many(records, 2) == ""
+    assert failures.too_many(records, 3).startswith("40 of 40 calls for the cells of grid 3 failed (100%, more than 5%); run again")
+
+
+def test_a_doc_of_which_every_call_failed_is_counted(made):
+    records = disturbed(made[1], [(3, view) for view in range(5)])
+    table = Table(records, "acc")
+    assert len(table) == N - 1
+    assert failures.count(table.asked_records).docs == 1
+
+
+# --- the numbers of a finished run ----------------------------------------------------------------
+
+
+def test_the_files_give_the_numbers_by_hand(made, run):
+    (task,) = load(run)
+    again = recompute(task)
+    assert again.metrics == {name: task.result.metrics[name] for name in again.metrics}
+    assert (again.metrics["n_failed"], again.metrics["n_docs"], again.metrics["n_excluded2"]) == (4, N - 2, 2)
+    fip, mpp = by_hand(made, {3, 10, 20, 21})
+    assert again.metrics["rci2"] == pytest.approx(1 - mpp / fip)
+    assert again.analysis.fip.value == pytest.approx(by_hand(made, {3, 10})[0])
+    assert json.loads(json.dumps(again.to_json()["analysis"])) == task.result.details["analysis"]
+
+
+def test_other_settings_and_categories(made, run):
+    (task,) = load(run)
+    found = recompute(task, Changes(seed=4), by_category=True)
+    assert found.metrics["rci2"] == task.result.metrics["rci2"]
+    assert sum(one.failed.docs for one in found.categories.values() if one.failed) == 4
+    parts = {name: [i for i, r in enumerate(made[1]) if r["fields"]["category"] == name] for name in "ab"}
+    for name, docs in parts.items():
+        fip, mpp = by_hand(made, set(range(N)) - set(docs) | {3, 10, 20, 21})
+        assert found.categories[name].grids[2].index.value == pytest.approx(1 - mpp / fip)
+
+
+def test_too_many_failures_leave_no_index(made, tmp_path):
+    (task,) = load(finish(tmp_path, made, [(i, 0) for i in range(20)]))
+    again = recompute(task)
+    grid = again.analysis.grids[2]
+    assert grid.index.value is grid.gap.value is grid.adj is None
+    assert grid.reason.startswith(f"20 of {N} calls for the full image failed (10%, more than 5%)")
+    assert again.metrics["gate"] == 1
+    assert grid.mpp.value == pytest.approx(by_hand(made, set(range(20)))[1])
+
+
+def test_donors_lend_no_failed_answers(made):
+    """A doc whose call failed lends nothing that it has not; luck comes from the others."""
+    records = disturbed(made[1], FEW)
+    table, whole = Table(records, "acc"), Table(made[1], "acc")
+    donors = {table.records[d]["doc_id"] for row in table._donated(2)[0] for d in row if d >= 0}
+    assert donors <= {r["doc_id"] for r in table.records}
+    assert {3, 10} <= {whole.records[d]["doc_id"] for row in whole._donated(2)[0] for d in row if d >= 0}
+
+
+# --- readers --------------------------------------------------------------------------------------
+
+
+def test_the_table_shows_fip_of_the_answered_docs(made, run):
+    shown = rci.load(run)
+    text = rci.table(shown)
+    assert f"{N - 2} (2 left out, 4 failed)" in text
+    assert f"{by_hand(made, {3, 10, 20, 21})[0]:.3f}" in text, "FIP of the docs that the index beside it uses"
+    assert f"{shown[0].metrics['acc']:.3f}" not in text.splitlines()[2].split()[:6]
+    said = rci.warnings(shown)
+    assert [line for line in said if "4 of 200 docs have a failed call" in line]
+    assert [line for line in said if "acc as the harness prints it counts 2 failed calls as wrong answers" in line]
+    assert rci.table(rci.recomputed([recompute(load(run)[0])])) == text
+
+
+def test_two_runs_are_compared_over_docs_that_both_answered(made, run, tmp_path):
+    (other,), _ = newest(find([finish(tmp_path, made, [(50, 0), (51, 3)])]))
+    (one,), _ = newest(find([run]))
+    found = result.compare(one, other, draws=400)
+    assert (found.docs, found.unscored) == (N - 3, 3)
+    fip, mpp = by_hand(made, {3, 10, 20, 21, 50, 51})
+    assert found.differences["rci2"].first == pytest.approx(1 - mpp / fip)
+    assert found.differences["rci2"].estimate.value == 0
+    assert found.differences["score"].first == pytest.approx(by_hand(made, {3, 10, 50})[0])
+
+
+def test_runs_that_failed_elsewhere_are_averaged(made, run, tmp_path):
+    runs = [[recompute(task) for task in load(path)] for path in (run, finish(tmp_path, made, [(50, 0)]))]
+    (found,) = pooling.average(runs)
+    fips = [by_hand(made, without)[0] for without in ({3, 10}, {50})]
+    assert found.metrics["n_failed"] == 2.5
+    assert [run[0].analysis.fip.value for run in runs] == pytest.approx(fips)
+    estimate = found.intervals["rci2"]
+    assert estimate.low < found.metrics["rci2"] < estimate.high
+
+
+def test_a_group_with_a_member_that_failed_has_no_index(made, run, tmp_path):
+    bad = recompute(load(finish(tmp_path, made, [(i, 0) for i in range(20)]))[0])
+    (pooled,) = pooling.pool("both", [recompute(load(run)[0]), bad])
+    assert pooled.index.value is None
+    assert pooled.index.reason.startswith("toy_rci2: 20 of 200 calls for the full image failed")
+    assert pooled.fip is not None
+
+
+def test_the_full_side_of_a_gap_is_unscored_there(run):
+    side = read_side(run, "full")
+    assert {doc_id for doc_id, score in side.scores.items() if score is None} == {3, 10}
+
+
+def test_a_damaged_record_is_refused(made, tmp_path):
+    path = finish(tmp_path, made, FEW)
+    log = next(tmp_path.glob("*_samples_*"))
+    log.write_text(log.read_text().replace(json.dumps(TEXT), "7"))
+    with pytest.raises(RecordError, match=r"views\[\d\]\.failed must be a text, not 7"):
+        list(read_samples(log))
+    data = json.loads(path.read_text())
+    data["results"]["toy_rci2"]["patch,none"]["analysis"]["failed"]["docs"] = "4"
+    path.write_text(json.dumps(data))
+    with pytest.raises(RecordError, match=r"analysis\.failed\.docs must be a whole number"):
+        load(path)

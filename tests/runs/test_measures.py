@@ -1,0 +1,106 @@
+"""Every number under its name: the same as the run wrote, with its interval."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lmms_patch.runs import run
+from lmms_patch.runs.measures import full_marks, matching, measures
+from lmms_patch.stats.index import SIGNED
+from tests.making.runs import mc_run, write_run
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    path = write_run(tmp_path_factory.mktemp("run"), {"toy_rci2": mc_run(n=200, seed=5, per_cluster=2)})
+    data = json.loads(path.read_text())
+    data["results"]["toy_rci2"]["acc2,none"] = 0.25  # a second native metric
+    path.write_text(json.dumps(data))
+    return run.read(path).tasks[0]
+
+
+def test_the_numbers_are_the_runs_own(result):
+    found, wrote = measures(result), result.metrics
+    assert found["fip"].value == found["score"].value == found["acc"].value == wrote["acc"]
+    assert found["mpp2"].value == pytest.approx(wrote["acc_mpp2"])
+    for name in ("rci2", "rci2_adj", "gap2"):
+        assert (found[name].value, found[name].low, found[name].high) == (wrote[name], wrote[f"{name}_low"], wrote[f"{name}_high"])
+    assert found["chance"].value == wrote["chance"]
+
+
+def test_fip_is_the_mean_of_the_docs_scores_counted_by_hand(result, tmp_path):
+    _, records, _ = mc_run(n=200, seed=5, per_cluster=2)
+    full = [record["views"][0]["scores"]["acc"] for record in records]
+    best = [max(view["scores"]["acc"] for view in record["views"][1:]) for record in records]
+    found = measures(result)
+    assert found["fip"].value == pytest.approx(np.mean(full))
+    assert found["mpp2"].value == pytest.approx(np.mean(best))
+    assert found["rci2"].value == pytest.approx(1 - np.mean(best) / np.mean(full))
+    assert found["fip"].clusters == 100
+
+
+def test_other_native_metrics_have_no_interval(result):
+    found = measures(result)["acc2"]
+    assert (found.value, found.low, found.se) == (0.25, None, None)
+    assert "no interval" in found.reason
+
+
+def test_ends_of_intervals_and_counts_are_no_numbers_of_their_own(result):
+    assert set(measures(result)) == {"score", "fip", "chance", "ceiling", "mpp2", "rci2", "rci2_adj", "gap2", "acc", "acc2"}
+
+
+def test_near_chance_keeps_the_reason(tmp_path):
+    path = write_run(tmp_path, {"toy_rci2": mc_run(n=200, know_full=0, know_cell=0, seed=1)})
+    found = measures(run.read(path).tasks[0])
+    assert found["rci2"].value is None
+    assert "near chance" in found["rci2"].reason
+    assert found["rci2_adj"].value is None
+    assert found["fip"].value is not None
+
+
+def test_wildcards_take_rci_and_pcri_for_one():
+    names = {"fip": 0, "pcri2": 0, "pcri3": 0, "pcri3_adj": 0, "gap3": 0}
+    assert matching(names, "rci3") == ["pcri3"]
+    assert matching(names, "pcri?") == ["pcri2", "pcri3"]
+    assert matching(names, "*3") == ["pcri3", "gap3"]
+    assert matching(names, "rci9") == []
+
+
+@pytest.mark.parametrize(
+    ("analysis", "options", "marks"),
+    [
+        ({"form": "mean", "ceiling": 1.0}, {}, 1.0),
+        ({"form": "percent", "ceiling": 98.0}, {"scale": 100}, 100.0),
+        ({"form": "mme", "ceiling": 200.0}, {}, None),
+        ({"form": "mean", "ceiling": None}, {}, None),
+        ({"form": "mean", "ceiling": 1.0}, {"signed": True}, None),
+        ({"form": "mean", "ceiling": 1.0, "grids": {"2": {"reason": SIGNED}}}, {}, None),
+        ({"form": "mean", "ceiling": 1.0, "grids": {"2": {"reason": "near chance"}}}, {}, 1.0),
+    ],
+)
+def test_the_scale_of_a_mean_is_from_0_to_full_marks_or_unknown(analysis, options, marks):
+    assert full_marks(analysis, **options) == marks
+
+
+def test_text_only_numbers(tmp_path):
+    grouped = {
+        "accuracy": {"value": 0.5, "se": 0.1, "low": 0.3, "high": 0.7, "n": 90, "clusters": 90, "draws": 1000},
+        "majority": 0.4,
+        "sd": None,
+        "p": 0.1,
+    }
+    grouped["above"] = {**grouped["accuracy"], "value": 0.1, "low": -0.1, "high": 0.3}
+    details = {"headline": "none", "by_grouping": {"none": grouped}, "chance": 0.25, "leakage": None, "zero_shot": None, "delta": None}
+    options = {"options": {}, "metric": "acc", "grids": [], "folds": 5}
+    config = {"lmms_patch": {"schema": 2, "base": "toy", "kind": "tst", **options}}
+    values = {"acc,none": 0.5, "patch,none": {"records": 9, "tst": 0.5, "tst_s": 0.45, "tst_details": details}}
+    path = tmp_path / "1_results.json"
+    path.write_text(json.dumps({"configs": {"toy_tst5": config}, "results": {"toy_tst5": values}}))
+    found = measures(run.read(path).tasks[0])
+    assert found["tst"].value == 0.5
+    over = found["tst_over_chance"]
+    assert (over.value, over.low, over.high) == pytest.approx((0.25, 0.05, 0.45))
+    assert found["tst_above"].value == 0.1
+    assert found["tst_s"].value == 0.45
+    assert "tst_leakage" not in found

@@ -1,0 +1,104 @@
+"""What stands beside an index in every table."""
+
+import csv
+import dataclasses
+import io
+
+import pytest
+
+from lmms_patch.present.sheets import Column, Sheet, shown
+from lmms_patch.runs import numbers, reading, run
+from lmms_patch.runs.measures import measures
+from lmms_patch.stats.resample import Estimate
+from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, world_run, write_run
+
+SIGNED = Column("rci3", "RCI", signed=True)
+
+
+def estimate(value, low=None, high=None):
+    return Estimate(value, None, low, high, 100, 100, 1000)
+
+
+WORDED = [
+    (reading.corrected(estimate(0.866, 0.8, 0.9), "measured", False), "+0.866 [+0.800, +0.900]", ""),
+    (reading.corrected(estimate(0.866, 0.8, 0.9), "assumed", False), "+0.866, assumed null", "assumed null"),
+    (reading.corrected(estimate(0.866, 0.8, 0.9), None, True), "+0.866, assumed null, marginal", "assumed null, marginal"),
+    (reading.corrected(estimate(1.11, 1.04, 1.2), "measured", False), "1.00, cells mislead", "cells mislead"),
+    (reading.corrected(estimate(1.11, 1.04, 1.2), "measured", False, boxes=True), "1.00, boxes mislead", "boxes mislead"),
+    (reading.corrected(estimate(1.11, 0.99, 1.2), "measured", False), "+1.110 [+0.990, +1.200]", ""),
+    (reading.corrected(estimate(1.11, 1.04, 1.2), "assumed", False), "+1.110, assumed null", "assumed null"),
+    (reading.raw(estimate(-0.085, -0.1, -0.07), "raw -0.085, ...", False), "-0.085 [-0.100, -0.070], contradicted", "contradicted"),
+    (reading.raw(estimate(-0.085, -0.1, -0.07), "", True), "-0.085 [-0.100, -0.070], marginal", "marginal"),
+    (reading.raw(estimate(-0.085, -0.1, -0.07), "", False), "-0.085 [-0.100, -0.070]", ""),
+]
+
+
+@pytest.mark.parametrize(("found", "text", "note"), WORDED)
+def test_every_form_of_a_table_has_the_words_and_data_keeps_the_number(found, text, note):
+    sheet = Sheet("a", "A", (SIGNED,), ({"rci3": found},))
+    assert shown(found, SIGNED) == text
+    assert text in sheet.to_text()
+    assert text in sheet.to_markdown()
+    assert text.replace("[", "{[}") in sheet.to_latex()
+    (row,) = csv.DictReader(io.StringIO(sheet.to_csv()))
+    assert {key: float(row[key]) for key in ("rci3", "rci3_low", "rci3_high")} == {
+        "rci3": found.value,
+        "rci3_low": found.low,
+        "rci3_high": found.high,
+    }
+    assert row.get("rci3_note", "") == note
+    (data,) = sheet.to_json()["rows"]
+    assert (data["rci3"]["value"], data["rci3"]["low"], data["rci3"].get("note", "")) == (found.value, found.low, note)
+
+
+def test_what_is_not_defined_has_no_words():
+    nothing = dataclasses.replace(estimate(None), reason="near chance: ...")
+    assert reading.raw(nothing, "mark", True) == reading.corrected(nothing, None, True) == nothing
+
+
+def test_words_are_not_written_into_files_of_numbers():
+    assert numbers.to_json(WORDED[1][0]) == numbers.to_json(estimate(0.866, 0.8, 0.9))
+
+
+@pytest.mark.parametrize(
+    ("gate", "word"),
+    [
+        ({"valid": True}, "valid"),
+        ({"valid": True, "marginal": True}, "valid, marginal"),
+        ({"valid": None, "reason": "unknown: no SE"}, "unknown"),
+        ({}, "unknown"),
+        ({"valid": False, "reason": "near chance: FIP 0.2 is below 0.3"}, "near chance"),
+        ({"valid": False, "reason": "of the 60 docs that grid 3 uses: near chance"}, "near chance"),
+        ({"valid": False}, "near chance"),
+        ({"valid": False, "reason": "the answers do not depend on the image (9 docs)"}, "does not look"),
+        ({"valid": False, "reason": "not shown that it looks (9 docs); all docs were asked"}, "not shown that it looks"),
+    ],
+)
+def test_a_gate_in_a_word(gate, word):
+    assert reading.gate_word(gate) == word
+
+
+@pytest.mark.parametrize(
+    ("looks", "known"),
+    [([], None), ([True], True), ([True, False], False), ([None], None), ([None, True], True)],
+)
+def test_whether_it_looks(looks, known):
+    assert reading.looks({"looks": [{"value": one} for one in looks]}) is known
+
+
+def measured(folder, model, docs=300, before=False):
+    path = write_run(folder, {"toy_rci3": world_run(model, n=docs, grid=3)})
+    return measures(run.read(as_before(path) if before else path).tasks[0])
+
+
+def test_numbers_by_name_bring_their_words(tmp_path):
+    found = measured(tmp_path / "a", guesses_on_cells, 1000)
+    assert (reading.words(found["rci3"]), reading.words(found["rci3_adj"])) == (("contradicted",), ())
+    assert reading.words(measured(tmp_path / "b", misled_by_cells)["rci3_adj"]) == ("cells mislead",)
+    assert reading.words(measured(tmp_path / "c", never_looks)["rci3"]) == ()
+
+
+def test_numbers_of_earlier_runs_rest_on_an_assumed_null_and_are_marked_all_the_same(tmp_path):
+    found = measured(tmp_path, lambda stream, gold: (guesses_on_cells(stream, gold)[0], None), 1000, before=True)
+    assert reading.assumed(found["rci3_adj"])
+    assert reading.contradicted(found["rci3"])

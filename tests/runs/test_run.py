@@ -1,0 +1,251 @@
+"""Which results may stand side by side."""
+
+import json
+
+import pytest
+
+from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.references import Doc, plan
+from lmms_patch.errors import RecordError
+from lmms_patch.runs import run as runs
+from tests.making.runs import mc_run, write_run
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return mc_run(n=40, seed=3)
+
+
+def write(folder, plain, date="2026-01-01T00-00-00.000000", edit=None, **top):
+    path = write_run(folder, {"toy_rci2": plain}, date=date)
+    data = json.loads(path.read_text())
+    data |= {
+        "config": {"model": "m", "model_args": "pretrained=x/y", "limit": None},
+        "model_name": "x/y",
+        "date": date,
+        "versions": {"toy_rci2": 1.0},
+        "n-shot": {"toy_rci2": 0},
+        **top,
+    }
+    data["configs"]["toy_rci2"] |= {"generation_kwargs": {"temperature": 0}, "task": "toy_rci2"}
+    if edit:
+        edit(data)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def one(path):
+    run = runs.read(path)
+    return run, run.tasks[0]
+
+
+def test_a_run_says_what_it_is_of(tmp_path, plain):
+    run = runs.read(write(tmp_path, plain))
+    assert (run.model, run.adapter, run.model_args) == ("x/y", "m", "pretrained=x/y")
+    assert [result.task for result in run.tasks] == ["toy_rci2"]
+    assert run.log(run.tasks[0]).name.endswith("_samples_toy_rci2.jsonl")
+
+
+def test_without_a_checkpoint_the_adapter_is_the_model(tmp_path, plain):
+    assert runs.read(write(tmp_path, plain, model_name="", config={"model": "mosaic_vlm"})).model == "mosaic_vlm"
+
+
+@pytest.mark.parametrize(("given", "shown"), [("Qwen/Qwen2-VL", "Qwen/Qwen2-VL"), ("/home/me/ck/step-500", "step-500"), ("./out/best/", "best")])
+def test_a_local_checkpoint_goes_by_its_own_name(tmp_path, plain, given, shown):
+    assert runs.read(write(tmp_path, plain, model_name=given)).model == shown
+
+
+def test_find_gives_each_run_once_and_the_oldest_first(tmp_path, plain):
+    late = write(tmp_path / "b", plain, date="2026-02-01T00-00-00.000000")
+    early = write(tmp_path / "a", plain, date="2026-01-05T00-00-00.000000")
+    assert [run.path for run in runs.find([tmp_path, late, tmp_path / "a"])] == [early, late]
+
+
+def test_dates_of_either_form_sort_by_time(tmp_path, plain):
+    late = write(tmp_path / "a", plain, date="20260301_120000")
+    early = write(tmp_path / "b", plain, date="2026-02-01T00-00-00.000000")
+    assert [run.path for run in runs.find([tmp_path])] == [early, late]
+
+
+def test_newest_counts_the_older_ones_by_model_and_task(tmp_path, plain):
+    write(tmp_path / "a", plain)
+    write(tmp_path / "b", plain, date="2026-03-01T00-00-00.000000")
+    write(tmp_path / "c", plain, model_name="other")
+    latest, older = runs.newest(runs.find([tmp_path]))
+    assert older == 1
+    assert {(run.model, run.date[:7]) for run, _ in latest} == {("x/y", "2026-03"), ("other", "2026-01")}
+
+
+def test_labels_tell_models_apart_only_by_what_differs(tmp_path, plain):
+    write(tmp_path / "a", plain, config={"model": "m", "model_args": "pretrained=x/y,quant=4"})
+    write(tmp_path / "b", plain)
+    write(tmp_path / "c", plain, model_name="z")
+    assert sorted(runs.labels(runs.find([tmp_path])).values()) == ["x/y (pretrained=x/y)", "x/y (pretrained=x/y,quant=4)", "z"]
+
+
+def test_the_same_run_twice_differs_in_nothing(tmp_path, plain):
+    a, b = (runs.fingerprint(*one(write(tmp_path / name, plain))) for name in "ab")
+    assert a == b
+    assert runs.differences(a, b) == []
+
+
+def config(key, value):
+    return lambda data: data["configs"]["toy_rci2"].update({key: value})
+
+
+def described(key, value):
+    return lambda data: data["configs"]["toy_rci2"]["lmms_patch"].update({key: value})
+
+
+def option(key, value):
+    return lambda data: data["configs"]["toy_rci2"]["lmms_patch"]["options"].update({key: value})
+
+
+def made(key, value):
+    return lambda data: data["results"]["toy_rci2"]["patch,none"]["made"].update({key: value})
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda data: data["config"].update(limit=20), "limit (all and 20)"),
+        (lambda data: data["config"].update(offset=5), "limit (all and all from 5)"),
+        (lambda data: data["config"].update(gen_kwargs="temperature=1"), "generation"),
+        (lambda data: data.update({"n-shot": {"toy_rci2": 5}}), "few-shot (0 and 5)"),
+        (lambda data: data.update({"versions": {"toy_rci2": 2.0}}), "benchmark version (1.0 and 2.0)"),
+        (config("generation_kwargs", {"temperature": 1}), "generation"),
+        (described("base", "other"), "benchmark (toy and other)"),
+        (described("pixels", 99), "views"),
+        (option("min_cell", 28), "views"),
+        (option("chance", 0.3), "statistics"),
+        (made("docs", "0" * 16), "docs"),
+        (made("prompts", "0" * 16), "prompts"),
+        (made("lmms_eval", "0.8.0"), "lmms-eval version"),
+    ],
+)
+def test_each_setting_that_matters_tells(tmp_path, plain, edit, told):
+    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
+    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=edit)))
+    found = runs.differences(a, b)
+    assert len(found) == 1
+    assert found[0].startswith(told)
+    assert runs.differences(a, b, ignore=[told.split(" (")[0]]) == []
+
+
+def test_what_a_run_does_not_say_is_no_difference(tmp_path, plain):
+    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
+    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=lambda data: data["results"]["toy_rci2"]["patch,none"].pop("made"))))
+    assert b["docs"] is None
+    assert runs.differences(a, b) == []
+
+
+def test_rci_and_pcri_are_one_way_of_asking(tmp_path, plain):
+    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
+    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=described("kind", "pcri"))))
+    assert a["kind"] == b["kind"] == "index"
+
+
+def test_an_unknown_setting_to_ignore_is_refused(tmp_path, plain):
+    known = runs.fingerprint(*one(write(tmp_path, plain)))
+    with pytest.raises(RecordError, match="no setting 'promts' to ignore; allowed: benchmark, "):
+        runs.check_keys(["promts"], known)
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (described("kind", "rcj"), "unknown kind 'rcj'"),
+        (described("schema", 3), "schema 3"),
+        (lambda data: data["configs"]["toy_rci2"]["lmms_patch"].pop("metric"), "without its 'metric'"),
+        (lambda data: data.update(results=[1]), "not a whole results file"),
+        (lambda data: data.update(configs=None), "not a whole results file"),
+        (lambda data: data["results"].update(toy_rci2="x"), "not a whole results file"),
+    ],
+)
+def test_a_changed_file_is_refused(tmp_path, plain, edit, told):
+    path = write(tmp_path, plain, edit=edit)
+    with pytest.raises(RecordError, match=told):
+        runs.read(path)
+
+
+# --- what docs were asked -------------------------------------------------------------------------
+
+
+def digests(*docs):
+    return plan([Doc(i, Asked(prompt, gold)) for i, prompt, gold in docs]).digests
+
+
+def test_digests_change_with_prompts_golds_and_docs_and_with_nothing_else():
+    first = digests((0, "Which?", "cat"), (1, "What?", "dog"))
+    assert first == digests((0, "Which?", "cat"), (1, "What?", "dog"))
+    other_prompt = digests((0, "Which one?", "cat"), (1, "What?", "dog"))
+    assert other_prompt["docs"] == first["docs"]
+    assert other_prompt["prompts"] != first["prompts"]
+    other_gold = digests((0, "Which?", "cow"), (1, "What?", "dog"))
+    assert other_gold["docs"] != first["docs"]
+    assert other_gold["prompts"] == first["prompts"]
+    fewer = digests((0, "Which?", "cat"))
+    assert fewer["docs"] != first["docs"]
+    assert fewer["prompts"] != first["prompts"]
+
+
+def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
+    import lmms_patch
+
+    found = one(write(tmp_path, plain))[1].details["made"]
+    assert found["lmms_patch"] == lmms_patch.__version__
+    assert set(found) == {"lmms_patch", "lmms_eval", "numbers", "log", "docs", "prompts", "image_sizes", "images"}
+
+
+# --- asked the same way, and whether it is two runs -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [({}, None), ({"system_instruction_sha": None}, "none"), ({"system_instruction_sha": None, "system_instruction": None}, "none")],
+)
+def test_no_system_instruction_is_known_from_a_file_that_does_not_say(tmp_path, plain, given, known):
+    path = write(tmp_path, plain, edit=lambda data: data.pop("system_instruction_sha", None))
+    data = json.loads(path.read_text()) | given
+    path.write_text(json.dumps(data))
+    assert runs.fingerprint(*one(path))["system instruction"] == known
+
+
+def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_path, plain):
+    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
+    b = runs.fingerprint(*one(write(tmp_path / "b", plain, system_instruction="You are secret.", system_instruction_sha="f" * 64)))
+    (told,) = runs.differences(a, b)
+    assert told.startswith("system instruction")
+    assert "secret" not in json.dumps(b)
+
+
+@pytest.mark.parametrize("key", runs.RECORDED)
+def test_each_setting_that_is_not_recorded_is_named(tmp_path, plain, key):
+    whole = runs.fingerprint(*one(write(tmp_path, plain)))
+    assert None not in [whole[name] for name in runs.RECORDED]
+    assert runs.not_compared(whole, whole) == ""
+    lacking = {**whole, key: None}
+    for pair in ((whole, lacking), (lacking, whole), (lacking, lacking)):
+        assert runs.not_compared(*pair) == f"not recorded in both runs, so not compared: {key}"
+        assert runs.differences(*pair) == []
+    assert runs.not_compared(whole, lacking, ignore=[key]) == ""
+
+
+def test_what_shows_no_image_has_none_to_compare(tmp_path, plain):
+    found = runs.fingerprint(*one(write(tmp_path, plain, edit=described("kind", "blind"))))
+    assert (found["image sizes"], found["images"]) == ("none shown", "none shown")
+
+
+@pytest.mark.parametrize("path", ["/home/me/data", "./data", "json", "parquet", "../x", "data/../../etc"])
+def test_where_data_lie_on_somebodys_disk_is_not_told(tmp_path, plain, path):
+    found = runs.fingerprint(*one(write(tmp_path, plain, edit=config("dataset_path", path))))
+    assert found["dataset"] == "local files"
+
+
+def test_a_copy_is_the_same_run_and_the_same_answers_at_another_time_are_not(tmp_path, plain):
+    first = one(write(tmp_path / "a", plain, start_time=1.0))
+    copy = one(write(tmp_path / "b", plain, start_time=1.0))
+    later = one(write(tmp_path / "c", plain, start_time=2.0))
+    edited = one(write(tmp_path / "d", plain, start_time=1.0, edit=lambda data: data["results"]["toy_rci2"].update({"acc,none": 0.123})))
+    other = one(write(tmp_path / "e", plain, start_time=1.0, model_name="z"))
+    assert [runs.is_same(first, two) for two in (first, copy, later, edited, other)] == [True, True, False, False, False]

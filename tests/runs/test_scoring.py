@@ -1,0 +1,78 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmms_patch.runs.scoring import best, plain, scalar
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (1, 1.0),
+        (0.25, 0.25),
+        (True, 1.0),
+        (np.float32(0.5), 0.5),
+        (np.int64(3), 3.0),
+        ({"score": 0.7, "other": 1}, 0.7),
+        ({"score": None}, None),
+        ({"other": 1}, None),
+        (float("nan"), None),
+        (float("inf"), None),
+        (None, None),
+        ("1", None),
+        ((1, 2), None),
+    ],
+)
+def test_scalar_of_native_items(item, expected):
+    assert scalar(item) == expected
+
+
+def test_scalar_takes_the_first_key_that_holds_a_number():
+    assert scalar({"a": "x", "b": 2, "score": 3}, ("a", "b", "score")) == 2.0
+
+
+def test_scalar_asks_the_aggregation_of_one_item_last():
+    assert scalar((1, 1), single=lambda item: float(item[0] == item[1])) == 1.0
+    assert scalar({"score": 0.2}, single=lambda item: 1.0) == 0.2
+
+
+scores = st.lists(st.one_of(st.none(), st.floats(-5, 5)), min_size=1, max_size=12)
+
+
+@given(scores)
+def test_best_is_the_maximum_and_the_lowest_of_ties(values):
+    found = best(values)
+    known = [v for v in values if v is not None]
+    if not known:
+        assert found is None
+        return
+    assert values[found] == max(known)
+    assert not any(v == max(known) for v in values[:found])
+    assert values[found] >= sum(known) / len(known) - 1e-9
+
+
+@given(scores)
+def test_best_of_a_metric_that_should_be_low(values):
+    mirrored = [None if v is None else -v for v in values]
+    assert best(values, higher_is_better=False) == best(mirrored)
+
+
+json_like = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@given(json_like)
+def test_plain_is_valid_strict_json(value):
+    assert json.loads(json.dumps(plain(value), allow_nan=False)) == plain(value)
+
+
+def test_plain_unwraps_numpy_and_tuples():
+    value = {"a": np.float32(0.5), ("x", 1): np.array([1, 2]), "s": {3, 1}, "n": math.nan, "o": object}
+    assert plain(value) == {"a": 0.5, "('x', 1)": [1, 2], "s": [1, 3], "n": None, "o": str(object)}

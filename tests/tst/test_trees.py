@@ -1,0 +1,169 @@
+"""The two model classes: densities against counting leaves by hand, and what stands in where nothing can be learned."""
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+from lmms_patch.errors import OptionError
+from lmms_patch.tst.features import Features
+from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
+from tests.tst.worlds import FEW_TREES, SMALL_FOREST
+
+BOTH = pytest.mark.parametrize("settings", [FEW_TREES, SMALL_FOREST], ids=["boosting", "forest"])
+
+
+def features(values, inner):
+    values = np.asarray(values, np.float32)
+    return Features(values, tuple(f"f{j}" for j in range(values.shape[1])), np.asarray(inner, np.intp))
+
+
+def numbers(n=120, seed=0):
+    """Three clusters of x, each with golds of its own: values 0..5, two to a cluster. The last 20 are held out."""
+    stream = np.random.default_rng(seed)
+    cluster = stream.integers(0, 3, n)
+    value = 2 * cluster + stream.integers(0, 2, n)
+    x = np.column_stack([cluster + 0.1 * stream.standard_normal(n), stream.standard_normal(n)])
+    x[::17, 1] = np.nan
+    inner = np.where(np.arange(n) < n - 20, np.arange(n) % 5, -1)
+    return features(x, inner), value.astype(float), value, cluster
+
+
+def test_the_forests_density_is_the_training_golds_in_the_leaves(monkeypatch):
+    """Brute force: walk each tree, count the training values in the leaf, divide by their number, add up."""
+    found, target, value, _ = numbers()
+    forests = []
+    fit = RandomForestRegressor.fit
+    monkeypatch.setattr(RandomForestRegressor, "fit", lambda self, *a, **k: forests.append(self) or fit(self, *a, **k))
+    density = fit_number(found, target, value, 6, ModelSettings("forest", 4, depth=3), 0)
+    filled = np.nan_to_num(found.values, nan=-1e6)
+    train = np.flatnonzero(found.inner >= 0)
+    asked = np.flatnonzero(found.inner < 0)
+    expected = np.zeros((len(asked), 6))
+    for tree in forests[0].estimators_:
+        leaves = tree.apply(filled)
+        for row, at in enumerate(asked):
+            beside = [i for i in train if leaves[i] == leaves[at]]
+            for i in beside:
+                expected[row, value[i]] += 1 / len(beside)
+    np.testing.assert_allclose(density.of(found.values[asked]), expected, atol=1e-5)
+    assert density.importance.sum() == pytest.approx(1)
+
+
+@BOTH
+def test_the_density_is_on_the_values_of_the_own_cluster(settings):
+    found, target, value, cluster = numbers()
+    density = fit_number(found, target / target.std(), value, 6, settings, 0)
+    weights = density.of(found.values[-20:])
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    for own, row in zip(cluster[-20:], weights, strict=True):
+        assert row[2 * own : 2 * own + 2].sum() > 0.5  # 1/3 by chance
+
+
+@BOTH
+def test_the_golds_of_held_out_items_are_not_read(settings):
+    found, target, value, _ = numbers()
+    held = found.inner < 0
+    first = fit_number(found, target, value, 6, settings, 0).of(found.values)
+    second = fit_number(found, np.where(held, np.nan, target), np.where(held, -1, value), 6, settings, 0).of(found.values)
+    np.testing.assert_array_equal(first, second)
+    right = (value % 2).astype(float)
+    a = fit_right(found, right, settings, 0).probability(found.values)
+    b = fit_right(found, np.where(held, np.nan, right), settings, 0).probability(found.values)
+    np.testing.assert_array_equal(a, b)
+
+
+@BOTH
+def test_one_value_alone_is_certain(settings):
+    found = features(np.random.default_rng(0).standard_normal((30, 3)), [*range(5)] * 5 + [-1] * 5)
+    weights = fit_number(found, np.zeros(30), np.zeros(30, np.intp), 1, settings, 0).of(found.values)
+    assert weights.shape == (30, 1)
+    assert (weights > 0).all()
+
+
+@BOTH
+@pytest.mark.parametrize("known", [1, 2, 7])
+def test_few_training_numbers(settings, known):
+    inner = [0] * known + [-1] * 3
+    found = features(np.arange(known + 3)[:, None], inner)
+    weights = fit_number(found, np.arange(known + 3.0), np.arange(known + 3), known + 3, settings, 0).of(found.values[-3:])
+    assert np.isfinite(weights).all()
+    assert (weights.sum(axis=1) > 0).all()
+    assert (weights[:, known:] == 0).all()
+
+
+@BOTH
+@pytest.mark.parametrize(("target", "expected"), [([], 0.0), ([1, 1, 1], 1.0), ([0, 0], 0.0)])
+def test_rows_that_are_all_alike_give_a_constant(settings, target, expected):
+    found = features(np.ones((len(target) + 2, 2)), [0] * len(target) + [-1] * 2)
+    fitted = fit_right(found, np.array([*target, 0, 1], float), settings, 0)
+    assert fitted.probability(found.values[-2:]).tolist() == [expected] * 2
+    assert fitted.importance.tolist() == [0, 0]
+
+
+@BOTH
+def test_importance_is_of_the_feature_that_matters(settings):
+    stream = np.random.default_rng(0)
+    x = stream.standard_normal((400, 3))
+    found = features(x, np.arange(400) % 5)
+    fitted = fit_right(found, (x[:, 1] > 0).astype(float), settings, 0)
+    assert fitted.importance.sum() == pytest.approx(1)
+    assert fitted.importance[1] > 0.8
+    assert len(fitted.probability(found.values[:0])) == 0
+
+
+@BOTH
+def test_threads_change_nothing_at_all(settings):
+    stream = np.random.default_rng(0)
+    x = stream.standard_normal((300, 5))
+    found = features(x, np.arange(300) % 5)
+    right = (x[:, 0] + stream.standard_normal(300) > 0).astype(float)
+    many = ModelSettings(settings.model, settings.trees, threads=3)
+    for _ in range(4):
+        a, b = (fit_right(found, right, own, 5).probability(found.values) for own in (settings, many))
+        np.testing.assert_array_equal(a, b)
+    value = np.searchsorted([-1, 0, 1], x[:, 1])
+    a, b = (fit_number(found, x[:, 1], value, 4, own, 5).of(found.values) for own in (settings, many))
+    np.testing.assert_array_equal(a, b)
+
+
+def test_warnings_stay_as_they_are():
+    """Fitting says nothing, and leaves the filters of the process alone also when it is done in several threads."""
+    found, _, value, _ = numbers()
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda seed: fit_right(found, (value > 2).astype(float), FEW_TREES, seed).probability(found.values), range(24)))
+    after = list(warnings.filters)
+    warnings.filters[:] = before
+    assert after == before
+
+
+@BOTH
+def test_fitting_says_nothing(settings):
+    found, target, value, _ = numbers()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_number(found, target, value, 6, settings, 0).of(found.values)
+        fit_right(found, (value > 2).astype(float), settings, 0).probability(found.values)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"model": "svm"}, "'svm' is not known; allowed: boosting, forest"),
+        ({"trees": 0}, "trees must be a whole number of at least 1, not 0"),
+        ({"trees": 1.5}, "trees"),
+        ({"depth": 0}, "depth"),
+        ({"threads": True}, "threads"),
+    ],
+)
+def test_settings_that_are_not_possible(given, told):
+    with pytest.raises(OptionError, match=told):
+        ModelSettings(**given)
+
+
+def test_published_size():
+    assert (ModelSettings("forest").size, ModelSettings("forest").depth) == (1000, 20)
+    assert ModelSettings("forest", 7).size == 7
