@@ -37,6 +37,7 @@ def command(
 def text(found: Gap) -> str:
     """The table, the verdict and what to mind."""
     from lmms_patch.compare.gap import rows
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
-    return "\n".join([aligned(rows(found)), *(line for line in (found.verdict, *found.warnings) if line)])
+    heads, *numbers = rows(found)
+    return "\n".join([table(heads, numbers).to_text(), *(line for line in (found.verdict, *found.warnings) if line)])

@@ -56,7 +56,7 @@ def text(found: Checked, every: bool = False) -> str:
         found: what was found.
         every: every warning, and not the first of each kind alone.
     """
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
     blocks = []
     errors, warnings = found.level("error"), found.level("warning")
@@ -67,7 +67,7 @@ def text(found: Checked, every: bool = False) -> str:
         blocks.append("\n".join(["warnings (the items are used):", *_warned(warnings, every)]))
     if found.faults:
         rows = [[level, kind, str(many), str(lines)] for level, kind, many, lines in found.kinds()]
-        blocks.append(aligned([["level", "what", "faults", "items"], *rows]))
+        blocks.append(table(["level", "what", "faults", "items"], rows).to_text())
     blocks.append("\n".join([_verdict(found), *_inside(found)]))
     return "\n\n".join(blocks)
 

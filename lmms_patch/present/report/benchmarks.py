@@ -12,7 +12,6 @@ from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.points import Point, benchmarks, columns, listed
 from lmms_patch.present.report.run_sheets import band_text
 from lmms_patch.present.sheets import Cell, Column, Sheet
-from lmms_patch.runs import reading
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
 from lmms_patch.stats.index import fragmentation
 from lmms_patch.stats.resample import Estimate
@@ -61,8 +60,7 @@ def cell(point: Point | None) -> Cell:
         return None
     if point.valid and point.low is None and not point.docs and not point.words:
         return point.value
-    found = Estimate(point.value if point.valid else None, None, point.low, point.high, point.docs or 0, 0, 0, point.level, point.reason)
-    return reading.noted(found, *point.words)
+    return point.estimate
 
 
 def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import jinja2
 from markupsafe import Markup
 
-from lmms_patch.present.report import gallery, safe, shapes, wording
+from lmms_patch.present.report import gallery, markup, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
 from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
@@ -93,11 +93,12 @@ def environment() -> jinja2.Environment:
         "p_value": wording.p_value,
         "short_reason": wording.short_reason,
         "estimate": _estimate,
+        "with_ends": lambda found, signed: Markup(markup.estimate(found, signed)),
     }
     made.globals |= {
         "spark": shapes.spark,
-        "sheet_cell": shapes.sheet_cell,
-        "numeric_columns": shapes.numeric_columns,
+        "sheet_rows": markup.rows,
+        "numeric": markup.numeric,
         "shown_as": shapes.SHOWN_AS,
         "shares_of": shapes.shares,
         "numbers_of": shapes.numbers,

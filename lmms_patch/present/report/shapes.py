@@ -12,8 +12,7 @@ from typing import Any
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import band_text
-from lmms_patch.present.report.wording import band_class, colour, ends, number, raw, value, words
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.report.wording import words
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import from_json
 from lmms_patch.runs.measures import NO_INTERVAL
@@ -327,46 +326,7 @@ def placed(report: Report) -> Places:
     return Places(own, sections, named)
 
 
-# --- tables that others made ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A cell of a sheet: its text, interval, what it is sorted by, its style, a reason where it is not defined, and words beside it."""
-
-    text: str
-    ends: str
-    value: str
-    style: str
-    reason: str
-    words: str = ""
-
-
-def numeric_columns(sheet: Sheet) -> set[str]:
-    """Keys of the columns whose cells are numbers."""
-    return {column.key for column in sheet.columns if any(isinstance(row.get(column.key), (int, float, Estimate)) for row in sheet.rows)}
-
-
-def sheet_cell(row: Mapping[str, Cell], column: Column) -> Shown:
-    """A cell of a sheet as the page shows it."""
-    cell = row.get(column.key)
-    if cell is None:
-        return Shown("", "", "", "", "")
-    if isinstance(cell, str):
-        return Shown(cell, "", cell, "", "")
-    if isinstance(cell, bool):
-        return Shown("yes" if cell else "no", "", raw(cell), "", "")
-    coloured = column.signed and bool(re.search(r"rci|pcri|\bindex\b", f"{column.key} {column.title} {column.help}", re.IGNORECASE))
-    if not isinstance(cell, Estimate):
-        return Shown(number(cell, column.signed, column.digits), "", raw(cell), f"num {band_class(cell)}".strip() if coloured else "num", "")
-    return Shown(
-        value(cell, column.signed, column.digits),
-        ends(cell, column.signed, column.digits),
-        raw(cell),
-        f"num {colour(cell)}".strip() if coloured else "num",
-        cell.reason if cell.value is None else "",
-        words(cell),
-    )
+# --- what is missing, and drawings in cells ---------------------------------------------------------
 
 
 def notes(entry: Entry) -> Iterator[str]:

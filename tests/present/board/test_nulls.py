@@ -9,9 +9,9 @@ import pytest
 from lmms_patch.present.board.board import board
 from lmms_patch.present.board.build import leaderboard
 from lmms_patch.present.board.overall import changes, overall
-from lmms_patch.present.board.ranks import by_of
 from lmms_patch.present.board.store import NAME, load
 from lmms_patch.present.board.tables import flat_sheet, head, overall_note, remarks
+from lmms_patch.present.ranking import by_of
 from lmms_patch.runs import schemas
 from tests.making.boards import board_of, document, index_task, shown
 from tests.making.boards import write as write_runs

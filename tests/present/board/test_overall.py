@@ -8,9 +8,9 @@ from scipy import stats
 
 from lmms_patch.present.board.board import board
 from lmms_patch.present.board.overall import changes, overall, shared_benchmarks
-from lmms_patch.present.board.ranks import by_of
 from lmms_patch.present.board.store import Store, find, update
 from lmms_patch.present.board.tables import changes_sheet, overall_note, overall_sheet
+from lmms_patch.present.ranking import by_of
 from lmms_patch.present.report import models
 from lmms_patch.present.report.points import Point
 from tests.making.boards import board_of, document, index_task
