@@ -268,7 +268,7 @@ def figure(name, section, entries=(), **more):
 def sheet(name="indices", rows=12):
     columns = (
         Column("benchmark", "Benchmark"),
-        Column("rci3", "RCI 3×3", signed=True, help="1 − MPP/FIP on the 3×3 grid; no unit."),
+        Column("rci3", "RCI 3×3", signed=True, index=True, help="1 − MPP/FIP on the 3×3 grid; no unit."),
         Column("n", "Docs", help="How many docs."),
         Column("note", "Note"),
     )

@@ -64,7 +64,10 @@ def cell(point: Point | None) -> Cell:
 
 
 def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
-    heads = tuple(Column(label(pair), label(pair), signed=True, help=f"RCI of {pair[0]} on the {pair[1]}x{pair[1]} grid") for pair in columns(points))
+    heads = tuple(
+        Column(label(pair), label(pair), signed=True, index=True, help=f"RCI of {pair[0]} on the {pair[1]}x{pair[1]} grid")
+        for pair in columns(points)
+    )
     return {point.key: point for point in points}, (_BENCHMARK, *heads)
 
 
@@ -120,7 +123,15 @@ def indices(points: Sequence[Point]) -> Sheet:
         }
         for p in points
     ]
-    heads = (_BENCHMARK, _MODEL, _GRID, Column("index", "index", signed=True), Column("band", "band"), Column("docs", "docs"), Column("type", "type"))
+    heads = (
+        _BENCHMARK,
+        _MODEL,
+        _GRID,
+        Column("index", "index", signed=True, index=True),
+        Column("band", "band"),
+        Column("docs", "docs"),
+        Column("type", "type"),
+    )
     kept = tuple(head for head in (*heads, Column("source", "from")) if head.key in ("index", "n") or any(row[head.key] is not None for row in rows))
     return Sheet("indices", "All indices", kept, tuple(rows), "This table can be given back with --from-csv.")
 

@@ -41,15 +41,22 @@ def runs(entries: Sequence[Entry]) -> list[Sheet]:
 
 _INDEX_COLUMNS = (
     Column("mpp", "MPP", help=f"native metric when each doc keeps the answer of its best cell, {SCALE}"),
-    Column("index", "index", signed=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task"),
+    Column("index", "index", signed=True, index=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task"),
     Column("band", "band", help="the bands (RCI paper, 3.2) that the interval reaches; with luck removed where that is measured"),
     Column(
         "adj",
         "index, luck removed",
         signed=True,
+        index=True,
         help="both sides corrected by what answers earn without the right picture, measured on another doc's; assumed null: by other docs' answers",
     ),
-    Column("adj_blind", "index, luck and blind removed", signed=True, help="with an assumed null: the answers of the blind run are taken off too"),
+    Column(
+        "adj_blind",
+        "index, luck and blind removed",
+        signed=True,
+        index=True,
+        help="with an assumed null: the answers of the blind run are taken off too",
+    ),
     Column("mark", "contradicted", help="where the index with luck removed lies on the other side of 0, or in a band that does not touch"),
     Column("gap", "FIP - MPP", signed=True, help=SCALE),
 )
