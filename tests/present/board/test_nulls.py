@@ -183,7 +183,7 @@ def test_means_are_of_the_corrected_index_where_every_null_is_measured(tmp_path)
         assert [(line.model, round(line.mean_abs.value, 9), str(line.place)) for line in table.lines] == [("b", 0.1, "1"), ("a", 0.3, "2")]
         assert "Of the index with luck removed: every null is measured." in overall_note(table)
     (step,) = changes(found)
-    assert {line.model: line.coarse for line in step.lines} == pytest.approx({"a": 0.3, "b": 0.0})
+    assert {line.model: line.coarse.value for line in step.lines} == pytest.approx({"a": 0.3, "b": 0.0})
 
 
 def test_one_benchmark_without_and_all_means_are_of_the_raw_index(tmp_path):

@@ -22,6 +22,12 @@ from lmms_patch.text import block
 from tests.making import pages
 from tests.making.pages import rows_of, squeezed
 
+
+@pytest.fixture(scope="module")
+def html():
+    return page.page(pages.report())
+
+
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
 
