@@ -310,7 +310,8 @@ def change(coarse: Estimate, fine: Estimate, published: bool = False) -> Estimat
     It has no interval, since both grids share their docs. It is not defined where the coarser index cannot be told from 0.
 
     Args:
-        coarse, fine: the two indices.
+        coarse: the index at the coarser grid.
+        fine: at the finer one.
         published: whether the numbers are from a published table, which has no intervals.
     """
     first, second = as_shown(coarse), as_shown(fine)

@@ -26,7 +26,7 @@ _HOW = "Measured with lmms-patch. Copy `model-index` into the front matter of th
 
 
 def wanted(board: Board) -> dict[str, tuple[str, list[Entry], str]]:
-    """A file for each model: its path in the board's folder -> the model, its entries, and a digest of what the file is made of."""
+    """Return a file for each model: its path in the board's folder -> the model, its entries, and a digest of what the file is made of."""
     named = file_names(board.models, ".md")
     by_model: dict[tuple[str, str, str], list[Entry]] = {}
     for group in board.groups:
@@ -44,7 +44,7 @@ def _digest(model: str, entries: Sequence[Entry]) -> str:
 
 
 def card(model: str, entries: Sequence[Entry]) -> str:
-    """The metadata of one model as the front matter of a card; it says so where the model has no number."""
+    """Return the metadata of one model as the front matter of a card; it says so where the model has no number."""
     found = model_index(model, entries)
     front = "\n".join(yaml_lines({"model-index": found} if found else {}))
     body = _HOW if found else "None of its numbers is defined: there is nothing to put into a card."
@@ -52,7 +52,7 @@ def card(model: str, entries: Sequence[Entry]) -> str:
 
 
 def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The ``model-index`` of one model; empty where it has no number.
+    """Return the ``model-index`` of one model; empty where it has no number.
 
     A result each for benchmark and settings; ``dataset.args`` has the settings, ``args`` of a metric its interval, level and
     the number of docs that it rests on; of an index and a gap that leave out docs also FIP over the others.
@@ -103,13 +103,13 @@ def _metrics(entry: Entry) -> Iterator[dict[str, Any]]:
 
 
 def _beside(entry: Entry, measure: str) -> dict[str, Any]:
-    """Where docs are left out at a grid: FIP over the others, without which index and gap cannot be checked."""
+    """Return where docs are left out at a grid: FIP over the others, without which index and gap cannot be checked."""
     rests = measure in (f"{entry.result.index}{entry.grid}", f"gap{entry.grid}")
     return {"fip": entry.notes.fip} if rests and entry.notes.excluded and entry.notes.fip is not None else {}
 
 
 def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
-    """Which numbers go into a card: measure, type and name of the metric."""
+    """Return which numbers go into a card: measure, type and name of the metric."""
     result, n = entry.result, entry.grid
     metric, index = clean(result.metric), result.index
     if index:
@@ -135,7 +135,7 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
 
 
 def yaml_lines(value: Any, indent: str = "") -> list[str]:
-    """Plain JSON types as YAML, a line each; ten times as fast as PyYAML, which a board of many models waits for.
+    """Return plain JSON types as YAML, a line each; ten times as fast as PyYAML, which a board of many models waits for.
 
     Texts are quoted as in JSON: that is YAML too where they hold no control characters or lone surrogates (``text.clean``).
     """

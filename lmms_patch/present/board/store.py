@@ -145,7 +145,7 @@ class Stored:
 
 
 def date_order(date: str) -> str:
-    """A date as text that sorts by time, with or without hyphens: its digits.
+    """Return a date as text that sorts by time, with or without hyphens: its digits.
 
     >>> date_order("20260102_030405") < date_order("2026-01-03T00-00-00.123")
     True
@@ -175,7 +175,7 @@ class Update:
 
 
 def remember(run: runs.Run) -> tuple[Result, ...]:
-    """What a board keeps of a run's wrapped tasks.
+    """Return what a board keeps of a run's wrapped tasks.
 
     Raises:
         RecordError: they are not as lmms-patch writes them, or not what their sample logs give.
@@ -224,7 +224,7 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
 
 
 def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
-    """In plain JSON types; a version that the run does not say is None, as the other settings."""
+    """Return the fingerprint in plain JSON types. A version that the run does not say is None, as the other settings."""
     found: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result), allow_nan=False))
     return {**found, "benchmark version": None if found["benchmark version"] == "None" else found["benchmark version"]}
 
@@ -240,7 +240,7 @@ def _text(value: Any) -> str | None:
 
 
 def _checked(name: str, estimate: Estimate) -> Estimate:
-    """The estimate, if it can be true: finite numbers or None, ends in order.
+    """Return the estimate, if it can be true: finite numbers or None, ends in order.
 
     Raises:
         ValueError: it cannot.
@@ -261,7 +261,7 @@ def _finite(name: str, value: Any) -> Any:
 
 
 def _dataset(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """Of the data: Hub id, configuration, split. What lies on somebody's disk is not named."""
+    """Return the data's Hub id, configuration and split. What lies on somebody's disk is not named."""
     path, name = config.get("dataset_path"), config.get("dataset_name")
     hub = runs.is_hub(path)
     return {"path": path if hub else None, "name": _text(name) if hub else None, "split": runs.split_of(config)}
@@ -345,7 +345,7 @@ def _short(value: Any) -> str:
 
 
 def find(paths: Iterable[Path]) -> list[Path]:
-    """The results files in some folders (at any depth), or given themselves; each once, without reading them.
+    """Return the results files in some folders (at any depth), or given themselves; each once, without reading them.
 
     Raises:
         RecordError: a path without one.
@@ -358,7 +358,7 @@ def find(paths: Iterable[Path]) -> list[Path]:
 
 
 def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[str], None] = lambda line: None) -> Update:
-    """The store with what these results files say; files that are as they were are not read, runs whose file has gone stay.
+    """Return the store with what these results files say; files that are as they were are not read, runs whose file has gone stay.
 
     Args:
         store: what is known.
@@ -420,7 +420,7 @@ def _is_of_older_version(run: Stored) -> bool:
 
 
 def _with_files(by_hash: Mapping[str, Stored], known: Mapping[str, tuple[File, str]], here: set[str], base: str) -> list[Stored]:
-    """The runs that have a file, each with its files: those that are there, else the one where it was last."""
+    """Return the runs that have a file, each with its files: those that are there, else the one where it was last."""
     found: dict[str, list[File]] = {}
     for file, sha in known.values():
         found.setdefault(sha, []).append(file)
@@ -467,7 +467,7 @@ def _hash(path: Path) -> str:
 
 
 def to_text(store: Store) -> str:
-    """The file: JSON with one run on a line, so that a version control shows what came."""
+    """Return the file: JSON with one run on a line, so that a version control shows what came."""
     lines = [json.dumps(_plain(run), separators=(",", ":")) for run in store.runs]
     written = json.dumps(dict(store.written))
     return f'{{"schema":{SCHEMA},"written":{written},"runs":[\n' + ",\n".join(lines) + "\n]}\n"
@@ -488,7 +488,7 @@ def _plain_result(result: Result) -> dict[str, Any]:
 
 
 def load(folder: Path) -> Store:
-    """The store of a board's folder; an empty one where there is none yet.
+    """Return the store of a board's folder; an empty one where there is none yet.
 
     Raises:
         RecordError: it is damaged, or of another schema.

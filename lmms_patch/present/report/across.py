@@ -16,7 +16,7 @@ __all__ = ["Point", "distinct", "points_of", "sheets"]
 
 
 def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple[Sheet, ...]]:
-    """The tables by section; a section without tables is not there.
+    """Return the tables by section; a section without tables is not there.
 
     Args:
         entries: the results of our runs; may be empty.

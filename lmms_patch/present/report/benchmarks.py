@@ -27,12 +27,12 @@ Pair = tuple[str, int]
 
 
 def label(column: Pair) -> str:
-    """``<model>, n=<grid>``: a column of Table 2. ``published.read`` reads it back."""
+    """Return ``<model>, n=<grid>``: a column of Table 2. ``published.read`` reads it back."""
     return f"{column[0]}, n={column[1]}"
 
 
 def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
-    """All tables across benchmarks; those without rows are left out."""
+    """Return all tables across benchmarks; those without rows are left out."""
     if not points:
         return []
     enough = len(benchmarks(points)) >= FEWEST
@@ -55,7 +55,7 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
 
 
 def cell(point: Point | None) -> Cell:
-    """A point as a cell: a bare number where it is published without an interval."""
+    """Return a point as a cell: a bare number where it is published without an interval."""
     if point is None:
         return None
     if point.valid and point.low is None and not point.docs and not point.words:
@@ -72,7 +72,7 @@ def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point],
 
 
 def table2(points: Sequence[Point]) -> Sheet:
-    """Benchmarks by (model, grid), as the RCI paper's Table 2."""
+    """Return benchmarks by (model, grid), as the RCI paper's Table 2."""
     known, heads = _layout(points)
     rows = [{"benchmark": b, **{label(pair): cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
     note = "1 - MPP/FIP. Below 0 one cell beats the whole image, above 0 the task needs more than one cell. N/A: refused by its gate, or not defined."
@@ -85,7 +85,7 @@ CONTRADICTED = "Contradicted: with luck removed the index lies on the other side
 
 
 def bands(points: Sequence[Point]) -> Sheet:
-    """The same table in words: bands (RCI paper, 3.2), as far as the interval reaches."""
+    """Return the same table in words: bands (RCI paper, 3.2), as far as the interval reaches."""
     known, heads = _layout(points)
     heads = tuple(Column(head.key, head.title) for head in heads)
     rows = [{"benchmark": b, **{label(pair): _told(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
@@ -103,13 +103,13 @@ def _words(point: Point | None) -> str | None:
 
 
 def _told(point: Point | None) -> str | None:
-    """The bands in words, and what stands beside the index."""
+    """Return the bands in words, and what stands beside the index."""
     found = _words(point)
     return None if point is None or found is None else ", ".join([found, *point.words])
 
 
 def indices(points: Sequence[Point]) -> Sheet:
-    """One index a row, with all that is known of it; ``published.read`` reads it back."""
+    """Return one index a row, with all that is known of it; ``published.read`` reads it back."""
     rows: list[dict[str, Cell]] = [
         {
             "benchmark": p.benchmark,
@@ -137,7 +137,7 @@ def indices(points: Sequence[Point]) -> Sheet:
 
 
 def not_read(points: Sequence[Point]) -> Sheet:
-    """Indices that may not be read, with the reason."""
+    """Return indices that may not be read, with the reason."""
     rows: list[dict[str, Cell]] = [{"benchmark": p.benchmark, "model": p.model, "n": p.n, "reason": p.reason} for p in points if not p.valid]
     note = "They are in no mean, no rank and no correlation."
     return Sheet("no_index", "Without an index, and why", (_BENCHMARK, _MODEL, _GRID, Column("reason", "why")), tuple(rows), note)
@@ -147,7 +147,7 @@ def not_read(points: Sequence[Point]) -> Sheet:
 
 
 def correlation(points: Sequence[Point], one: Pair, other: Pair) -> tuple[Estimate, float | None]:
-    """Pearson's r and Spearman's rho over the benchmarks for which both columns have an index that may be read."""
+    """Return Pearson's r and Spearman's rho over the benchmarks for which both columns have an index that may be read."""
     sides: list[dict[str, float]] = [
         {p.benchmark: p.value for p in points if (p.model, p.n) == pair and p.valid and p.value is not None} for pair in (one, other)
     ]
@@ -157,7 +157,7 @@ def correlation(points: Sequence[Point], one: Pair, other: Pair) -> tuple[Estima
 
 
 def by_pair(points: Sequence[Point]) -> dict[tuple[Pair, Pair], tuple[Estimate, float | None]]:
-    """``correlation`` of each pair of columns."""
+    """Return ``correlation`` of each pair of columns."""
     kept: dict[Pair, list[Point]] = {}
     for point in points:
         kept.setdefault((point.model, point.n), []).append(point)
@@ -171,7 +171,7 @@ AGREE = (
 
 
 def correlations(points: Sequence[Point]) -> Sheet:
-    """Each pair of (model, grid) columns: r with its interval, rho, and over how many benchmarks."""
+    """Return each pair of (model, grid) columns: r with its interval, rho, and over how many benchmarks."""
     rows: list[dict[str, Cell]] = [
         {"first": label(a), "second": label(b), "r": r, "rho": rho, "benchmarks": r.n, "why": r.reason or None}
         for (a, b), (r, rho) in by_pair(points).items()
@@ -188,7 +188,7 @@ def correlations(points: Sequence[Point]) -> Sheet:
 
 
 def matrix(points: Sequence[Point]) -> Sheet:
-    """The same as a square table."""
+    """Return the same as a square table."""
     pairs, found = columns(points), by_pair(points)
     rows = []
     for a in pairs:
@@ -243,7 +243,7 @@ FITS, FITS_NOT, UNCLEAR = "fits", "does not", "unclear"
 
 
 def fits(point: Point, domain: Domain) -> str:
-    """Whether the whole interval (the number itself, where there is none) lies in the domain's bands, outside of them, or neither."""
+    """Return whether the whole interval (the number itself, where there is none) lies in the domain's bands, outside of them, or neither."""
     if not point.valid or point.value is None or point.contradicted:
         return UNCLEAR
     words = _words(point)
@@ -260,7 +260,7 @@ def _reached(words: str) -> tuple[str, ...]:
 
 
 def fit(points: Sequence[Point]) -> Sheet:
-    """Which benchmarks fit which application (RCI paper, Table 6): by every model's interval."""
+    """Return which benchmarks fit which application (RCI paper, Table 6): by every model's interval."""
     rows: list[dict[str, Cell]] = []
     for n in sorted({p.n for p in points}):
         for b in benchmarks(points):
@@ -294,7 +294,7 @@ def fit(points: Sequence[Point]) -> Sheet:
 
 
 def percentiles(points: Sequence[Point]) -> Sheet:
-    """Each benchmark's percentile rank among those given, per model and grid (RCI paper, 3.2)."""
+    """Return each benchmark's percentile rank among those given, per model and grid (RCI paper, 3.2)."""
     out: dict[str, dict[str, Cell]] = {b: {"benchmark": b} for b in benchmarks(points)}
     heads: list[Column] = []
     few = []
@@ -323,14 +323,16 @@ FEWEST_SCORING = 10
 
 
 def readable(entries: Sequence[Entry], n: int) -> list[Entry]:
-    """Return the results with cell shares at a grid that mean something: no failed gate (then every cell says the same, or guesses), and no
-    handful of docs that score."""
+    """Return the results with cell shares at a grid that mean something.
+
+    Not those whose gate fails (every cell says the same, or guesses), nor those of a handful of docs that score.
+    """
     kept = [entry for entry in entries if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
     return [entry for entry in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
 
 
 def _scoring(entry: Entry, n: int) -> float | None:
-    """About how many docs have a cell that scores: MPP over the ceiling, times docs; None where that is not known."""
+    """Return about how many docs have a cell that scores: MPP over the ceiling, times docs; None where that is not known."""
     best, ceiling = entry.whole.measures.get(f"mpp{n}"), entry.whole.measures.get("ceiling")
     if best is None or ceiling is None or best.value is None or not ceiling.value:
         return None
@@ -338,7 +340,7 @@ def _scoring(entry: Entry, n: int) -> float | None:
 
 
 def cells(entries: Sequence[Entry]) -> list[Sheet]:
-    """Where in the image the score comes from, one table a grid; the last row is the mean over results (RCI paper, figure 3)."""
+    """Return where in the image the score comes from, one table a grid; the last row is the mean over results (RCI paper, figure 3)."""
     return [sheet for n in sorted({n for entry in entries for n in entry.grids}) if (sheet := _cells(readable(entries, n), n)).rows]
 
 

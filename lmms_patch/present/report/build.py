@@ -110,7 +110,7 @@ def _made() -> dict[str, str]:
 
 
 def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
-    """The picked docs, with their images where those can be had; and warnings."""
+    """Return the picked docs, with their images where those can be had; and warnings."""
     wanted: dict[str, set[int]] = defaultdict(set)
     pairs = [(entry, source) for entry, source in zip(entries, sources, strict=True) if not entry.magic]
     for _, source in pairs:
@@ -135,7 +135,7 @@ def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Image
 
 
 def _regions(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[RegionExample], list[str]]:
-    """The picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
+    """Return the picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
     picked = [
         (entry, rule, line)
         for entry, source in zip(entries, sources, strict=True)
@@ -161,7 +161,7 @@ def _regions(entries: Sequence[Entry], sources: Sequence[Source], images: Images
 
 
 def picture(image: Any) -> str:
-    """A small JPEG of an image, as a ``data:`` URI; transparent parts on white."""
+    """Return a small JPEG of an image, as a ``data:`` URI; transparent parts on white."""
     from PIL import Image
 
     small = image.convert("RGBA")
@@ -190,7 +190,7 @@ def _tables(folder: Path, report: Report) -> None:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """``report.json``: schema 1, what made it, the results and the tables (``lmms-patch schema report``)."""
+    """Return ``report.json``: schema 1, what made it, the results and the tables (``lmms-patch schema report``)."""
     column = Column("", "")
     return {
         "schema": 1,
@@ -222,7 +222,7 @@ def _entry_json(entry: Entry, column: Column) -> dict[str, Any]:
 
 
 def check_output(output: Path) -> None:
-    """Whether a report may be written there.
+    """Check that a report may be written there.
 
     Raises:
         OptionError: a file, a folder with other things in it, or no right to write.
@@ -269,7 +269,7 @@ def _folder(output: Path) -> Any:
 
 
 def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
-    """What ``lmms-patch prune`` left in these folders; None where it left nothing."""
+    """Return what ``lmms-patch prune`` left in these folders; None where it left nothing."""
     rows = []
     for path in paths:
         for file in sorted(Path(path).rglob("pruned.json")) if Path(path).is_dir() else ():

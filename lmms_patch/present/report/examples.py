@@ -48,7 +48,7 @@ class Picker:
         self._kept: dict[str, list[tuple[int, int, Mapping[str, Any]]]] = {}
 
     def see(self, line: Mapping[str, Any]) -> None:
-        """One line of the sample log."""
+        """Take a line of the sample log, if its doc is one to show."""
         if not self._count:
             return
         rule = rule_of(line, self._metric)
@@ -67,12 +67,12 @@ class Picker:
             heapq.heappushpop(heap, found)
 
     def picked(self) -> dict[str, list[Mapping[str, Any]]]:
-        """Rule -> lines."""
+        """Return the picked lines by rule."""
         return {rule: [line for _, _, line in sorted(self._kept[rule], key=lambda one: -one[0])] for rule in RULES if rule in self._kept}
 
 
 def rule_of(line: Mapping[str, Any], metric: str) -> str | None:
-    """The rule that a doc falls under; None where its full image or a cell is unscored, or it has no cells.
+    """Return the rule that a doc falls under; None where its full image or a cell is unscored, or it has no cells.
 
     Args:
         line: of the sample log.
@@ -97,7 +97,7 @@ def rule_of(line: Mapping[str, Any], metric: str) -> str | None:
 
 
 def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence[int]) -> bool:
-    """Whether one wrong answer is given by at least as many cells as the right one, while no answer is given by most cells.
+    """Return whether one wrong answer is given by at least as many cells as the right one, while no answer is given by most cells.
 
     (Where most cells give one wrong answer, say "unknown", a right one stands out: that is no guess.)
     """
@@ -107,7 +107,7 @@ def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence
 
 
 def full_marks(record: Mapping[str, Any], metric: str) -> float:
-    """What the doc's gold answer scores; 1 where that is not known or not above 0."""
+    """Return what the doc's gold answer scores; 1 where that is not known or not above 0."""
     golds = [one["scores"].get(metric) for one in record.get("baselines", ()) if "gold" in one["roles"]]
     return max([score for score in golds if score is not None and score > 0], default=1.0)
 
@@ -134,7 +134,7 @@ def _answer(given: Sequence[Any]) -> str:
 
 
 def example(entry: str, rule: str, line: Mapping[str, Any], metric: str, image: str | None = None) -> Example:
-    """One picked doc as it is shown.
+    """Return one picked doc as it is shown.
 
     Args:
         entry: id of its result in the report.

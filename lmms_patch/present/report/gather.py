@@ -48,7 +48,7 @@ class Source:
 def gather(
     found: Sequence[Run], *, examples: int = 2, categories: bool = True, tell: Tell = lambda line: None
 ) -> tuple[list[Entry], list[Source], list[str]]:
-    """The newest result of each model, task and filter.
+    """Return the newest result of each model, task and filter.
 
     Args:
         found: the runs.
@@ -89,7 +89,7 @@ def gather(
 
 
 def _same_docs(one: TaskResult, other: TaskResult) -> bool:
-    """Whether two results are of the same docs of one benchmark, as far as they say."""
+    """Return whether two results are of the same docs of one benchmark, as far as they say."""
     ours, theirs = ((result.details.get("made") or {}).get("docs") for result in (one, other))
     return one.described["base"] == other.described["base"] and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
 
@@ -121,14 +121,14 @@ def _gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Estima
 
 
 def _tst(result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]) -> Estimate | None:
-    """The best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
+    """Return the best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
     kind = KINDS[result.described["kind"]]
     found = [measures(r)["score"] for _, r in latest if KINDS[r.described["kind"]].folds and r.details.get("tst_details") and _same_docs(r, result)]
     return None if kind.folds else max(found, key=lambda one: -1.0 if one.value is None else one.value, default=None)
 
 
 def _ids(texts: Sequence[str]) -> list[str]:
-    """Names for use in a page: letters, digits and hyphens; each once."""
+    """Return names for use in a page: letters, digits and hyphens; each once."""
     out: list[str] = []
     for text in texts:
         plain = "e-" + (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "entry")
@@ -200,7 +200,7 @@ def _read(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]
 
 
 def _read_magic(run: Run, result: TaskResult, examples: int, categories: bool) -> _Read:
-    """A MAGIC task: its numbers are the run's own, and its log is checked against them."""
+    """Return a MAGIC task: its numbers are the run's own, and its log is checked against them."""
     about = magic_pairs.stored(run, result)
     try:
         out = _Read(run, result, Part(result.docs, measures(result), None), warnings=[str(line) for line in about["warnings"]])
@@ -217,7 +217,7 @@ def _read_magic(run: Run, result: TaskResult, examples: int, categories: bool) -
 
 
 def _records(lines: Iterator[dict[str, Any]], out: _Read, picker: Picker) -> Iterator[dict[str, Any]]:
-    """The lean record of each line; counts and picks as they pass."""
+    """Yield the lean record of each line; counts and picks as they pass."""
     shared: dict[str, Any] = {}
     for line in lines:
         record = line["patch"]
@@ -235,7 +235,7 @@ def _records(lines: Iterator[dict[str, Any]], out: _Read, picker: Picker) -> Ite
 
 
 def _blind_scores(run: Run, result: TaskResult) -> dict[int, float] | None:
-    """By doc id, the scores of the base's blind task in the same run; None without."""
+    """Return by doc id the scores of the base's blind task in the same run; None without."""
     described = result.described
     for other in run.tasks:
         about = other.described
@@ -246,7 +246,7 @@ def _blind_scores(run: Run, result: TaskResult) -> dict[int, float] | None:
 
 
 def _numbers(out: _Read, run: TaskRun, categories: bool) -> None:
-    """With a blind run beside it, the index is also freed of what the text alone gives; and each category by itself."""
+    """Add each category by itself; with a blind run beside it, also free the index of what the text alone gives."""
     index = KINDS[out.result.described["kind"]].index
     if run.blind:
         again = recompute(run)
@@ -262,7 +262,7 @@ def _numbers(out: _Read, run: TaskRun, categories: bool) -> None:
 
 
 def _tst_categories(out: _Read) -> None:
-    """A text-only cross-validation splits by category itself."""
+    """Add the categories into which a text-only cross-validation splits by itself."""
     for name, found in ((out.result.details.get("tst_details") or {}).get("categories") or {}).items():
         score = Estimate(found["accuracy"], None, found["low"], found["high"], found["docs"], found["docs"], 0)
         score = trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score  # those of earlier versions could leave it

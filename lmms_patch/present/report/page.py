@@ -44,7 +44,7 @@ class Assets:
 
 @functools.cache
 def assets() -> Assets:
-    """The style sheet, the script and the policy, for ``base.html.j2``."""
+    """Return the style sheet, the script and the policy, for ``base.html.j2``."""
     css, js = (_source(name) for name in ("page.css", "page.js"))
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
@@ -62,13 +62,13 @@ def _hash(text: str) -> str:
 
 
 def _finalize(value: Any) -> Any:
-    """Each string on its way into a page: of a bearable length, readable. What is markup already was made here."""
+    """Return each string on its way into a page: of a bearable length, readable. What is markup already was made here."""
     return block(cut(value, LONGEST)) if type(value) is str else value
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The templates of this folder: escaping always on, an unknown name is an error.
+    """Return the templates of this folder: escaping always on, an unknown name is an error.
 
     Other pages of ours extend ``base.html.j2`` and take ``macros.html.j2``; they pass ``assets`` and ``title``.
     """
@@ -110,7 +110,7 @@ def environment() -> jinja2.Environment:
 
 
 def _estimate(found: Any) -> Any:
-    """An estimate in plain JSON types as one that cells take."""
+    """Return an estimate in plain JSON types as one that cells take."""
     if found is None:
         return None
     get = found.get
@@ -125,7 +125,7 @@ def _image(example: Example | RegionExample) -> Markup | None:
 
 
 def page(report: Report) -> str:
-    """The page of a report.
+    """Return the page of a report.
 
     Args:
         report: everything that it shows. Files that it links to lie beside it: ``tables/<sheet>.{csv,json,md,tex}``,
@@ -167,7 +167,7 @@ _One = TypeVar("_One", Example, RegionExample)
 
 
 def _examples(report: Report, given: Sequence[_One], rules: Iterable[str]) -> list[tuple[_One, Entry]]:
-    """Examples with their results, rule by rule; those of a result that is not in the report are left out."""
+    """Return examples with their results, rule by rule; those of a result that is not in the report are left out."""
     entries = {entry.id: entry for entry in report.entries}
     order = {rule: i for i, rule in enumerate(rules)}
     known = [(one, entries[one.entry]) for one in given if one.entry in entries]

@@ -20,7 +20,7 @@ SCALE = "on the metric's own scale"
 
 
 def band_text(estimate: Estimate | None) -> str | None:
-    """The bands that the interval reaches; the band of the number itself where there is none."""
+    """Return the bands that the interval reaches; the band of the number itself where there is none."""
     if estimate is None or estimate.value is None:
         return None
     if estimate.low is None or estimate.high is None:
@@ -29,7 +29,7 @@ def band_text(estimate: Estimate | None) -> str | None:
 
 
 def runs(entries: Sequence[Entry]) -> list[Sheet]:
-    """Each result and grid; the categories; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
+    """Return each result and grid; the categories; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
     entries = [entry for entry in entries if not entry.magic]
     out = [_runs(entries)] if entries else []
     if any(entry.categories for entry in entries):
@@ -155,7 +155,7 @@ def _bare(estimate: Estimate | None) -> Cell:
 
 
 def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
-    """The columns that say anything."""
+    """Return the columns that say anything."""
     return tuple(c for c in columns if any(row.get(c.key) is not None for row in rows))
 
 
@@ -203,7 +203,7 @@ def _excluded(entries: Sequence[Entry]) -> Sheet:
 
 
 def tst(entries: Sequence[Entry]) -> list[Sheet]:
-    """Text-only cross-validations; and what each model scores without the image."""
+    """Return text-only cross-validations, and what each model scores without the image."""
     found = [_tst(entries), _blind(entries)]
     return [sheet for sheet in found if sheet.rows]
 

@@ -17,7 +17,7 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={
 
 
 def picture(uri: str | None) -> str | None:
-    """The URI, where it is a picture in itself (``data:``, base64, a raster format); else None."""
+    """Return the URI, where it is a picture in itself (``data:``, base64, a raster format); else None."""
     return uri if uri and _PICTURE.fullmatch(uri) else None
 
 
@@ -50,7 +50,7 @@ _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 
 
 def drawing(svg: str, name: str) -> str:
-    """An SVG drawing that is nothing but shapes and texts, for use inside the page.
+    """Return an SVG drawing that is nothing but shapes and texts, for use inside the page.
 
     Elements and attributes that are not on the list are refused; styles become attributes (the page's policy allows no
     inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; width and height of
@@ -90,7 +90,7 @@ def _local(tag: object) -> str:
 
 
 def _spread(root: ElementTree.Element, style: str, name: str) -> None:
-    """Rules for everything (the only ones that matplotlib writes) are inherited from the outer element."""
+    """Set a style sheet's rules for everything (matplotlib writes no others) on the outer element, from which all inherit."""
     if not style.strip():
         return
     found = _EVERYTHING.match(style)
@@ -121,7 +121,7 @@ def _check(element: ElementTree.Element, name: str) -> None:
 
 
 def _looks(style: str) -> Iterator[tuple[str, str]]:
-    """The declarations of a style that have an attribute of the same name; the others do not change a drawing."""
+    """Yield the declarations of a style that have an attribute of the same name; the others do not change a drawing."""
     for declaration in re.split(r";(?![^(]*\))", style):
         key, _, value = (part.strip() for part in declaration.partition(":"))
         if key == "font" and (found := _FONT.match(value)):
@@ -131,7 +131,7 @@ def _looks(style: str) -> Iterator[tuple[str, str]]:
 
 
 def _inside(tag: str, key: str, value: str, name: str) -> str:
-    """An attribute whose links stay inside the drawing."""
+    """Return an attribute whose links stay inside the drawing."""
     if key == "id":
         return f"{name}-{value}"
     if key == "href":

@@ -92,7 +92,7 @@ class Row:
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
-    """A line for each result and grid. MAGIC tasks have tables of their own."""
+    """Return a line for each result and grid. MAGIC tasks have tables of their own."""
     return [_row(entry, n) for entry in entries if not entry.magic for n in (entry.grids or (None,))]
 
 
@@ -145,7 +145,7 @@ class Number:
 
 
 def numbers(part: Part, entry: Entry) -> list[Number]:
-    """Every number of some docs of a result, once."""
+    """Return every number of some docs of a result, once."""
     out = []
     for name, estimate in part.measures.items():
         if name == "score" if entry.magic else name in ("fip", entry.metric) and "score" in part.measures:
@@ -157,7 +157,7 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
 
 
 def label(name: str, entry: Entry) -> str:
-    """What a number is called, for people."""
+    """Return what a number is called, for people."""
     if found := _INDEX.match(name):
         rest = {"_adj": ", luck removed", "_adj_blind": ", luck and blind answers removed"}.get(found["rest"] or "", "")
         return f"{found['index'].upper()} {found['n']}×{found['n']}{rest}"
@@ -201,7 +201,7 @@ class Shares:
 
 
 def shares(part: Part, n: int) -> Shares | None:
-    """The shares of a grid; None where no cell scores, or they are not known."""
+    """Return the shares of a grid; None where no cell scores, or they are not known."""
     found = part.grid(n).get("shares")
     if not found or not found.get("score") or len(found["score"]) != n * n:
         return None
@@ -216,7 +216,7 @@ def shares(part: Part, n: int) -> Shares | None:
 
 
 def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
-    """Those that get a tab: the largest, in their own order; and how many others there are."""
+    """Return the categories that get a tab (the largest, in their own order), and how many others there are."""
     most = {name for name, _ in sorted(entry.categories.items(), key=lambda one: -one[1].docs)[:TABS]}
     return [(name, part) for name, part in entry.categories.items() if name in most], len(entry.categories) - len(most)
 
@@ -264,7 +264,7 @@ class Facts:
 
 
 def facts(report: Report) -> Facts:
-    """What was run, counted."""
+    """Return what was run, counted."""
     entries = report.entries
     docs: dict[str, int] = {}
     for entry in entries:
@@ -287,7 +287,7 @@ def facts(report: Report) -> Facts:
 
 
 def matrix(report: Report, found: Facts) -> list[tuple[str, list[list[Entry]]]]:
-    """Benchmark -> for each model its results."""
+    """Return for each benchmark and model its results."""
     return [(base, [[e for e in report.entries if e.base == base and e.model == model] for model in found.models]) for base in found.benchmarks]
 
 
@@ -311,7 +311,7 @@ class Places:
 
 
 def placed(report: Report) -> Places:
-    """Where each drawing goes."""
+    """Return where each drawing goes."""
     known = {entry.id for entry in report.entries}
     own: dict[str, list[int]] = {}
     sections: dict[str, list[int]] = {}
@@ -330,7 +330,7 @@ def placed(report: Report) -> Places:
 
 
 def notes(entry: Entry) -> Iterator[str]:
-    """What is missing in a result, and why: one line each."""
+    """Yield what is missing in a result, and why: one line each."""
     for n, reasons in entry.excluded.items():
         for reason, count in reasons.items():
             yield f"{count:,} {'doc is' if count == 1 else 'docs are'} not used at {n}×{n}: {reason}"
@@ -344,7 +344,7 @@ def notes(entry: Entry) -> Iterator[str]:
 
 
 def spark(estimate: Estimate | None) -> dict[str, Any] | None:
-    """The places of an index and its interval on a line from −1 to +1 that is 100 wide; beyond it, the ends are cut and marked."""
+    """Return the places of an index and its interval on a line from −1 to +1 that is 100 wide; beyond it, the ends are cut and marked."""
     if estimate is None or estimate.value is None or not math.isfinite(estimate.value):
         return None
 

@@ -11,6 +11,7 @@ from lmms_patch.runs import reading
 from lmms_patch.stats.gate import SAME
 from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import clean
 
 
 def number(value: float | int | None, signed: bool = False, digits: int = 3, largest: float | None = None) -> str:
@@ -100,5 +101,4 @@ def short_reason(reason: str) -> str:
     """
     if reason.startswith(SAME):
         return reading.DOES_NOT_LOOK
-    head = re.split(r"[:;,(]", reason, maxsplit=1)[0].strip()
-    return head if len(head) <= 48 else head[:47].rstrip() + "…"
+    return clean(re.split(r"[:;,(]", reason, maxsplit=1)[0].strip(), 48)

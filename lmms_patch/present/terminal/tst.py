@@ -10,7 +10,7 @@ from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cell, Column, number, shown
 from lmms_patch.runs.records import TaskResult
 from lmms_patch.stats.resample import Estimate
-from lmms_patch.text import line
+from lmms_patch.text import clean, line
 
 _NEEDED = {
     "": ("diagnostic", "folds", "unusable", "leakage", "zero_shot", "delta", "texts", "categories", "importance", "causes"),
@@ -21,6 +21,8 @@ _NEEDED = {
     "by_grouping": ("accuracy", "majority", "above", "sd", "p"),
 }
 """What the tables take of ``tst_details``, and of each row in its lists and objects; other readers need less."""
+CELL = 40
+"""Characters of a text in a cell."""
 _FOLDS = {"source": "by source", "none": "random", "text": "by text"}
 
 
@@ -74,11 +76,6 @@ def _estimate(given: Mapping[str, Any], value: str = "value") -> Estimate:
     return Estimate(given[value], None, given["low"], given["high"], 0, 0, 0)
 
 
-def _short(text: str) -> str:
-    """Return a text as a cell of a table: one line, not too long."""
-    return line(text[:400])[:40]
-
-
 def _said(estimate: Mapping[str, Any]) -> str:
     """Return a difference with its interval, in a sentence."""
     return shown(_estimate(estimate), Column("", "", signed=True))
@@ -91,7 +88,7 @@ def categories(result: TaskResult, most: int = 40) -> str:
         return ""
     largest = sorted(known, key=lambda name: -known[name]["docs"])[:most]
     rows = [
-        [_short(name), c["docs"], number(c["chance"]), number(c["majority"]), _estimate(c, "accuracy"), number(c["s"])]
+        [clean(name, CELL), c["docs"], number(c["chance"]), number(c["majority"]), _estimate(c, "accuracy"), number(c["s"])]
         for name, c in known.items()
         if name in largest
     ]
@@ -117,8 +114,8 @@ def causes(result: TaskResult, most: int = 15) -> str:
     rows: list[list[Cell]] = []
     for row in (row for i, row in enumerate(known) if i < most or i >= len(known) - 5):
         spread = (None if row[name] is None else f"{row[name]:.4g}" for name in ("mean", "sd", "cv"))
-        golds = [_short(row["gold"]), number(row["gold_share"]), *spread]
-        rows.append([_short(row["words"]), _short(row["category"]), row["rank"], row["docs"], row["s_minus_chance"], *golds])
+        golds = [clean(row["gold"], CELL), number(row["gold_share"]), *spread]
+        rows.append([clean(row["words"], CELL), clean(row["category"], CELL), row["rank"], row["docs"], row["s_minus_chance"], *golds])
     return sheets.table(heads, rows).to_text()
 
 

@@ -27,7 +27,7 @@ Made = tuple[Any, str, str, str, str, str, tuple[str, ...]]
 
 
 def square(shares: Sequence[float], n: int) -> Array:
-    """n² shares, row by row from the top left, as percent in the shape that is drawn: [row, column]."""
+    """Return n² shares, row by row from the top left, as percent in the shape that is drawn: [row, column]."""
     return 100 * np.asarray(shares, float).reshape(n, n)
 
 
@@ -86,7 +86,7 @@ def _p(value: float | None) -> str:
 
 
 def heatmap(entry: Entry) -> Made | None:
-    """Both shares of each cell, a row of drawings per grid; None where no cell scores."""
+    """Return both shares of each cell, a row of drawings per grid; None where no cell scores."""
     grids = [(n, found) for n in entry.grids if (found := entry.shares(n))]
     if not grids:
         return None
@@ -110,12 +110,12 @@ def heatmap(entry: Entry) -> Made | None:
         f"is the top left. Star: Holm-corrected p < {ALPHA}, random turns of each doc's cells; p in the title: of an even spread over all cells."
     )
     caption += " Near chance: the cells are noise." if near else ""
-    title = f"{canvas.text(entry.base, 30)} with {canvas.text(entry.model, 30)}{near}: where the score comes from"
+    title = f"{canvas.name(entry.base, 30)} with {canvas.name(entry.model, 30)}{near}: where the score comes from"
     return drawing, f"cells-{entry.id}", title, caption, _alt(entry, grids), "runs", (entry.id,)
 
 
 def _places(rows: int) -> tuple[Any, Any, list[Any]]:
-    """A figure with two squares and a colour bar in each row, at fixed places: many are drawn, and laying out would take most of the time."""
+    """Return a figure with two squares and a colour bar in each row, at fixed places: many are drawn, and laying out would take most of the time."""
     side, above, below, title = 2.3, 0.45, 0.45, 0.4
     width, height = 6.6, title + rows * (side + above + below)
     drawing, axes = canvas.new(width, height, rows, 2, fixed=True)
@@ -142,7 +142,7 @@ def _alt(entry: Entry, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
 
 
 def overview(entries: Sequence[Entry]) -> Iterator[Made]:
-    """Small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
+    """Draw small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
     for n in once(n for entry in entries for n in entry.grids):
         found = readable(entries, n)
         parts = [found[i : i + PANELS] for i in range(0, len(found), PANELS)] if len(found) > 1 else []
@@ -166,8 +166,8 @@ def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Made:
         made = mesh(one, values[i], most, numbers=n <= 3)
         one.set_xticks([])
         one.set_yticks([])
-        model = f"\n{canvas.text(entries[i].model, 24)}" if several else ""
-        one.set_title(canvas.text(entries[i].base, 24) + model, fontsize=8)
+        model = f"\n{canvas.name(entries[i].model, 24)}" if several else ""
+        one.set_title(canvas.name(entries[i].base, 24) + model, fontsize=8)
     _bar(drawing, made, axes.ravel().tolist(), n)
     caption = f"{SCORE}, percent, {n}×{n}; one scale for all; row 1, column 1 is the top left. Without results that the gate refuses, or few scores."
     title = f"Where the score comes from, {n}×{n}{part}"
@@ -176,7 +176,7 @@ def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Made:
 
 
 def boxes(entries: Sequence[Entry]) -> Iterator[Made]:
-    """The mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
+    """Yield the mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
     for n in once(n for entry in entries for n in entry.grids):
         found = readable(entries, n)
         if len(found) > 2 and n <= MOST_BOXES:
@@ -226,19 +226,19 @@ def _boxes(entries: Sequence[Entry], n: int) -> Made:
 
 
 def _floor(least: float, even: float) -> float:
-    """Where the axis of shares begins: at half of an even share, or at 0 where some share is lower."""
+    """Return where the axis of shares begins: at half of an even share, or at 0 where some share is lower."""
     return 0.0 if least < even / 2 else even / 2
 
 
 def model_colours(models: Sequence[str]) -> Callable[[str], str]:
-    """A colour for each of up to six models; one for all of more."""
+    """Return a colour for each of up to six models; one for all of more."""
     known = once(models)
     few = len(known) <= len(canvas.COLOURS)
     return lambda model: canvas.COLOURS[known.index(model) if few else 0]
 
 
 def model_key(drawing: Any, models: Sequence[str]) -> None:
-    """Which colour is which model, where there are several, and few."""
+    """Draw the legend of models, where there are several, and few."""
     known = once(models)
     if 1 < len(known) <= len(canvas.COLOURS):
-        canvas.key(drawing, [canvas.mark(canvas.text(model), "o", model_colours(models)(model)) for model in known])
+        canvas.key(drawing, [canvas.mark(canvas.name(model), "o", model_colours(models)(model)) for model in known])

@@ -44,14 +44,14 @@ def _mark(axes: Any, estimate: Estimate, place: float, k: int) -> None:
 
 
 def _rows(axes: Any, models: Sequence[str], others: Sequence[Any] = ()) -> None:
-    axes.set_yticks(range(len(models)), [canvas.text(model) for model in models])
+    axes.set_yticks(range(len(models)), [canvas.name(model) for model in models])
     axes.set_ylim(len(models) - 0.5, -0.5)
     for one, place in ((one, place) for one in (axes, *others) for place in range(len(models))):
         one.axhline(place, color=canvas.INK, alpha=0.12, linewidth=0.6, zorder=0)
 
 
 def _key(drawing: Any, grids: Sequence[int]) -> None:
-    """Which mark is which grid, below all axes."""
+    """Draw the legend below all axes: which mark is which grid."""
     looks = [(canvas.MARKERS[k % len(canvas.MARKERS)], canvas.COLOURS[k % len(canvas.COLOURS)]) for k in range(len(grids))]
     canvas.key(drawing, [canvas.mark(f"{n}×{n}", *look) for n, look in zip(grids, looks, strict=True)])
 
@@ -82,7 +82,7 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
 
 
 def _types(points: Sequence[Point]) -> Iterator[Made]:
-    """Mean index of each model, a panel per task type; grids joined by a line. One panel of all benchmarks where no type is known."""
+    """Draw the mean index of each model, a panel per task type; grids joined by a line. One panel of all benchmarks where no type is known."""
     kinds = tables.types(points) or [""]
     grids = tables.grids(points)
     panels: dict[str, list[Standing]] = {}
@@ -97,7 +97,7 @@ def _types(points: Sequence[Point]) -> Iterator[Made]:
     drawing, axes = canvas.new(2.2 + 2.05 * len(panels) + (1.2 if len(panels) == 1 else 0), 1.5 + 0.27 * len(order), 1, len(panels), sharey=True)
     for one, (kind, rows) in zip(axes.flat, panels.items(), strict=True):
         _type_panel(one, rows, order, grids)
-        one.set_title(canvas.text(TYPES.get(kind, "all benchmarks"), 26), fontsize=9)
+        one.set_title(canvas.name(TYPES.get(kind, "all benchmarks"), 26), fontsize=9)
         one.set_xlabel("mean index")
     _rows(axes[0, 0], order, axes[0, 1:])
     _key(drawing, grids)
@@ -136,7 +136,7 @@ def _type_panel(axes: Any, rows: Sequence[Standing], order: Sequence[str], grids
 
 
 def _changes(points: Sequence[Point]) -> Iterator[Made]:
-    """Relative change of the mean index from the coarsest to the finest grid, a colour per task type."""
+    """Draw the relative change of the mean index from the coarsest to the finest grid, a colour per task type."""
     kinds = tables.types(points) or [""]
     found = [one for kind in kinds for one in tables.changes(points, kind)]
     finest = max((one.fine for one in found), default=0)

@@ -24,7 +24,7 @@ _LINES = "Lines: 95 % intervals, from a bootstrap over images."
 
 
 def drawings(entries: Sequence[Entry]) -> Iterator[Made]:
-    """Both drawings, of the tasks that show relevant and adversarial boxes."""
+    """Yield both drawings, of the tasks that show relevant and adversarial boxes."""
     shown = [entry for entry in entries if entry.magic and entry.magic.get("variant") == "all"]
     if any(_both(entry, mean) for entry in shown for mean in ("micro", "macro")):
         yield _precision_recall(shown)
@@ -39,7 +39,7 @@ def _known(entry: Entry, *names: str) -> list[Estimate] | None:
 
 
 def _both(entry: Entry, mean: str) -> list[Estimate] | None:
-    """Recall and precision; None where one is not defined."""
+    """Return recall and precision; None where one is not defined."""
     return _known(entry, f"magiscore_recall_{mean}", f"magiscore_precision_{mean}")
 
 
@@ -75,7 +75,7 @@ def _precision_recall(entries: Sequence[Entry]) -> Made:
 
 
 def _contours(axis: Any) -> None:
-    """Where precision and recall have the same F1: P = F R / (2 R − F)."""
+    """Draw where precision and recall have the same F1: P = F R / (2 R − F)."""
     for level in F1:
         recall = np.linspace(level / (2 - level), 1, 80)
         axis.plot(recall, level * recall / (2 * recall - level), color=canvas.INK, alpha=canvas.FAINT, linewidth=0.7, zorder=0)
@@ -90,7 +90,7 @@ def _square(axis: Any) -> None:
 
 
 def _points(axis: Any, found: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry]) -> None:
-    """Each result as a point with both of its intervals."""
+    """Draw each result as a point with both of its intervals."""
     models, tasks = once(entry.model for entry in entries), once(entry.task for entry in entries)
     colour = model_colours(models)
     for entry, (x, y) in found:
@@ -105,7 +105,7 @@ def _points(axis: Any, found: Sequence[tuple[Entry, Sequence[Estimate]]], entrie
         for entry, (x, y) in found:
             flip = (x.value or 0) > 0.5
             axis.annotate(
-                canvas.text(entry.model, 22),
+                canvas.name(entry.model, 22),
                 (x.value, y.value),
                 xytext=(-5 if flip else 5, 5),
                 textcoords="offset points",
@@ -115,13 +115,13 @@ def _points(axis: Any, found: Sequence[tuple[Entry, Sequence[Estimate]]], entrie
 
 
 def _key(drawing: Any, entries: Sequence[Entry]) -> None:
-    """Colours are models, shapes are tasks."""
+    """Draw the legend: colours are models, shapes are tasks."""
     models, tasks = once(entry.model for entry in entries), once(entry.task for entry in entries)
     colour = model_colours(models)
-    marks = [canvas.mark(canvas.text(model), "", colour(model), linestyle="-", linewidth=4) for model in models[: len(canvas.COLOURS)]]
+    marks = [canvas.mark(canvas.name(model), "", colour(model), linestyle="-", linewidth=4) for model in models[: len(canvas.COLOURS)]]
     if len(tasks) > 1:
         marks += [
-            canvas.mark(canvas.text(task), canvas.MARKERS[k % len(canvas.MARKERS)], canvas.INK, markerfacecolor="none")
+            canvas.mark(canvas.name(task), canvas.MARKERS[k % len(canvas.MARKERS)], canvas.INK, markerfacecolor="none")
             for k, task in enumerate(tasks)
         ]
     canvas.key(drawing, marks if len(models) <= len(canvas.COLOURS) else marks[len(canvas.COLOURS) :])
