@@ -207,7 +207,7 @@ def groups(have: Mapping[K, Collection[str]]) -> list[Group[K]]:
     Args:
         have: the benchmarks of each model that may be averaged.
     """
-    found, left = [], dict(have)
+    out, left = [], dict(have)
     while left:
         first = next(iter(left))
         members, reached = {first}, set(left[first])
@@ -218,9 +218,9 @@ def groups(have: Mapping[K, Collection[str]]) -> list[Group[K]]:
         shared = shared_benchmarks(theirs)
         ranked = tuple(model for model, names in theirs.items() if set(shared) <= set(names))
         others = dict.fromkeys(name for names in theirs.values() for name in names if name not in shared)
-        found.append(Group(ranked, shared, tuple(others), tuple(model for model in theirs if model not in ranked)))
+        out.append(Group(ranked, shared, tuple(others), tuple(model for model in theirs if model not in ranked)))
         left = {model: names for model, names in left.items() if model not in members}
-    return found
+    return out
 
 
 # --- means ----------------------------------------------------------------------------------------
@@ -360,9 +360,9 @@ def standings(cells: Mapping[K, Mapping[str, Estimate]], shared: Sequence[str], 
             ranked.append((model, mean_size([indices[name] for name in shared]), mean_index([indices[name] for name in shared])))
     values = [round(size.value or 0.0, 9) for _, size, _ in ranked]  # equal means stay equal, whatever the order of the sum
     spans = places([badness(size, INDEX)[1] for _, size, _ in ranked])
-    found = [
+    ranks = [
         Standing(model, size, signed, 1 + sum(other < value for other in values), place, ())
         for (model, size, signed), value, place in zip(ranked, values, spans, strict=True)
     ]
-    found.sort(key=lambda one: (one.rank, names[one.model]))
-    return [*found, *sorted(rest, key=lambda one: names[one.model])]
+    ranks.sort(key=lambda one: (one.rank, names[one.model]))
+    return [*ranks, *sorted(rest, key=lambda one: names[one.model])]

@@ -45,9 +45,9 @@ def _digest(model: str, entries: Sequence[Entry]) -> str:
 
 def card(model: str, entries: Sequence[Entry]) -> str:
     """Return the metadata of one model as the front matter of a card; it says so where the model has no number."""
-    found = model_index(model, entries)
-    front = "\n".join(yaml_lines({"model-index": found} if found else {}))
-    body = _HOW if found else "None of its numbers is defined: there is nothing to put into a card."
+    index = model_index(model, entries)
+    front = "\n".join(yaml_lines({"model-index": index} if index else {}))
+    body = _HOW if index else "None of its numbers is defined: there is nothing to put into a card."
     return f"---\n{front}\n---\n\n# {markdown(model)}\n\n{body}\n"
 
 
@@ -94,12 +94,12 @@ def _metrics(entry: Entry) -> Iterator[dict[str, Any]]:
     result = entry.result
     of_grid = {f"{result.index}{entry.grid}": "index", f"{result.index}{entry.grid}_adj": "adj"}
     for measure, kind, words in _wanted(entry):
-        found = entry.number(of_grid[measure]) if measure in of_grid else result.numbers.get(measure)
-        if found is not None and found.value is not None:
-            ends = {} if found.low is None else {"low": found.low, "high": found.high, "level": found.level}
-            args = {**ends, "docs": found.n, "date": clean(entry.date), **_beside(entry, measure)}
-            said = "".join(f" ({word})" for word in reading.words(found))
-            yield {"metric_type": kind, "metric_name": words + said, "metric_value": found.value, "metric_args": args}
+        number = entry.number(of_grid[measure]) if measure in of_grid else result.numbers.get(measure)
+        if number is not None and number.value is not None:
+            ends = {} if number.low is None else {"low": number.low, "high": number.high, "level": number.level}
+            args = {**ends, "docs": number.n, "date": clean(entry.date), **_beside(entry, measure)}
+            said = "".join(f" ({word})" for word in reading.words(number))
+            yield {"metric_type": kind, "metric_name": words + said, "metric_value": number.value, "metric_args": args}
 
 
 def _beside(entry: Entry, measure: str) -> dict[str, Any]:

@@ -198,8 +198,8 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
     numbers = {name: _checked(name, reading.plain(estimate)) for name, estimate in measures.measures(result).items()}
     gate = analysis.get("gate") or {}
     valid = gate.get("valid") if kind.index else None
-    found = details.get("tst_details") or {}
-    about = {"diagnostic": str(found.get("diagnostic") or ""), "grouping": str(found.get("headline") or "")} if found else {}
+    stress = details.get("tst_details") or {}
+    about = {"diagnostic": str(stress.get("diagnostic") or ""), "grouping": str(stress.get("headline") or "")} if stress else {}
     magic = details.get("magic") or {}
     return Result(
         task=result.task,
@@ -225,8 +225,8 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
 
 def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
     """Return the fingerprint in plain JSON types. A version that the run does not say is None, as the other settings."""
-    found: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result), allow_nan=False))
-    return {**found, "benchmark version": None if found["benchmark version"] == "None" else found["benchmark version"]}
+    plain: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result), allow_nan=False))
+    return {**plain, "benchmark version": None if plain["benchmark version"] == "None" else plain["benchmark version"]}
 
 
 def _notes(grid: Mapping[str, Any]) -> GridNotes:
@@ -307,21 +307,21 @@ def _wrong_number(name: str, one: Estimate) -> str:
 
 def _wrong_grid(result: Result, n: int) -> str:
     """Return what is wrong with the numbers of a grid; only where it has an index: a metric whose scale goes below 0 has none."""
-    note, found = result.notes.get(n), {name: one.value for name, one in result.numbers.items()}
+    note, values = result.notes.get(n), {name: one.value for name, one in result.numbers.items()}
     if note is not None and not 0 <= note.excluded <= result.docs:
         return f"{note.excluded} of {result.docs} docs are excluded at grid {n}"
     used = result.numbers.get(f"mpp{n}")
     if used is not None and used.value is not None and used.n > result.docs:
         return f"mpp{n} is over {used.n} of {result.docs} docs"
-    index, gap, mpp, top = found.get(f"{result.index}{n}"), found.get(f"gap{n}"), found.get(f"mpp{n}"), found.get("ceiling")
+    index, gap, mpp, top = values.get(f"{result.index}{n}"), values.get(f"gap{n}"), values.get(f"mpp{n}"), values.get("ceiling")
     if index is None:
         return ""
     if result.gate == 0:
         return f"{result.index}{n} has a value, but the gate refuses it"
-    fip = note.fip if note is not None and note.fip is not None else found.get("fip")
+    fip = note.fip if note is not None and note.fip is not None else values.get("fip")
     if fip is None or mpp is None:
         return f"{result.index}{n} has a value, but {'FIP' if fip is None else f'mpp{n}'} has none"
-    for name, value in (("FIP", found.get("fip")), (f"FIP at grid {n}", fip), (f"mpp{n}", mpp)):
+    for name, value in (("FIP", values.get("fip")), (f"FIP at grid {n}", fip), (f"mpp{n}", mpp)):
         if value is not None and value < 0:
             return f"{name} {_short(value)} is below 0, and a metric whose scale goes below 0 has no index"
         if value is not None and top is not None and 0 < top * _ABOVE < value:
@@ -333,8 +333,8 @@ def _wrong_grid(result: Result, n: int) -> str:
     return ""
 
 
-def _within(found: Estimate | None, low: float, high: float) -> bool:
-    return found is None or found.value is None or low - _ROUNDING <= found.value <= high + _ROUNDING
+def _within(number: Estimate | None, low: float, high: float) -> bool:
+    return number is None or number.value is None or low - _ROUNDING <= number.value <= high + _ROUNDING
 
 
 def _short(value: Any) -> str:
@@ -350,11 +350,11 @@ def find(paths: Iterable[Path]) -> list[Path]:
     Raises:
         RecordError: a path without one.
     """
-    found: dict[str, Path] = {}
+    by_place: dict[str, Path] = {}
     for path in paths:
         for file in [path] if path.is_file() else results_files(path):
-            found.setdefault(os.path.realpath(file), file)
-    return list(found.values())
+            by_place.setdefault(os.path.realpath(file), file)
+    return list(by_place.values())
 
 
 def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[str], None] = lambda line: None) -> Update:
@@ -392,16 +392,16 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
             if read % 50 == 0:
                 tell(f"{read} results files read")
             one = runs.read(path)
-            found = Stored(sha, (), one.model, one.adapter, one.model_args, one.date, remember(one))
+            new = Stored(sha, (), one.model, one.adapter, one.model_args, one.date, remember(one))
             if sha in old:
                 old.discard(sha)
-                by_hash[sha] = found
+                by_hash[sha] = new
             else:
-                same = alike.setdefault((found.date, *found.identity), [])
-                sha = next((other.sha256 for other in same if found.results and _says_the_same(found, other)), sha)
-                if sha == found.sha256:
-                    by_hash[sha] = found
-                    same.append(found)
+                same = alike.setdefault((new.date, *new.identity), [])
+                sha = next((other.sha256 for other in same if new.results and _says_the_same(new, other)), sha)
+                if sha == new.sha256:
+                    by_hash[sha] = new
+                    same.append(new)
         known[place] = now, sha
     kept = _with_files(by_hash, known, set(given), base)
     gone = sum(not os.path.exists(_absolute(file.path, base)) for run in kept for file in run.files[:1])
@@ -421,12 +421,12 @@ def _is_of_older_version(run: Stored) -> bool:
 
 def _with_files(by_hash: Mapping[str, Stored], known: Mapping[str, tuple[File, str]], here: set[str], base: str) -> list[Stored]:
     """Return the runs that have a file, each with its files: those that are there, else the one where it was last."""
-    found: dict[str, list[File]] = {}
+    places: dict[str, list[File]] = {}
     for file, sha in known.values():
-        found.setdefault(sha, []).append(file)
+        places.setdefault(sha, []).append(file)
     out = []
     for sha, run in by_hash.items():
-        listed = sorted(found.get(sha, ()), key=lambda file: file.path)
+        listed = sorted(places.get(sha, ()), key=lambda file: file.path)
         there = [file for file in listed if file.path in here or os.path.exists(_absolute(file.path, base))]
         if listed:
             out.append(dataclasses.replace(run, files=tuple(there or listed[:1])))
@@ -453,14 +453,14 @@ def _stat(path: Path) -> os.stat_result:
 
 
 def _hash(path: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with open(path, "rb") as file:
             while block := file.read(1 << 20):
-                found.update(block)
+                digest.update(block)
     except OSError as error:
         raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 # --- the file -------------------------------------------------------------------------------------

@@ -29,4 +29,4 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple
         "models": models.sheets(once),
         "tst": run_sheets.tst(entries),
     }
-    return {section: tuple(found) for section, found in made.items() if found}
+    return {section: tuple(tables) for section, tables in made.items() if tables}

@@ -104,8 +104,8 @@ def _words(point: Point | None) -> str | None:
 
 def _told(point: Point | None) -> str | None:
     """Return the bands in words, and what stands beside the index."""
-    found = _words(point)
-    return None if point is None or found is None else ", ".join([found, *point.words])
+    words = _words(point)
+    return None if point is None or words is None else ", ".join([words, *point.words])
 
 
 def indices(points: Sequence[Point]) -> Sheet:
@@ -189,12 +189,12 @@ def correlations(points: Sequence[Point]) -> Sheet:
 
 def matrix(points: Sequence[Point]) -> Sheet:
     """Return the same as a square table."""
-    pairs, found = columns(points), by_pair(points)
+    pairs, by_columns = columns(points), by_pair(points)
     rows = []
     for a in pairs:
         row: dict[str, Cell] = {"column": label(a)}
         for b in pairs:
-            row[label(b)] = 1.0 if a == b else (found.get((a, b)) or found[b, a])[0]
+            row[label(b)] = 1.0 if a == b else (by_columns.get((a, b)) or by_columns[b, a])[0]
         rows.append(row)
     heads = (Column("column", "RCI of"), *(Column(label(pair), label(pair)) for pair in pairs))
     return Sheet("correlation_matrix", "Do models agree on benchmarks?", heads, tuple(rows), AGREE)
@@ -264,15 +264,15 @@ def fit(points: Sequence[Point]) -> Sheet:
     rows: list[dict[str, Cell]] = []
     for n in sorted({p.n for p in points}):
         for b in benchmarks(points):
-            found = [p for p in points if p.n == n and p.benchmark == b and p.valid and p.value is not None]
-            if not found:
+            known = [p for p in points if p.n == n and p.benchmark == b and p.valid and p.value is not None]
+            if not known:
                 continue
             ends = [
-                end for p in found for end in (p.low if p.low is not None else p.value, p.high if p.high is not None else p.value) if end is not None
+                end for p in known for end in (p.low if p.low is not None else p.value, p.high if p.high is not None else p.value) if end is not None
             ]
-            verdicts = {d.key: {fits(p, d) for p in found} for d in DOMAINS}
+            verdicts = {d.key: {fits(p, d) for p in known} for d in DOMAINS}
             agreed: dict[str, Cell] = {key: next(iter(said)) if len(said) == 1 else UNCLEAR for key, said in verdicts.items()}
-            rows.append({"benchmark": b, "n": n, "models": len(found), "lowest": min(ends), "highest": max(ends), **agreed})
+            rows.append({"benchmark": b, "n": n, "models": len(known), "lowest": min(ends), "highest": max(ends), **agreed})
     heads = (
         _BENCHMARK,
         _GRID,
@@ -299,13 +299,13 @@ def percentiles(points: Sequence[Point]) -> Sheet:
     heads: list[Column] = []
     few = []
     for pair in columns(points):
-        found = [p for p in points if (p.model, p.n) == pair and p.valid and p.value is not None]
-        if len(found) < FEWEST_RANKED:
+        known = [p for p in points if (p.model, p.n) == pair and p.valid and p.value is not None]
+        if len(known) < FEWEST_RANKED:
             few.append(label(pair))
             continue
-        for p, rank in zip(found, percentile_ranks([p.value for p in found if p.value is not None]), strict=True):
+        for p, rank in zip(known, percentile_ranks([p.value for p in known if p.value is not None]), strict=True):
             out[p.benchmark][label(pair)] = float(100 * rank)
-        heads.append(Column(label(pair), label(pair), digits=0, help=f"percent, among {len(found)} benchmarks"))
+        heads.append(Column(label(pair), label(pair), digits=0, help=f"percent, among {len(known)} benchmarks"))
     rows = tuple(row for row in out.values() if len(row) > 1)
     note = (
         "Percent of the benchmarks given whose RCI is lower, ties and itself counting half: 50 is the middle. "
@@ -348,9 +348,9 @@ def _cells(entries: Sequence[Entry], n: int) -> Sheet:
     names = [f"r{row + 1}c{col + 1}" for row in range(n) for col in range(n)]
     rows: list[dict[str, Cell]] = []
     for entry in entries:
-        found = entry.shares(n) or {}
-        most = int(np.argmax(found["score"]))
-        rows.append({"benchmark": entry.base, "model": entry.model, "docs": found["docs"], **_share_row(names, found), "most": names[most]})
+        shares = entry.shares(n) or {}
+        most = int(np.argmax(shares["score"]))
+        rows.append({"benchmark": entry.base, "model": entry.model, "docs": shares["docs"], **_share_row(names, shares), "most": names[most]})
     if len(rows) > 1:
         mean = {key: np.mean([(e.shares(n) or {})[key] for e in entries], axis=0).tolist() for key in ("score",)}
         rows.append({"benchmark": f"mean of {len(entries)} results", "most": names[int(np.argmax(mean["score"]))], **_share_row(names, mean)})

@@ -60,14 +60,14 @@ def build(
         PatchError: a file cannot be read, or the folder not be written.
     """
     check_output(output)
-    found = run.find(paths) if paths else []
-    entries, sources, warnings = gather.gather(found, examples=count, categories=categories, tell=tell) if found else ([], [], [])
+    runs = run.find(paths) if paths else []
+    entries, sources, warnings = gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
     points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
     if not entries and not points:
         raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
     shown, more = _examples(entries, sources, images, tell)
     regions, unseen = _regions(entries, sources, images, tell)
-    contrasts, untold = magic.contrasts(found, run.labels(source.run for source in sources))
+    contrasts, untold = magic.contrasts(runs, run.labels(source.run for source in sources))
     with _folder(output) as folder:
         (folder / "figures").mkdir()
         drawn = figures.figures(entries, points, folder / "figures", tell)
@@ -145,17 +145,17 @@ def _regions(entries: Sequence[Entry], sources: Sequence[Source], images: Images
     wanted: dict[str, set[str]] = defaultdict(set)
     for entry, _, line in picked:
         wanted[entry.base] |= {digest} if (digest := magic_examples.asked(line)) else set()
-    found: dict[str, Mapping[Any, Any]] = {}
+    pictures: dict[str, Mapping[Any, Any]] = {}
     warnings = []
     for base, digests in wanted.items() if images is not None else ():
         tell(f"taking {len(digests)} images of {base}")
         try:
-            found[base] = images(base, sorted(digests)) if digests and images is not None else {}
+            pictures[base] = images(base, sorted(digests)) if digests and images is not None else {}
         except PatchError as error:
             warnings.append(f"examples of {base} have no images: {error}")
     out = []
     for entry, rule, line in picked:
-        seen = found.get(entry.base, {}).get(magic_examples.asked(line))
+        seen = pictures.get(entry.base, {}).get(magic_examples.asked(line))
         out.append(magic_examples.example(entry.id, rule, line, None if seen is None else picture(seen)))
     return out, warnings
 
@@ -289,15 +289,15 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
 
 def _pruning(file: Path) -> dict[str, Any]:
     try:
-        found = files.parse_json(file.read_text(encoding="utf-8"))
-        kept, removed = len(found["kept"]), len(found["removed"])
-        judged = found.get("judged") or {}
+        pruned = files.parse_json(file.read_text(encoding="utf-8"))
+        kept, removed = len(pruned["kept"]), len(pruned["removed"])
+        judged = pruned.get("judged") or {}
         return {
-            "base": str(found["base"]),
+            "base": str(pruned["base"]),
             "docs": kept + removed,
             "removed": removed,
             "kept": kept,
-            "stopped": str(found["stopped"]),
+            "stopped": str(pruned["stopped"]),
             "verdict": str(judged.get("sentence") or ""),
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

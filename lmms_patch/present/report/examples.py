@@ -55,16 +55,16 @@ class Picker:
         if rule is None:
             return
         doc_id = int(line["patch"]["doc_id"])
-        found = (
+        ranked = (
             -int(hashlib.sha256(f"{self._base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], 16),
             doc_id,
             {**line, "patch": dict(line["patch"])},
         )
         heap = self._kept.setdefault(rule, [])
         if len(heap) < self._count:
-            heapq.heappush(heap, found)
+            heapq.heappush(heap, ranked)
         else:
-            heapq.heappushpop(heap, found)
+            heapq.heappushpop(heap, ranked)
 
     def picked(self) -> dict[str, list[Mapping[str, Any]]]:
         """Return the picked lines by rule."""
@@ -128,7 +128,7 @@ def answers_of(line: Mapping[str, Any]) -> list[str]:
 def _answer(given: Sequence[Any]) -> str:
     if len(given) == 1:
         return str(given[0])
-    losses = [float(found[1]) if (found := _LOSSES.match(str(one))) else None for one in given]
+    losses = [float(match[1]) if (match := _LOSSES.match(str(one))) else None for one in given]
     known = [loss for loss in losses if loss is not None]
     return f"option {losses.index(min(known))}" if len(known) == len(losses) else " | ".join(map(str, given))
 

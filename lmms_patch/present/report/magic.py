@@ -30,10 +30,10 @@ def parts(result_details: Mapping[str, Any]) -> dict[str, Part]:
     """Return the numbers of each question type, as the run computed them; empty where there is one type only."""
     out = {}
     for name, numbers in (result_details["magic"].get("by_type") or {}).items():
-        found = {metric: of_file(one, (0.0, 1.0)) for metric, one in numbers.items()}
-        score = found.get(result_details["magic"]["metric"])
-        docs = max((one.n for one in found.values()), default=0)
-        out[str(name)] = Part(docs, {**({"score": score} if score else {}), **found}, None)
+        estimates = {metric: of_file(one, (0.0, 1.0)) for metric, one in numbers.items()}
+        score = estimates.get(result_details["magic"]["metric"])
+        docs = max((one.n for one in estimates.values()), default=0)
+        out[str(name)] = Part(docs, {**({"score": score} if score else {}), **estimates}, None)
     return out
 
 
@@ -42,14 +42,14 @@ def numbers_of(part: Part) -> dict[str, Estimate]:
     return {name: part.measures[name] for name in order(part.measures)}
 
 
-def contrasts(found: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrasted], list[str]]:
+def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrasted], list[str]]:
     """Return what other boxes change, for each model that has two variants of the same data; and why others are not there.
 
     Args:
-        found: the runs of the report.
+        given: the runs of the report.
         labels: the models' names in the report.
     """
-    scored = [run.path for run in found if any(result.described["kind"] == "magic" and result.details.get("magic") for result in run.tasks)]
+    scored = [run.path for run in given if any(result.described["kind"] == "magic" and result.details.get("magic") for result in run.tasks)]
     if not scored:
         return [], []
     gathered = variants.gather(scored)
@@ -61,10 +61,10 @@ def contrasts(found: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def sheets(entries: Sequence[Entry], found: Sequence[Contrasted] = ()) -> list[Sheet]:
+def sheets(entries: Sequence[Entry], changed: Sequence[Contrasted] = ()) -> list[Sheet]:
     """Return all tables of MAGIC; those without rows are left out."""
     some = [entry for entry in entries if entry.magic]
-    return [sheet for sheet in (overview(some), contrast(found), contrast_sides(found), tasks(some), types(some), counts(some)) if sheet.rows]
+    return [sheet for sheet in (overview(some), contrast(changed), contrast_sides(changed), tasks(some), types(some), counts(some)) if sheet.rows]
 
 
 def _about(entry: Entry) -> dict[str, Cell]:
@@ -132,10 +132,10 @@ _CONTRAST = Column("contrast", "contrast", help=_HOW)
 _MIND = Column("mind", "mind")
 
 
-def contrast(found: Sequence[Contrasted]) -> Sheet:
+def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
     """Return what other boxes cost or give, paired by item: the differences, one row for each model and contrast."""
     rows: list[dict[str, Cell]] = []
-    for one in found:
+    for one in contrasted:
         differences = {name: difference.estimate for name, difference in one.found.differences.items()}
         about: dict[str, Cell] = {"model": one.model, "contrast": CONTRASTS[one.found.name][0], "tasks": f"{one.second} − {one.first}"}
         rows.append({**about, "items": one.found.items, **differences, "mind": "; ".join(one.minds) or None})
@@ -149,7 +149,7 @@ def contrast(found: Sequence[Contrasted]) -> Sheet:
     return Sheet("magic_contrasts", "What other boxes cost or give", (*heads, *metrics, *last), tuple(rows), note)
 
 
-def contrast_sides(found: Sequence[Contrasted]) -> Sheet:
+def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
     """Return the same with both sides and the p-values, one row for each metric."""
     rows: list[dict[str, Cell]] = [
         {
@@ -162,7 +162,7 @@ def contrast_sides(found: Sequence[Contrasted]) -> Sheet:
             "p": difference.p,
             "items": difference.estimate.n,
         }
-        for one in found
+        for one in contrasted
         for name, difference in one.found.differences.items()
     ]
     heads = (

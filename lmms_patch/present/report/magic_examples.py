@@ -50,8 +50,8 @@ def rule_of(record: Record) -> str | None:
     if "failed" in record:
         return None
     if record["variant"] == "selfheal":
-        found = healed(record)
-        return None if found is None else "healed" if found else "not healed"
+        is_healed = healed(record)
+        return None if is_healed is None else "healed" if is_healed else "not healed"
     if record["invented"]:
         return "invented"
     if is_right is None:
@@ -80,11 +80,11 @@ def pick(lines: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[Mappi
     Returns:
         Rule -> lines.
     """
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    by_rule: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines if count else ():
         if (rule := rule_of(line["magic"])) is not None:
-            found.setdefault(rule, []).append(line)
-    return {rule: heapq.nsmallest(count, found[rule], key=_hash) for rule in RULES if rule in found}
+            by_rule.setdefault(rule, []).append(line)
+    return {rule: heapq.nsmallest(count, by_rule[rule], key=_hash) for rule in RULES if rule in by_rule}
 
 
 def _hash(line: Mapping[str, Any]) -> tuple[str, str]:
@@ -126,5 +126,5 @@ def example(entry: str, rule: str, line: Mapping[str, Any], image: str | None = 
 
 def asked(line: Mapping[str, Any]) -> str | None:
     """Return the digest of what a doc shows, by which its image is found again; None in logs without it."""
-    found = line["magic"].get("asked")
-    return str(found["doc"]) if isinstance(found, Mapping) and found.get("doc") else None
+    digests = line["magic"].get("asked")
+    return str(digests["doc"]) if isinstance(digests, Mapping) and digests.get("doc") else None

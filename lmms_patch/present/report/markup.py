@@ -57,13 +57,13 @@ def cell(given: Cell, column: Column, head: bool = False) -> str:
     return f"<td{f' class={chr(34)}{style}{chr(34)}' if style else ''}{value}>{shown}</td>"
 
 
-def estimate(found: Estimate, signed: bool = False, digits: int = 3) -> str:
+def estimate(number: Estimate, signed: bool = False, digits: int = 3) -> str:
     """Return a number with its interval and the words beside it; N/A with the first words of the reason where it is not defined."""
-    if found.value is None:
-        why = f' <span class="why" title="{text(found.reason)}">{text(wording.short_reason(found.reason))}</span>' if found.reason else ""
+    if number.value is None:
+        why = f' <span class="why" title="{text(number.reason)}">{text(wording.short_reason(number.reason))}</span>' if number.reason else ""
         return f'<span class="na">{NOT_DEFINED}</span>{why}'
-    ends, words = wording.ends(found, signed, digits), wording.words(found)
-    parts = [f'<span class="v">{wording.value(found, signed, digits)}</span>']
+    ends, words = wording.ends(number, signed, digits), wording.words(number)
+    parts = [f'<span class="v">{wording.value(number, signed, digits)}</span>']
     parts += [f'<span class="ci">{ends}</span>'] if ends else []
     return " ".join([*parts, *([f'<span class="why">{text(words)}</span>'] if words else [])])
 

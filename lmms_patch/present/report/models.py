@@ -55,9 +55,9 @@ def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]
     out = []
     for group in ranks.groups(cells):
         members = {model: cells[model] for model in (*group.models, *group.without)}
-        found = ranks.standings(members, group.shared, dict(zip(members, members, strict=True)))
-        certain = any(one.size is not None and one.size.low is not None for one in found)
-        for one in found:
+        ordered = ranks.standings(members, group.shared, dict(zip(members, members, strict=True)))
+        certain = any(one.size is not None and one.size.low is not None for one in ordered)
+        for one in ordered:
             own = mean_size(list(cells[one.model].values()))
             none = dataclasses.replace(mean_size([]), reason=f"lacks {listed(one.lacks, 3)}")
             size, signed = one.size or none, one.signed or none
@@ -130,9 +130,9 @@ _HOW = (
 )
 
 
-def _rows(found: Sequence[Standing]) -> list[dict[str, Cell]]:
-    known = once(one.group for one in found)
-    return [_row(one, known.index(one.group) + 1 if len(known) > 1 else None) for one in found]
+def _rows(standings: Sequence[Standing]) -> list[dict[str, Cell]]:
+    known = once(one.group for one in standings)
+    return [_row(one, known.index(one.group) + 1 if len(known) > 1 else None) for one in standings]
 
 
 def _row(one: Standing, group: int | None) -> dict[str, Cell]:
@@ -150,11 +150,11 @@ def ranking(points: Sequence[Point]) -> Sheet:
     notes: list[tuple[int, str]] = []
     parts: dict[str, bool] = {}
     for n in grids(points):
-        found = standings(points, n)
-        if len(found) > 1:
-            rows += _rows(found)
-            notes += [(n, left_out(group)) for group in once(one.group for one in found)]
-            parts[f"{n}x{n}"] = found[0].luck_free
+        ordered = standings(points, n)
+        if len(ordered) > 1:
+            rows += _rows(ordered)
+            notes += [(n, left_out(group)) for group in once(one.group for one in ordered)]
+            parts[f"{n}x{n}"] = ordered[0].luck_free
     end, said = basis(parts, points)
     return Sheet("ranking", f"Models by |PCRI|{end}", used(_HEADS, rows), tuple(rows), f"{said}{_HOW} {_by_grid(notes)}")
 
@@ -182,11 +182,11 @@ def by_type(points: Sequence[Point]) -> Sheet:
     parts: dict[str, bool] = {}
     for kind in types(points):
         for n in grids(points):
-            if found := standings(points, n, kind):
-                rows += [{"type": TYPES[kind], **row} for row in _rows(found)]
-                told = [group for group in once(one.group for one in found) if group.left_out or group.without]
+            if ordered := standings(points, n, kind):
+                rows += [{"type": TYPES[kind], **row} for row in _rows(ordered)]
+                told = [group for group in once(one.group for one in ordered) if group.left_out or group.without]
                 notes += [f"{TYPES[kind].capitalize()}, {n}x{n}: {left_out(group)}" for group in told]
-                parts[f"{n}x{n} ({TYPES[kind]})"] = found[0].luck_free
+                parts[f"{n}x{n} ({TYPES[kind]})"] = ordered[0].luck_free
     unknown = once(p.benchmark for p in points if p.valid and not p.type)
     if unknown and rows:
         notes.append(f"Of unknown type, in none of these: {listed(unknown)}.")
@@ -248,13 +248,13 @@ def granularity(points: Sequence[Point]) -> Sheet:
     notes: list[str] = []
     parts: dict[str, bool] = {}
     for kind in ["", *(types(points) if len(types(points)) > 1 else [])]:
-        name, found = TYPES.get(kind, "all"), changes(points, kind)
-        for one in found:
+        name, changed = TYPES.get(kind, "all"), changes(points, kind)
+        for one in changed:
             change = None if one.relative.value is None else 100 * one.relative.value
             means: dict[str, Cell] = {"first": one.first, "second": one.second, "change": change, "why": one.relative.reason or None}
             rows.append({"type": name, "model": one.model, "coarse": one.coarse, "fine": one.fine, "benchmarks": one.first.n, **means})
             parts[f"{one.coarse}x{one.coarse} to {one.fine}x{one.fine} ({name})"] = one.luck_free
-        told = [group for group in once(one.group for one in found) if group.left_out or group.without]
+        told = [group for group in once(one.group for one in changed) if group.left_out or group.without]
         notes += [f"{name.capitalize()}: {left_out(group)}" for group in told]
     heads = (
         Column("type", "task type"),

@@ -93,7 +93,7 @@ def environment() -> jinja2.Environment:
         "p_value": wording.p_value,
         "short_reason": wording.short_reason,
         "estimate": _estimate,
-        "with_ends": lambda found, signed: Markup(markup.estimate(found, signed)),
+        "with_ends": lambda number, signed: Markup(markup.estimate(number, signed)),
     }
     made.globals |= {
         "spark": shapes.spark,
@@ -109,11 +109,11 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def _estimate(found: Any) -> Any:
+def _estimate(given: Any) -> Any:
     """Return an estimate in plain JSON types as one that cells take."""
-    if found is None:
+    if given is None:
         return None
-    get = found.get
+    get = given.get
     return Estimate(
         get("value"), get("se"), get("low"), get("high"), get("n") or 0, get("clusters") or 0, get("draws") or 0, reason=get("reason") or ""
     )
@@ -137,7 +137,7 @@ def page(report: Report) -> str:
     Raises:
         ValueError: a drawing with more in it than shapes (``safe.drawing``).
     """
-    found = shapes.facts(report)
+    facts = shapes.facts(report)
     places = shapes.placed(report)
     drawn = [Markup(safe.drawing(figure.svg, f"f{i}")) for i, figure in enumerate(report.figures)]
     return (
@@ -147,8 +147,8 @@ def page(report: Report) -> str:
             assets=assets(),
             title=report.title,
             report=report,
-            facts=found,
-            matrix=shapes.matrix(report, found),
+            facts=facts,
+            matrix=shapes.matrix(report, facts),
             rows=shapes.rows(report.entries),
             drawn=drawn,
             own_figures=places.own,
@@ -157,8 +157,8 @@ def page(report: Report) -> str:
             examples=_examples(report, report.examples, RULES),
             regions=_examples(report, report.regions, REGION_RULES),
             rules={**RULES, **REGION_RULES},
-            model_key={model: f"m{i}" for i, model in enumerate(found.models)},
-            base_key={base: f"b{i}" for i, base in enumerate(found.benchmarks)},
+            model_key={model: f"m{i}" for i, model in enumerate(facts.models)},
+            base_key={base: f"b{i}" for i, base in enumerate(facts.benchmarks)},
         )
     )
 

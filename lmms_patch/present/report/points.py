@@ -67,8 +67,8 @@ class Point:
     def estimate(self) -> Estimate:
         """The index with its interval and the words beside it; without a value where it may not be read."""
         value = self.value if self.valid else None
-        found = Estimate(value, None, self.low, self.high, self.docs or 0, 0, 0, self.level, self.reason)
-        return reading.noted(found, *self.words)
+        estimate = Estimate(value, None, self.low, self.high, self.docs or 0, 0, 0, self.level, self.reason)
+        return reading.noted(estimate, *self.words)
 
 
 def points_of(entries: Sequence[Entry]) -> list[Point]:
@@ -82,19 +82,19 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
     out = []
     for entry in entries:
         for n in entry.grids if entry.index else ():
-            found = entry.whole.measures.get(f"{entry.index}{n}")
-            if found is None:
+            index = entry.whole.measures.get(f"{entry.index}{n}")
+            if index is None:
                 continue
-            valid = found.value is not None and entry.whole.gate != 0
-            reason = found.reason or ("" if valid else entry.whole.gate_word)
+            valid = index.value is not None and entry.whole.gate != 0
+            reason = index.reason or ("" if valid else entry.whole.gate_word)
             if valid and entry.whole.gate is None:
                 reason = "; ".join(filter(None, ["whether it beats chance is not known", reason]))
             name = f"{entry.base} ({entry.task})" if entry.base in several else entry.base
-            value, low, high = (found.value, found.low, found.high) if valid else (None, None, None)
+            value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
             adj = entry.whole.measures.get(f"{entry.index}{n}_adj")
             measured = adj if valid and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
-            words = reading.words(found) if valid else ()
-            out.append(Point(name, entry.model, n, value, low, high, found.n, entry.type, valid, reason, found.level, "", words, measured))
+            words = reading.words(index) if valid else ()
+            out.append(Point(name, entry.model, n, value, low, high, index.n, entry.type, valid, reason, index.level, "", words, measured))
     return out
 
 
@@ -107,16 +107,16 @@ def luck_free(points: Sequence[Point]) -> tuple[list[Point], bool]:
     for point in points:
         if point.valid:
             corrected.setdefault((point.benchmark, point.n), []).append(point.corrected)
-    found = means_by_corrected(corrected.values())
-    return [_corrected(point) if found else point for point in points], found
+    is_corrected = means_by_corrected(corrected.values())
+    return [_corrected(point) if is_corrected else point for point in points], is_corrected
 
 
 def _corrected(point: Point) -> Point:
-    found = point.corrected
-    if not point.valid or found is None:
+    corrected = point.corrected
+    if not point.valid or corrected is None:
         return point
-    plain = dataclasses.replace(point, value=found.value, low=found.low, high=found.high, docs=found.n, level=found.level)
-    return dataclasses.replace(plain, valid=found.value is not None, reason=found.reason, words=reading.words(found))
+    plain = dataclasses.replace(point, value=corrected.value, low=corrected.low, high=corrected.high, docs=corrected.n, level=corrected.level)
+    return dataclasses.replace(plain, valid=corrected.value is not None, reason=corrected.reason, words=reading.words(corrected))
 
 
 def distinct(points: Sequence[Point]) -> list[Point]:

@@ -167,11 +167,11 @@ class _Long(_Cells):
 
     def __init__(self, path: Path, keys: Sequence[str]) -> None:
         super().__init__(path, keys)
-        found = [name for name in INDEX if name in keys]
-        if len(found) != 1:
-            what = f"both {' and '.join(found)}" if found else "no column rci"
+        columns = [name for name in INDEX if name in keys]
+        if len(columns) != 1:
+            what = f"both {' and '.join(columns)}" if columns else "no column rci"
             raise RecordError(f"{path}: {what}; expected the columns {_ALLOWED}")
-        self.index = found[0]
+        self.index = columns[0]
 
     def points(self, line: int, cells: Sequence[str]) -> Iterator[Point]:
         row = self.row(cells)

@@ -204,8 +204,8 @@ def _excluded(entries: Sequence[Entry]) -> Sheet:
 
 def tst(entries: Sequence[Entry]) -> list[Sheet]:
     """Return text-only cross-validations, and what each model scores without the image."""
-    found = [_tst(entries), _blind(entries)]
-    return [sheet for sheet in found if sheet.rows]
+    tables = [_tst(entries), _blind(entries)]
+    return [sheet for sheet in tables if sheet.rows]
 
 
 def _tst(entries: Sequence[Entry]) -> Sheet:

@@ -93,10 +93,10 @@ def _spread(root: ElementTree.Element, style: str, name: str) -> None:
     """Set a style sheet's rules for everything (matplotlib writes no others) on the outer element, from which all inherit."""
     if not style.strip():
         return
-    found = _EVERYTHING.match(style)
-    if not found:
+    rule = _EVERYTHING.match(style)
+    if not rule:
         raise ValueError(f"figure {name}: a style sheet with rules of its own")
-    for key, value in _looks(found["looks"]):
+    for key, value in _looks(rule["looks"]):
         root.attrib.setdefault(key, value)
 
 
@@ -124,8 +124,8 @@ def _looks(style: str) -> Iterator[tuple[str, str]]:
     """Yield the declarations of a style that have an attribute of the same name; the others do not change a drawing."""
     for declaration in re.split(r";(?![^(]*\))", style):
         key, _, value = (part.strip() for part in declaration.partition(":"))
-        if key == "font" and (found := _FONT.match(value)):
-            yield from ((f"font-{part}", text) for part, text in found.groupdict().items() if text)
+        if key == "font" and (font := _FONT.match(value)):
+            yield from ((f"font-{part}", text) for part, text in font.groupdict().items() if text)
         elif key in _LOOKS and value:
             yield key, value
 
@@ -140,7 +140,7 @@ def _inside(tag: str, key: str, value: str, name: str) -> str:
         if tag == "image" and picture("".join(value.split())):
             return "".join(value.split())
         raise ValueError(f"figure {name}: a link to {value[:60]!r}")
-    value = _URL.sub(lambda found: f"url(#{name}-{found['id']})", value)
+    value = _URL.sub(lambda link: f"url(#{name}-{link['id']})", value)
     if re.search(r"url\((?!#)|javascript:|https?:|//", value, re.IGNORECASE):
         raise ValueError(f"figure {name}: {key} leads out of the drawing: {value[:60]!r}")
     return value

@@ -158,11 +158,11 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
 
 def label(name: str, entry: Entry) -> str:
     """Return what a number is called, for people."""
-    if found := _INDEX.match(name):
-        rest = {"_adj": ", luck removed", "_adj_blind": ", luck and blind answers removed"}.get(found["rest"] or "", "")
-        return f"{found['index'].upper()} {found['n']}×{found['n']}{rest}"
-    if found := _GRID.match(name):
-        return f"{_WHAT[found['what']]}, {found['n']}×{found['n']}"
+    if match := _INDEX.match(name):
+        rest = {"_adj": ", luck removed", "_adj_blind": ", luck and blind answers removed"}.get(match["rest"] or "", "")
+        return f"{match['index'].upper()} {match['n']}×{match['n']}{rest}"
+    if match := _GRID.match(name):
+        return f"{_WHAT[match['what']]}, {match['n']}×{match['n']}"
     if entry.magic and (own := entry.metric if name == "score" else name) in WORDS:
         return WORDS[own][0]
     if name == "score":
@@ -202,16 +202,16 @@ class Shares:
 
 def shares(part: Part, n: int) -> Shares | None:
     """Return the shares of a grid; None where no cell scores, or they are not known."""
-    found = part.grid(n).get("shares")
-    if not found or not found.get("score") or len(found["score"]) != n * n:
+    stored = part.grid(n).get("shares")
+    if not stored or not stored.get("score") or len(stored["score"]) != n * n:
         return None
-    score, win, p = found["score"], found.get("win") or [None] * n * n, found.get("p_cells") or [None] * n * n
+    score, win, p = stored["score"], stored.get("win") or [None] * n * n, stored.get("p_cells") or [None] * n * n
     made = [
         Share(i // n + 1, i % n + 1, s, w, max(0, min(8, round(4 * s * n * n))), q is not None and q < 0.05)
         for i, (s, w, q) in enumerate(zip(score, win, p, strict=True))
     ]
     return Shares(
-        n, tuple(tuple(made[row * n : (row + 1) * n]) for row in range(n)), found.get("p"), found.get("centre"), found.get("docs", part.docs)
+        n, tuple(tuple(made[row * n : (row + 1) * n]) for row in range(n)), stored.get("p"), stored.get("centre"), stored.get("docs", part.docs)
     )
 
 
@@ -223,8 +223,8 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 
 def marks(part: Part, entry: Entry) -> str:
     """Return how indices and corrected indices of some docs contradict each other, at any grid; empty where they do not."""
-    found = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
-    return "; ".join(f"{n}×{n}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in found.items() if mark)
+    by_grid = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
+    return "; ".join(f"{n}×{n}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -286,9 +286,9 @@ def facts(report: Report) -> Facts:
     )
 
 
-def matrix(report: Report, found: Facts) -> list[tuple[str, list[list[Entry]]]]:
+def matrix(report: Report, facts: Facts) -> list[tuple[str, list[list[Entry]]]]:
     """Return for each benchmark and model its results."""
-    return [(base, [[e for e in report.entries if e.base == base and e.model == model] for model in found.models]) for base in found.benchmarks]
+    return [(base, [[e for e in report.entries if e.base == base and e.model == model] for model in facts.models]) for base in facts.benchmarks]
 
 
 FEW = 8

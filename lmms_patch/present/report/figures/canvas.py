@@ -159,9 +159,9 @@ def for_page(svg: str, name: str, alt: str) -> str:
     head = re.sub(r'\s(width|height|version|xmlns:xlink)="[^"]*"', "", head)
     used = set(re.findall(r'(?:url\(|xlink:href=")#([^)"]*)', rest))
 
-    def tag(found: re.Match[str]) -> str:
+    def tag(match: re.Match[str]) -> str:
         """Return what is between < and >; names in texts are left as they are."""
-        one = found[0].replace(INK, "currentColor").replace("xlink:href=", "href=")
+        one = match[0].replace(INK, "currentColor").replace("xlink:href=", "href=")
         one = re.sub(r'\sid="([^"]*)"', lambda known: f' id="{name}-{known[1]}"' if known[1] in used else "", one)
         return re.sub(r'(url\(|href=")#([^)"]*)', lambda known: f"{known[1]}#{name}-{known[2]}", one)
 

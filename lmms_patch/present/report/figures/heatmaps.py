@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lmms_patch.present.report import wording
 from lmms_patch.present.report.benchmarks import readable
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas
@@ -79,7 +80,7 @@ def _label(bar: Any, n: int) -> None:
 
 
 def _p(value: float | None) -> str:
-    return "not tested" if value is None else f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"
+    return wording.p_value(value) or "not tested"
 
 
 # --- one result -----------------------------------------------------------------------------------
@@ -87,19 +88,21 @@ def _p(value: float | None) -> str:
 
 def heatmap(entry: Entry) -> Made | None:
     """Return both shares of each cell, a row of drawings per grid; None where no cell scores."""
-    grids = [(n, found) for n in entry.grids if (found := entry.shares(n))]
+    grids = [(n, shares) for n in entry.grids if (shares := entry.shares(n))]
     if not grids:
         return None
     drawing, axes, bars = _places(len(grids))
-    for (n, found), pair, bar in zip(grids, axes, bars, strict=True):
-        score = square(found["score"], n)
-        win = square(found["win"], n) if found.get("win") is not None else None
+    for (n, shares), pair, bar in zip(grids, axes, bars, strict=True):
+        score = square(shares["score"], n)
+        win = square(shares["win"], n) if shares.get("win") is not None else None
         most = max(float(score.max()), 0.0 if win is None else float(win.max()))
-        stars = [p < ALPHA for p in found.get("p_cells") or ()]
+        stars = [p < ALPHA for p in shares.get("p_cells") or ()]
         made = mesh(pair[0], score, most, stars, n <= NUMBERED)
         if win is not None:
             mesh(pair[1], win, most, numbers=n <= NUMBERED)
-        pair[0].set_title(f"{n}×{n}, {counted(found['docs'], 'doc')}; even spread: {_p(found.get('p'))}\n{SCORE[0].lower()}{SCORE[1:]}", fontsize=8.5)
+        pair[0].set_title(
+            f"{n}×{n}, {counted(shares['docs'], 'doc')}; even spread: {_p(shares.get('p'))}\n{SCORE[0].lower()}{SCORE[1:]}", fontsize=8.5
+        )
         pair[1].set_title(f"{WIN[0].lower()}{WIN[1:]}", fontsize=8.5)
         pair[0].set(xlabel="column", ylabel="row")
         pair[1].set(xlabel="column")
@@ -130,11 +133,10 @@ def _places(rows: int) -> tuple[Any, Any, list[Any]]:
 
 def _alt(entry: Entry, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
     parts = []
-    for n, found in grids:
-        most = int(np.argmax(found["score"]))
-        parts.append(
-            f"{n} by {n}: most of the score, {100 * found['score'][most]:.1f} %, in row {most // n + 1}, column {most % n + 1}; {_p(found.get('p'))}"
-        )
+    for n, shares in grids:
+        most = int(np.argmax(shares["score"]))
+        place = f"row {most // n + 1}, column {most % n + 1}"
+        parts.append(f"{n} by {n}: most of the score, {100 * shares['score'][most]:.1f} %, in {place}; {_p(shares.get('p'))}")
     return f"Heatmap of {entry.base} with {entry.model}. {'. '.join(parts)}."
 
 
@@ -144,8 +146,8 @@ def _alt(entry: Entry, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
 def overview(entries: Sequence[Entry]) -> Iterator[Made]:
     """Draw small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
     for n in once(n for entry in entries for n in entry.grids):
-        found = readable(entries, n)
-        parts = [found[i : i + PANELS] for i in range(0, len(found), PANELS)] if len(found) > 1 else []
+        shown = readable(entries, n)
+        parts = [shown[i : i + PANELS] for i in range(0, len(shown), PANELS)] if len(shown) > 1 else []
         for k, part in enumerate(parts):
             yield _overview(
                 part, n, f"cells{n}-all" + (f"-{k + 1}" if len(parts) > 1 else ""), f" ({k + 1} of {len(parts)})" if len(parts) > 1 else ""
@@ -178,9 +180,9 @@ def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Made:
 def boxes(entries: Sequence[Entry]) -> Iterator[Made]:
     """Yield the mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
     for n in once(n for entry in entries for n in entry.grids):
-        found = readable(entries, n)
-        if len(found) > 2 and n <= MOST_BOXES:
-            yield _boxes(found, n)
+        shown = readable(entries, n)
+        if len(shown) > 2 and n <= MOST_BOXES:
+            yield _boxes(shown, n)
 
 
 def _boxes(entries: Sequence[Entry], n: int) -> Made:

@@ -57,11 +57,11 @@ def forests(points: Sequence[Point]) -> Iterator[Made]:
     if len(models) > MOST_MODELS:
         return
     for n in sorted({p.n for p in points}):
-        found = [p for p in points if p.n == n]
-        order = _order(found)
+        of_grid = [p for p in points if p.n == n]
+        order = _order(of_grid)
         parts = [(models[i : i + MODELS], order[j : j + ROWS]) for i in range(0, len(models), MODELS) for j in range(0, len(order), ROWS)]
         for k, (some, rows) in enumerate(parts):
-            shown = [p for p in found if p.model in some and p.benchmark in rows]
+            shown = [p for p in of_grid if p.model in some and p.benchmark in rows]
             if shown:
                 end = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
                 yield _forest(shown, some, rows, n, f"index{n}{end[0]}", end[1])
@@ -149,12 +149,12 @@ def maps(points: Sequence[Point]) -> Iterator[Made]:
     if len(models) < MAP_FROM or len(names) < 2:
         return
     for n in sorted({p.n for p in points}):
-        found = [p for p in points if p.n == n]
-        order = _order(found)
+        shown = [p for p in points if p.n == n]
+        order = _order(shown)
         parts = [(models[i : i + MAP_MODELS], order[j : j + ROWS]) for i in range(0, len(models), MAP_MODELS) for j in range(0, len(order), ROWS)]
         for k, (some, rows) in enumerate(parts):
             end = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
-            yield _map(found, some, rows, n, f"map{n}{end[0]}", end[1])
+            yield _map(shown, some, rows, n, f"map{n}{end[0]}", end[1])
 
 
 def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Made:
@@ -218,10 +218,10 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     import matplotlib
 
     size = len(pairs)
-    found = {(pairs.index(b), pairs.index(a)): r for (a, b), (r, _) in tables.by_pair(points).items()}
+    by_place = {(pairs.index(b), pairs.index(a)): r for (a, b), (r, _) in tables.by_pair(points).items()}
     values = np.full((size, size), np.nan)
     np.fill_diagonal(values, 1.0)
-    for (a, b), r in found.items():
+    for (a, b), r in by_place.items():
         values[a, b] = values[b, a] = np.nan if r.value is None else r.value
     least = -1.0 if np.nanmin(values) < 0 else 0.0
     colours = matplotlib.colormaps["PuOr" if least else "cividis"].resampled(33)
@@ -232,7 +232,7 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     made = one.pcolormesh(edges, edges, np.ma.masked_invalid(values), cmap=colours, vmin=least, vmax=1, edgecolors="face", linewidth=0.3)
     for a in range(size):
         for b in range(size):
-            one_r = found.get((max(a, b), min(a, b)))
+            one_r = by_place.get((max(a, b), min(a, b)))
             label = "1" if a == b else _r(one_r, size <= WITH_INTERVAL)
             ink = canvas.INK if np.isnan(values[a, b]) else canvas.in_cells(colours((values[a, b] - least) / (1 - least)))
             if size <= NUMBERED:
@@ -246,9 +246,9 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     bar = drawing.colorbar(made, ax=one, shrink=0.85, aspect=20, pad=0.02)
     bar.set_label("Pearson's r over benchmarks")
     canvas.plain_bar(bar)
-    counts = sorted({r.n for r in found.values()})
+    counts = sorted({r.n for r in by_place.values()})
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    known = [r.value for r in found.values() if r.value is not None]
+    known = [r.value for r in by_place.values() if r.value is not None]
     span = f" r from {min(known):.3f} to {max(known):.3f}." if known else ""
     caption = f"Pearson's r of the index over {over} benchmarks.{span} 95 % intervals by Fisher's z are in the table."
     if len(once(model for model, _ in pairs)) < size:

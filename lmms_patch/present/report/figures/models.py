@@ -87,9 +87,9 @@ def _types(points: Sequence[Point]) -> Iterator[Made]:
     grids = tables.grids(points)
     panels: dict[str, list[Standing]] = {}
     for kind in kinds:
-        found = [one for n in grids for one in tables.standings(points, n, kind) if one.signed.value is not None]
-        if found:
-            panels[kind] = found
+        shown = [one for n in grids for one in tables.standings(points, n, kind) if one.signed.value is not None]
+        if shown:
+            panels[kind] = shown
     models = once(one.model for rows in panels.values() for one in sorted(rows, key=lambda row: -row.n))
     if not panels or (len(models) < 2 and len(panels) < 2):
         return
@@ -138,9 +138,9 @@ def _type_panel(axes: Any, rows: Sequence[Standing], order: Sequence[str], grids
 def _changes(points: Sequence[Point]) -> Iterator[Made]:
     """Draw the relative change of the mean index from the coarsest to the finest grid, a colour per task type."""
     kinds = tables.types(points) or [""]
-    found = [one for kind in kinds for one in tables.changes(points, kind)]
-    finest = max((one.fine for one in found), default=0)
-    rows = [one for one in found if one.fine == finest and one.relative.value is not None]
+    changes = [one for kind in kinds for one in tables.changes(points, kind)]
+    finest = max((one.fine for one in changes), default=0)
+    rows = [one for one in changes if one.fine == finest and one.relative.value is not None]
     models = once(one.model for one in rows)
     if len(rows) < 2:
         return
@@ -157,7 +157,7 @@ def _changes(points: Sequence[Point]) -> Iterator[Made]:
     one.set_xlim(-most, most)
     one.set_xlabel(f"(index at {finest}×{finest} − index at {rows[0].coarse}×{rows[0].coarse}) / |the latter|, %")
     _kinds(drawing, kinds)
-    out = [f"{r.model} ({TYPES.get(r.type, 'all')})" for r in found if r.fine == finest and r.relative.value is None]
+    out = [f"{r.model} ({TYPES.get(r.type, 'all')})" for r in changes if r.fine == finest and r.relative.value is None]
     basis, said = tables.basis({TYPES.get(row.type, "all"): row.luck_free for row in rows})
     caption = (
         f"{said}Relative change of the mean index; no interval: both grids share their docs. Of a small coarse index, a large change is a small one."

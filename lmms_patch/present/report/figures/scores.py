@@ -165,9 +165,9 @@ def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, 
     one = axes[0, 0]
     for place, entry in enumerate(entries):
         alone = KINDS[entry.kind].folds
-        found = (entry.whole.measures.get("chance"), tst.get(entry.base) or entry.tst, entry.blind, None if alone else entry.whole.measures["score"])
+        scores = (entry.whole.measures.get("chance"), tst.get(entry.base) or entry.tst, entry.blind, None if alone else entry.whole.measures["score"])
         one.axhline(place, color=canvas.INK, alpha=0.12, linewidth=0.6, zorder=0)
-        for k, ((_, marker, colour), estimate) in enumerate(zip(_LOOKS, found, strict=True)):
+        for k, ((_, marker, colour), estimate) in enumerate(zip(_LOOKS, scores, strict=True)):
             if estimate is not None and estimate.value is not None:
                 at = place + (k - 1.5) * 0.13 if k else place
                 if k and estimate.low is not None and estimate.high is not None:
