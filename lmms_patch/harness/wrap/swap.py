@@ -78,7 +78,7 @@ class WrongImages:
         try:
             return self._read()
         except Exception as error:
-            log().warning(f"{self._spec.name}: no wrong images: its docs cannot be read for them: {one_line(error)}")
+            log().warning(f"{self._spec.name}: its docs cannot be read, so none is asked on a wrong image: {one_line(error)}")
             return []
 
     @cached_property
