@@ -356,7 +356,9 @@ class VariantDocs:
         only = self._boxed(images) if isinstance(view, Region) else 0 if self.cutting.first_only and view.n > 0 else None
         other = self._images_of_another(doc_id, show, walk) if view.swapped else None
         if other is not None and len(other) != len(images):  # the wrong image changed, or vanished, after it was chosen
-            self._stand_ins[doc_id, True] = f"the wrong image: {self._problems.get(self.wrong_image_of(doc_id) or 0, 'it has changed since it was chosen')}"
+            self._stand_ins[doc_id, True] = (
+                f"the wrong image: {self._problems.get(self.wrong_image_of(doc_id) or 0, 'it has changed since it was chosen')}"
+            )
             return walk(payload, lambda *_: media.stand_in())
         if other is not None and isinstance(view, Region):
             view = view.on(images[self._boxed(images)].size, other[self._boxed(other)].size)

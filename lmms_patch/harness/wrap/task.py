@@ -86,10 +86,44 @@ class WrappedTask(Delegate):
         if kind.swapped or (kind.takes_null and self.spec.options.null):
             self._table.wrong = WrongImages(self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
-        self._aggregations: Aggregations | None = None
         self.text_only: TextOnly | None = None
-        """Of a ``_tst`` task: its docs as a text-only diagnostic sees them."""
-        _ = self.aggregations  # an option that names no metric is refused now, not when the host asks
+        self._wire()
+
+    def _wire(self) -> None:
+        """Build the parts that depend on the primary metric, and connect them.
+
+        Called when the task is made, so that an option which names no metric is refused at once; and again where ``--predict_only`` replaces
+        the metrics.
+
+        Raises:
+            CannotWrapError: the base reports no metric, or a ``_tst`` task one whose lower values are better.
+            OptionError: the option ``metric`` names none of the base's metrics.
+        """
+        native, higher = dict(self._base.aggregation()), dict(self._base.higher_is_better())
+        primary = self._choose_primary(list(native))
+        # Functions stand for what is known later: the host sets ``args`` before it scores; plan, golds and diagnosis need the docs.
+        self.aggregations = Aggregations(
+            self.spec,
+            native,
+            higher,
+            primary,
+            args=lambda: self.args,
+            plan=lambda: self._references.plan,
+            about_tst=lambda: {} if self.text_only is None else self.text_only.about(),
+            golds=lambda: self._references.golds_from(),
+        )
+        self._scorer = Scorer(self.spec, self._base, self.aggregations)
+        judged = calls_judge(self._base) is not None
+        self._references = References(
+            self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
+        )
+        if self.spec.options.scorer == "cider_d":  # set afterwards: document frequencies come from the references
+            self._scorer.caption_score = CaptionScore(self._references)
+        if KINDS[self.spec.kind].folds:
+            if higher.get(primary) is False:
+                told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
+                raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
+            self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
 
     def _rows_without_media(self) -> Any:
         return getattr(self._base, "eval_docs_no_media", self._base.eval_docs)
@@ -152,7 +186,7 @@ class WrappedTask(Delegate):
         """Keep answers only, and score nothing: the host calls this for ``--predict_only``."""
         self._predict_only = True
         self._base.override_metric(metric_name)
-        self._aggregations = None
+        self._wire()
 
     # --- docs ---------------------------------------------------------------------------------
 
@@ -357,7 +391,7 @@ class WrappedTask(Delegate):
         return self._metrics_of(self._record(doc, scored, answers))
 
     def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
-        """Return the answers of one view, marked as failed calls where the model saw a grey image instead of a missing one."""
+        """Return the answers of one view, marked as failed calls where the model saw a grey image in place of the doc's."""
         why = self._table.not_shown(doc_id, view)
         return [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered] if why else filtered
 
@@ -412,35 +446,6 @@ class WrappedTask(Delegate):
     def primary(self) -> str:
         """The metric that the index is built on: the option's, else the only one, else the first."""
         return self.aggregations.primary
-
-    @property
-    def aggregations(self) -> Aggregations:
-        if self._aggregations is None:
-            native = dict(self._base.aggregation())
-            primary = self._choose_primary(list(native))
-            self._aggregations = Aggregations(
-                self.spec,
-                native,
-                dict(self._base.higher_is_better()),
-                primary,
-                lambda: self.args,
-                lambda: self._references.plan,
-                lambda: {} if self.text_only is None else self.text_only.about(),
-                lambda: self._references.golds_from(),
-            )
-            self._scorer = Scorer(self.spec, self._base, self._aggregations)
-            judged = calls_judge(self._base) is not None
-            self._references = References(
-                self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
-            )
-            if KINDS[self.spec.kind].folds:
-                if self._base.higher_is_better().get(primary) is False:
-                    told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
-                    raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
-                self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
-            if self.spec.options.scorer == "cider_d":
-                self._scorer.caption_score = CaptionScore(self._references)
-        return self._aggregations
 
     def _scored_rows(self) -> Any:
         """Return the docs in the form that the host hands to scorers."""
