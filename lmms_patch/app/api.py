@@ -389,8 +389,8 @@ def report(
 
     images = None
     if with_images:
+        from lmms_patch.harness.images import first_images
         from lmms_patch.harness.names.catalog import quietly
-        from lmms_patch.harness.wrap.images import first_images
 
         def images(base: str, ids: Sequence[int]) -> dict[int, Any]:
             with quietly(bars=tell is not _silent):

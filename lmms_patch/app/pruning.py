@@ -25,7 +25,7 @@ from lmms_patch.tst.selection import PruneSettings, Selector
 from lmms_patch.tst.shuffle import shuffle_golds
 
 if TYPE_CHECKING:
-    from lmms_patch.harness.tst.text_only import TextOnly
+    from lmms_patch.harness.wrap.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
 
 JUDGE_TREES = 50

@@ -12,9 +12,9 @@ from tenacity import RetryError
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.names import catalog, configs, lookup
-from lmms_patch.harness.tst.text_only import MODELS, TextOnly
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.task import WrappedTask
+from lmms_patch.harness.wrap.text_only import TextOnly
 
 
 def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str] | None = None, **options: Any) -> TextOnly:
@@ -30,7 +30,7 @@ def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str]
         PatchError: the task is unknown, a group, or cannot be read.
     """
     manager = catalog.task_manager(include_path)
-    manager.model_name = MODELS[0]
+    manager.model_name = configs.TEXT_ONLY_MODELS[0]
     spec = WrapSpec(base, "tst", options=Options.from_mapping(options, base), folds=folds)
     lookup.require_base(manager, spec)
     if manager.task_index[base]["type"] not in ("task", "python_task"):

@@ -27,6 +27,8 @@ from lmms_patch.harness.names.effects import judge_in, magic_judge, parse, retur
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
 MARKER = "lmms_patch.Wrap"
+TEXT_ONLY_MODELS = ("tst_rf", "tst_lora")
+"""The harness models that answer ``_tst`` tasks."""
 
 
 @dataclass(frozen=True)
@@ -272,10 +274,16 @@ def check_model(spec: WrapSpec, model: str | None) -> None:
     Raises:
         CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.
     """
-    from lmms_patch.harness.tst.text_only import MODELS, vision_refusal
-
-    if model is None or KINDS[spec.kind].folds == (model in MODELS):
+    if model is None or KINDS[spec.kind].folds == (model in TEXT_ONLY_MODELS):
         return
-    if model in MODELS:
+    if model in TEXT_ONLY_MODELS:
         raise CannotWrapError(f"{spec.name}: {model} answers text-only cross-validations; type --tasks {spec.base}_tst5")
-    raise vision_refusal(spec.name, spec.base, model)
+    raise vision_refusal(spec, model)
+
+
+def vision_refusal(spec: WrapSpec, model: str) -> CannotWrapError:
+    """Return the refusal of a vision model, which cannot be cross-validated."""
+    return CannotWrapError(
+        f"{spec.name}: {model} is not trained on the folds of a test set; allowed models: {' and '.join(TEXT_ONLY_MODELS)}; "
+        f"to ask {model} without images, type --tasks {spec.base}_blind"
+    )

@@ -18,7 +18,7 @@ from typing import Any
 from tqdm import tqdm
 
 from lmms_patch.ask.answers import Asked
-from lmms_patch.ask.boxes import within as within
+from lmms_patch.ask.boxes import within
 from lmms_patch.ask.captions import CiderD, tokenize
 from lmms_patch.ask.references import Doc, Loan, Plan, plan, questions
 from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec

@@ -16,10 +16,9 @@ from lmms_patch.ask.spec import KINDS, WrapSpec
 from lmms_patch.ask.views import PIXELS, View, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
-from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over
+from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over, vision_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.refuse import refuse
-from lmms_patch.harness.tst.text_only import TextOnly, vision_refusal
 from lmms_patch.harness.wrap.aggregate import Aggregations, PatchItem
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.delegate import Delegate
@@ -29,6 +28,7 @@ from lmms_patch.harness.wrap.media import without_placeholders
 from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, fields
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
+from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.runs import failures
 from lmms_patch.runs.records import SCHEMA, SampleRecord, ScoredView, WrongImage
 from lmms_patch.text import log
@@ -352,7 +352,7 @@ class WrappedTask(Delegate):
             unknown = "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
             refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
         if doc.table.text_only is not None:
-            refuse(vision_refusal(self.spec.name, self.spec.base, str(getattr(self._base, "model_name", None) or "this model")))
+            refuse(vision_refusal(self.spec, str(getattr(self._base, "model_name", None) or "this model")))
         return doc.table, doc
 
     # --- scoring ------------------------------------------------------------------------------

@@ -11,8 +11,7 @@ from PIL import Image
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.magic import docs, tasks
-from lmms_patch.harness.names import catalog, lookup
-from lmms_patch.harness.tst.text_only import MODELS
+from lmms_patch.harness.names import catalog, configs, lookup
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
 
@@ -32,7 +31,7 @@ def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathL
         PatchError: the task is unknown, or its dataset cannot be loaded here.
     """
     manager = catalog.task_manager(include_path)
-    manager.model_name = MODELS[0]  # the name of a simple model makes the base show its docs by doc_to_visual
+    manager.model_name = configs.TEXT_ONLY_MODELS[0]  # the name of a simple model makes the base show its docs by doc_to_visual
     lookup.require_base(manager, WrapSpec(base, "rci", (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
