@@ -251,7 +251,7 @@ def marker_of(config: Mapping[str, Any]) -> str:
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
-    """Refuse, before anything is loaded, what cannot be wrapped by the configs of the base's tasks.
+    """Refuse a base that cannot be wrapped, as far as configs show. Nothing is loaded for it.
 
     Raises:
         CannotWrapError: one line that names the task and the reason.
@@ -269,7 +269,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:
-    """Refuse, before it is loaded, a model that cannot answer a kind of wrapped task.
+    """Refuse a model that cannot answer a kind of wrapped task, before it is loaded.
 
     Raises:
         CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.
