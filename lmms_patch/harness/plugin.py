@@ -199,47 +199,60 @@ def _load(
 
     Why this method: names, groups, tags, inline members and task files all pass through it, and it knows whether the model is simple or chat.
     """
-    from lmms_patch.ask.spec import KINDS
-    from lmms_patch.harness.magic import files
-    from lmms_patch.harness.magic import tasks as magic_tasks
-    from lmms_patch.harness.names import configs
-
-    unnamed = functools.partial(files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
-
-    def native(name_or_config: Any, **kwargs: Any) -> Any:
-        if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
-            return unnamed(name_or_config, **kwargs)  # a native task of the run fails as it always did
-        from lmms_patch.harness import load
-
-        with load.named(manager, name_or_config):
-            return unnamed(name_or_config, **kwargs)
-
+    native = functools.partial(_load_native, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
     try:
         spec, overrides = _spec_of(manager, name_or_config)
         if spec is None:
-            if _is_leaf(manager, name_or_config):
-                _note(manager, wrapped=False)
-            if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
-                update_config = {**configs.without_videos(manager, name_or_config), **(update_config or {})} or None
-            loaded = native(name_or_config, update_config=update_config)
-            if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
-                keep_no_failures()
-            return _mend_groups(loaded)
-        _note(manager, wrapped=True)
-        keep_no_failures()
-        configs.check(manager, spec)
-        text_only = not KINDS[spec.kind].needs_image
-        videos = configs.without_videos(manager, spec.base) if text_only else {}
-        merged = {**videos, **overrides, **(update_config or {})} or None
-        with _nested(manager, text_only):
-            loaded = native(
-                spec.base, update_config=merged, parent_name=None
-            )  # with a parent's name, the host would rename a base that is wrapped twice
-        return _mend_groups(_wrap_all(loaded, spec))
+            return _load_unwrapped(manager, native, name_or_config, update_config)
+        return _load_wrapped(manager, native, spec, {**overrides, **(update_config or {})})
     except PatchError as error:
         refuse(error)
     except Refusal as refusal:
         refuse(refusal.error)
+
+
+def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, **kwargs: Any) -> Any:
+    """Load tasks by the host's loader. Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why."""
+    from lmms_patch.harness.magic import files
+
+    if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
+        return files.load(manager, loader, name_or_config, **kwargs)  # a native task of the run fails as it always did
+    from lmms_patch.harness import load
+
+    with load.named(manager, name_or_config):
+        return files.load(manager, loader, name_or_config, **kwargs)
+
+
+def _load_unwrapped(manager: Any, native: Callable[..., Any], name_or_config: Any, changes: Mapping[str, Any] | None) -> dict[Any, Any]:
+    """Load what is not wrapped itself: a native task, a group that may hold wrapped tasks, or a member of a base."""
+    from lmms_patch.harness.magic import tasks as magic_tasks
+    from lmms_patch.harness.names import configs
+
+    if _is_leaf(manager, name_or_config):
+        _note(manager, wrapped=False)
+    if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
+        changes = {**configs.without_videos(manager, name_or_config), **(changes or {})} or None
+    loaded = native(name_or_config, update_config=changes)
+    if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
+        keep_no_failures()
+    return _mend_groups(loaded)
+
+
+def _load_wrapped(manager: Any, native: Callable[..., Any], spec: WrapSpec, changes: Mapping[str, Any]) -> dict[Any, Any]:
+    """Load the base of a spec, and wrap its tasks."""
+    from lmms_patch.ask.spec import KINDS
+    from lmms_patch.harness.names import configs
+
+    _note(manager, wrapped=True)
+    keep_no_failures()
+    configs.check(manager, spec)
+    text_only = not KINDS[spec.kind].needs_image
+    if text_only:
+        changes = {**configs.without_videos(manager, spec.base), **changes}
+    with _nested(manager, text_only):
+        # no parent's name: with one, the host would rename a base that is wrapped twice
+        loaded = native(spec.base, update_config=changes or None, parent_name=None)
+    return _mend_groups(_wrap_all(loaded, spec))
 
 
 def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[str, Any]]:

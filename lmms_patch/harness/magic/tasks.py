@@ -17,6 +17,8 @@ from typing import Any
 from lmms_patch.ask.references import digest
 from lmms_patch.harness import compat
 from lmms_patch.harness.magic import docs
+from lmms_patch.harness.names import effects
+from lmms_patch.harness.names.effects import judge_model
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.statistics import Details
@@ -38,13 +40,7 @@ CONTINUES = ("mosaic_vlm",)
 
 def is_magic(task: Any) -> bool:
     """Tell whether a task of the harness is a MAGIC task."""
-    metadata = getattr(getattr(task, "config", None), "metadata", None)
-    return isinstance(metadata, Mapping) and isinstance(metadata.get("magic"), Mapping) and metadata["magic"].get("kind") == "magic"
-
-
-def judge_model() -> str | None:
-    """Return the judge that the environment names; None where it names none."""
-    return os.environ.get("MAGIC_JUDGE", "").strip() or None
+    return effects.is_magic(getattr(getattr(task, "config", None), "metadata", None))
 
 
 # --- when a task is loaded ------------------------------------------------------------------------

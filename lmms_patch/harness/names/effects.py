@@ -44,9 +44,19 @@ def calls_judge(task: Any) -> str | None:
 
 
 def magic_judge(metadata: Any) -> str | None:
-    """Return the judge of a MAGIC task (docs/magic-judge.md), which the variable MAGIC_JUDGE names; None for any other task."""
+    """Return the judge of a MAGIC task (docs/magic-judge.md); None where none is set, and for any other task."""
+    return judge_model() if is_magic(metadata) else None
+
+
+def is_magic(metadata: Any) -> bool:
+    """Tell whether a task is a MAGIC task, by the metadata of its config."""
     magic = metadata.get("magic") if isinstance(metadata, Mapping) else None
-    return os.environ.get("MAGIC_JUDGE", "").strip() or None if isinstance(magic, Mapping) and magic.get("kind") == "magic" else None
+    return isinstance(magic, Mapping) and magic.get("kind") == "magic"
+
+
+def judge_model() -> str | None:
+    """Return the judge of MAGIC tasks that the environment names; None where it names none."""
+    return os.environ.get("MAGIC_JUDGE", "").strip() or None
 
 
 def client_of(function: Callable[..., Any]) -> str | None:
@@ -174,11 +184,9 @@ def _through_import(module: _Module, name: str, depth: int, seen: set[tuple[str,
         yield source
         return
     package, _, attribute = source.rpartition(".")
-    for candidate, inner in ((package, attribute), (source, "")):
-        file = module.find(candidate)
-        if file and inner:
-            yield from _clients_from(file, inner, depth - 1, seen)
-            return
+    file = module.find(package)
+    if file and attribute:
+        yield from _clients_from(file, attribute, depth - 1, seen)
 
 
 def parse(path: str) -> ast.Module:

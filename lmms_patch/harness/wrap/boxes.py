@@ -32,38 +32,38 @@ class BoxTable:
     def __init__(self, spec: WrapSpec, rows: Callable[[], Any]) -> None:
         self._spec, self._rows = spec, rows
         self._lock = threading.Lock()
-        self._found: list[DocBoxes] | None = None
+        self._known: list[DocBoxes] | None = None
 
     @property
-    def found(self) -> list[DocBoxes]:
+    def _of_docs(self) -> list[DocBoxes]:
         """The boxes of each doc."""
         with self._lock:
-            if self._found is None:
+            if self._known is None:
                 options = self._spec.options
                 rows = _columns(self._rows(), (options.boxes, options.relevant))
                 bar = tqdm(rows, desc=f"{self._spec.name}: boxes", disable=len(rows) < _MANY)
-                self._found = [
+                self._known = [
                     read(row, options.boxes, options.relevant, options.box_form) if isinstance(row, Mapping) else DocBoxes() for row in bar
                 ]
-            return self._found
+            return self._known
 
     def boxes(self, doc_id: int) -> tuple[Region, ...]:
         """Return the boxes of a doc, in the doc's order."""
-        return self.found[doc_id].boxes
+        return self._of_docs[doc_id].boxes
 
     def fault(self, doc_id: int) -> str:
         """Say why a doc's boxes cannot be used, as far as its row shows; "" where they can."""
-        return self.found[doc_id].fault
+        return self._of_docs[doc_id].fault
 
     @cached_property
     def most(self) -> int:
         """The largest number of boxes that a doc has."""
-        return max((len(one.boxes) for one in self.found), default=0)
+        return max((len(one.boxes) for one in self._of_docs), default=0)
 
     @cached_property
     def digest(self) -> str:
         """A digest (16 hex digits) of all boxes in their order. Where it differs, runs show different views under the same ids."""
-        return digest([[*one.area, one.relevant] for one in doc.boxes] for doc in self.found)
+        return digest([[*one.area, one.relevant] for one in doc.boxes] for doc in self._of_docs)
 
     def check(self, doc_ids: list[int]) -> None:
         """Refuse to go on where no evaluated doc has boxes.
@@ -74,7 +74,7 @@ class BoxTable:
         Raises:
             CannotWrapError: none of them has a box of either set; the message says why, and what to type.
         """
-        docs = [self.found[i] for i in doc_ids]
+        docs = [self._of_docs[i] for i in doc_ids]
         if not docs or any(doc.boxes for doc in docs):
             return
         name, base, options = self._spec.name, self._spec.base, self._spec.options
@@ -93,9 +93,9 @@ class BoxTable:
 
     def counts(self, doc_ids: list[int]) -> str:
         """Return, in words, how many boxes of each set the docs have."""
-        boxes = [box for i in doc_ids for box in self.found[i].boxes]
+        boxes = [box for i in doc_ids for box in self._of_docs[i].boxes]
         by_set = ", ".join(f"{sum(box.set == name for box in boxes)} {name}" for name in REGIONS)
-        return f"{len(doc_ids)} docs with {by_set} boxes, up to {max((len(self.found[i].boxes) for i in doc_ids), default=0)} in one"
+        return f"{len(doc_ids)} docs with {by_set} boxes, up to {max((len(self._of_docs[i].boxes) for i in doc_ids), default=0)} in one"
 
 
 def _columns(rows: Any, names: tuple[str, ...]) -> Any:

@@ -93,6 +93,7 @@ class References:
             return self._plan
 
     def _make(self) -> Plan:
+        """Make the plan from the evaluated docs."""
         options, kind = self._spec.options, KINDS[self._spec.kind]
         self.docs = self.read(self._ids)
         return plan(
@@ -129,15 +130,20 @@ class References:
         return self._known[doc_id]
 
     def _read(self, row: Any) -> Asked:
+        """Read what a doc asks: its prompt, gold and options."""
         options, base = self._spec.options, self._base
-        by_index = (base.OUTPUT_TYPE or base.config.output_type) == "multiple_choice"
         try:
             prompt = base.doc_to_text(row)
         except Exception:
             prompt = ""  # the prompt needs the image, which these rows lack: options are then known from the golds alone
         target = within(row, options.gold) if options.gold else base.doc_to_target(row)
-        choices = base.doc_to_choice(row) if by_index else within(row, options.choices) if options.choices else None
-        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), by_index)
+        choices = base.doc_to_choice(row) if self._by_index else within(row, options.choices) if options.choices else None
+        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), self._by_index)
+
+    @property
+    def _by_index(self) -> bool:
+        """Whether answers are places among the options: those of log-likelihood tasks."""
+        return (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
         """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
@@ -152,7 +158,7 @@ class References:
         given, target = self._spec.options.gold, self._base.config.doc_to_target
         shown = f"function {target.__name__}" if callable(target) and hasattr(target, "__name__") else repr(target)
         told = f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
-        if self._silent or self.plan is None or (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice":
+        if self._silent or self.plan is None or self._by_index:
             return told, ""
         first = [(doc.doc_id, self.plan.answers[doc.doc_id].gold, self._row(doc.doc_id)) for doc in self.docs[:_DOCS_TO_TRY]]
         if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
@@ -206,7 +212,7 @@ class References:
 
         That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the answer.
         """
-        if (self._base.OUTPUT_TYPE or self._base.config.output_type) != "multiple_choice":
+        if not self._by_index:
             return [text]
         return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
 
