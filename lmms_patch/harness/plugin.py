@@ -334,6 +334,7 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _tasks_in(members: Mapping[Any, Any]) -> Iterator[Any]:
+    """Yield the tasks inside groups of groups."""
     for member in members.values():
         if isinstance(member, Mapping):
             yield from _tasks_in(member)
@@ -348,6 +349,7 @@ def _surviving(aggregation: Any) -> Callable[..., Any]:
 
 
 def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size: bool) -> Any:
+    """Pool the members' numbers as the host does; return None where one is missing, or where pooling fails."""
     from lmms_eval.api.metrics import aggregate_subtask_metrics
 
     from lmms_patch.runs.scoring import scalar

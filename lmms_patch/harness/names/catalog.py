@@ -146,6 +146,7 @@ def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
 
 
 def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
+    """Return the verdict on one task, and the reason for it."""
     reason = configs.why_not(facts, spec)
     if reason:
         return "no", reason

@@ -82,6 +82,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
 
 
 def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the functions of a config that score: ``process_results`` and the aggregations."""
     yield config.get("process_results")
     for metric in config.get("metric_list") or []:
         if isinstance(metric, Mapping):
@@ -128,6 +129,7 @@ def _source(path: str, function: str) -> str:
 
 @functools.cache
 def _coordinate_patterns() -> tuple[str, ...]:
+    """Return the name patterns of tasks whose answers are places in the image."""
     return tuple(yaml.safe_load((resources.folder("configs") / "coordinates.yaml").read_text(encoding="utf-8")))
 
 
@@ -223,6 +225,7 @@ def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iter
 
 
 def _member(manager: Any, member: Any, seen: frozenset[str]) -> Iterator[Facts]:
+    """Yield the facts of a member of a group: a name, a list of names, or an inline config."""
     if isinstance(member, str):
         if member in manager.task_index:
             yield from leaves(manager, member, seen)

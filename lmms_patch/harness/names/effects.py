@@ -98,6 +98,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
+    """Return the file and the top-level name of a function's source; None where it has none."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)

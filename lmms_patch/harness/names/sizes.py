@@ -29,6 +29,7 @@ def docs_of(config: Mapping[str, Any]) -> int | None:
 
 
 def _rows_in_files(files: Any, builder: str) -> int | None:
+    """Count the rows of local files; None where a file is missing, or of a kind that we cannot count."""
     total = 0
     for file in [files] if isinstance(files, str) else files or []:
         if not os.path.isfile(file):

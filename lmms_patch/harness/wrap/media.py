@@ -78,6 +78,7 @@ def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]
 
 
 def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
+    """Return a part of a message with its image replaced, or ``DROP``."""
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind in ("video", "audio", "video_url", "audio_url"):
         raise CannotWrapError(f"the messages hold {kind.removesuffix('_url')}; only still images have cells")
@@ -180,6 +181,7 @@ def stand_in() -> Image.Image:
 
 
 def _file_of(medium: bytes | str) -> Any:
+    """Return what Pillow opens for a medium: a path, or a file in memory."""
     if isinstance(medium, (bytes, bytearray)):
         return io.BytesIO(medium)
     if medium.startswith("data:"):
