@@ -200,7 +200,9 @@ def _evaluated(manager: Any, base: str) -> _Evaluated:
     for called in [split, *others] if others else []:
         rows = next(before for before, after in calls if after is task.dataset[called])
         if str(getattr(rows, "split", None)) != called:
-            raise CannotWrapError(f"{base}: its splits do not know their names, so {split} cannot be told from {', '.join(others)} when it is loaded")
+            raise CannotWrapError(
+                f"{base}: its rows do not carry the name of their split, so the filter cannot tell {split} from {', '.join(others)}"
+            )
     return _Evaluated(docs, split, others)
 
 
