@@ -32,12 +32,12 @@ from lmms_patch.tst.results import ROWS
 
 
 class PatchItem(dict):  # type: ignore[type-arg]
-    """The ``patch`` object of one doc, in plain JSON types; what is not logged rides beside it.
+    """The ``patch`` object of one doc, in plain JSON types; its attributes hold what is not logged.
 
     Attributes:
-        full: native items of the first view (the full image) by metric.
-        chosen: native items of the cell that the doc keeps, by the name of the metric over them.
-        from_m: the metric whose scalar is the aggregation of its one item, if any.
+        full: the native items of the first view (the full image) by metric.
+        chosen: the native items of the cells that the doc keeps, by the name of the metric over them.
+        from_m: the metric whose scalar had to be M of the one item; None where no metric needed that.
     """
 
     full: dict[str, Any]
@@ -192,6 +192,7 @@ class Aggregations:
         return self._run.details.get(name)
 
     def _report_errors(self) -> None:
+        """Report the docs whose scorer or filter failed; the process then ends with status 2."""
         failed = [(item["doc_id"], view["error"]) for item in self._run.items for view in item["views"] if "error" in view]
         if failed:
             docs = len({doc for doc, _ in failed})
@@ -210,7 +211,7 @@ class Aggregations:
                 log().warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})")
 
     def _report_native(self) -> None:
-        """Say how many failed calls the native metric counts as answers. How many there are in all, the statistics say."""
+        """Say how many failed calls the native metric counts as answers. The statistics say how many there are in all."""
         failed = sum(map(failures.unanswered, self._run.items))
         if failed:
             said = (
@@ -296,7 +297,7 @@ class Aggregations:
             return None
 
     def _whole(self, metric: str) -> float | None:
-        """FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
+        """Return FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
         if not any(map(failures.unanswered, self._run.items)):
             return scalar(self._native_value(metric))
         if metric not in self._run.whole:
@@ -304,7 +305,7 @@ class Aggregations:
         return self._run.whole[metric]
 
     def _answered(self, metric: str) -> list[PatchItem]:
-        """The docs of a metric whose first view was answered; as ``tables.Table`` takes them."""
+        """Return the docs of a metric whose first view was answered; ``tables.Table`` takes the same docs."""
         failed = [item for item in self._run.items if failures.unanswered(item)]
         answered = [item for item in self._run.items if metric in item.full and not failures.unanswered(item)]
         return self._whole_clusters(metric, answered, failed)
@@ -389,7 +390,7 @@ class Aggregations:
         return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
 
     def _chosen_score(self, item: PatchItem, metric: str, n: Key) -> float | None:
-        """The scalar of the cell that a doc keeps."""
+        """Return the scalar of the cell that a doc keeps."""
         cells = [view["scores"].get(metric) for view in item["views"] if in_set(view, n)]
         known = [score for score in cells if score is not None]
         highest = self.higher.get(metric, True) == self._kind.keeps_best

@@ -65,6 +65,7 @@ class Native:
 
 
 def _mind_tst(tested: Stress, records: Sequence[Mapping[str, Any]], native: float | None) -> list[str]:
+    """Return the warnings of a text-only cross-validation."""
     first = [r["tst"]["scores"][tested.headline][0] for r in records if r.get("tst")]
     out = [f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers"] if tested.unscored else []
     known = [score for score in first if score is not None and math.isfinite(score)]
