@@ -36,7 +36,7 @@ class BoxTable:
 
     @property
     def _of_docs(self) -> list[DocBoxes]:
-        """The boxes of each doc."""
+        """The boxes of each doc, read when they are first asked for."""
         with self._lock:
             if self._known is None:
                 options = self._spec.options

@@ -68,7 +68,6 @@ class Memory:
 
     @property
     def names(self) -> list[str]:
-        """The names of the places."""
         return [name for _, name, _ in self._kept]
 
     # --- finding the places -----------------------------------------------------------------------
