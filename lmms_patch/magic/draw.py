@@ -212,8 +212,10 @@ def _holders(regions: Any, place: int) -> Any:
 
 
 def _strangeness(rects: Any, regions: Any, place: int) -> tuple[Any, Any]:
-    """Return for each of n places of a plate: 0, 1 or 2 as in ``_meets_others``; and the largest share of it in one box that does not hold its
-    own.
+    """Return how far each of n places of a plate is in a box that is not its own.
+
+    Returns:
+        For each place 0, 1 or 2 as in ``_meets_others``; and the largest share of the plate in one box that does not hold its own box.
     """
     own, holds = regions[place], _holders(regions, place)
     shares = _overlap(rects, regions) / np.maximum(1, _area(rects))[:, None]

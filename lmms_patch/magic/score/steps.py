@@ -1,4 +1,4 @@
-"""The reasoning steps of a finished run, one line each, to be labelled by people or a judge. Pure."""
+"""The reasoning steps of a finished run, one row each, to be labelled by people or a judge. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lmms_patch.magic.score.response import parse
 
 @dataclass(frozen=True)
 class Chain:
-    """What a model reasoned on one item.
+    """A model's reasoning on one item.
 
     Attributes:
         item: the item's id.
@@ -35,7 +35,7 @@ class Chain:
 
 
 def chain_of(line: Mapping[str, Any]) -> Chain:
-    """The chain of a line of a MAGIC task's log (``logs.lines``): its response, split as the run split it.
+    """Return the chain of a line of a MAGIC task's log (``logs.lines``): its response, split as the run split it.
 
     Raises:
         RecordError: the line has no response.
@@ -55,9 +55,9 @@ def chain_of(line: Mapping[str, Any]) -> Chain:
 
 
 def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Chain]:
-    """A random sample of the chains with a step, by item.
+    """Draw a random sample of the chains with a step, by item.
 
-    It depends on the seed and the items' ids alone: not on the order of the log. A larger sample of the same seed holds the smaller one.
+    It depends only on the seed and the items' ids, not on the order of the log. A larger sample of the same seed contains the smaller one.
 
     Args:
         chains: all of a run.
@@ -71,7 +71,7 @@ def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Ch
 def rows(
     chains: Iterable[Chain], annotator: str = "", source: str = "human", verdicts: Mapping[str, Sequence[bool | None]] | None = None
 ) -> list[dict[str, Any]]:
-    """One row a step, with the columns ``labels.FIELDS``.
+    """Return one row for each step, with the columns ``labels.FIELDS``.
 
     Args:
         chains: from ``sample``.
