@@ -152,7 +152,7 @@ def _create(path: Path, content: str | bytes) -> None:
 
 
 def _bytes(content: str | bytes) -> bytes:
-    r"""Return text as UTF-8 bytes; half a surrogate pair becomes ``\\udxxx``, which JSON reads back."""
+    r"""Return text as UTF-8 bytes; half a surrogate pair becomes ``\udxxx``, which JSON reads back."""
     return content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
 
 

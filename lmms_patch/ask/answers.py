@@ -179,7 +179,7 @@ def options_in(prompt: str) -> tuple[str, ...]:
 
     The options are the longest run of marks that starts at A and has no gap; among equally long runs the last.
 
-    >>> options_in("Which one?\\nA. a cat\\nB. a dog\\nAnswer with a letter.")
+    >>> options_in("Which one?\nA. a cat\nB. a dog\nAnswer with a letter.")
     ('a cat', 'a dog')
     >>> options_in("Choose: (A) red, (B) green")
     ('red', 'green')
@@ -207,7 +207,7 @@ def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
 def without_options(question: str) -> str:
     r"""Return a question up to the options that it lists; the whole question where it lists none, or begins with them.
 
-    >>> without_options("Which one?\\nA. a cat\\nB. a dog")
+    >>> without_options("Which one?\nA. a cat\nB. a dog")
     'Which one?'
     """
     run = _listed(question)

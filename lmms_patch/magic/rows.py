@@ -194,10 +194,10 @@ def _short(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Escape the characters of a text that files and terminals do not keep: control characters, line ends, surrogates (``\\x1b``, ``\\ud800``).
+    r"""Escape the characters of a text that files and terminals do not keep: control characters, line ends, surrogates (``\x1b``, ``\ud800``).
 
-    >>> printable("q\\ud8001")
-    'q\\\\ud8001'
+    >>> printable("q\ud8001")
+    'q\\ud8001'
     """
     return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
 

@@ -110,13 +110,13 @@ def parse(response: str, question: str = "") -> Response:
     off.
 
     Boxes count in steps, and the marked answer is no step: the first sentence after "Answer:" ("Answer: the cup in R4"), the content of ``<answer>``
-    or \\boxed{}. A sentence such as "So the answer is in R4" is a step, and so are further sentences on the answer's line.
+    or \boxed{}. A sentence such as "So the answer is in R4" is a step, and so are further sentences on the answer's line.
 
     Args:
         response: the text as generated.
         question: what was asked; with it, a repeated question is not mistaken for a made-up one.
 
-    >>> parse("R1 shows a dog. It is brown.\\n**Answer**: brown")
+    >>> parse("R1 shows a dog. It is brown.\n**Answer**: brown")
     Response(steps=('R1 shows a dog.', 'It is brown.'), answer='brown', found=True, marker='line')
     """
     thought, said = _thinking(_HEADING.sub("Final answer:", _plain(response)))
@@ -330,7 +330,7 @@ def _in_a_sentence(text: str) -> _Found:
 
 
 def _unwrapped(text: str) -> str:
-    r"""Remove \\boxed{...}, \\text{...} and the like, also nested, where no other brace is left inside."""
+    r"""Remove \boxed{...}, \text{...} and the like, also nested, where no other brace is left inside."""
     out: list[str] = []
     held: list[tuple[int, bool]] = []  # for each open brace: its place in ``out``, and whether it may still be removed
     done = 0
@@ -351,7 +351,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _clean(answer: str) -> str:
-    r"""Return an answer without \\boxed, LaTeX text, stars and outer quotes."""
+    r"""Return an answer without \boxed, LaTeX text, stars and outer quotes."""
     text = re.sub(r"(?:^\$+|(?<!\$)\$+(?=[.]?$))", "", _unwrapped(answer.strip()).strip())
     text = re.sub(r"\*\*|__|`", "", text).strip(" \t\n*_")
     if len(text) > 1 and ((text[0] in "\"'“‘" and text[-1] in "\"'”’") or (text[0], text[-1]) == ("{", "}")):

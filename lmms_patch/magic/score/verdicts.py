@@ -165,7 +165,7 @@ def read(inquiry: Inquiry, reply: str | None) -> Reading:
         inquiry: what was asked.
         reply: the judge's text; None and empty text are faults.
 
-    >>> read(short_inquiry("What?", "sofa", "couch"), "Reasoning: the same thing.\\nCorrectness: Correct")
+    >>> read(short_inquiry("What?", "sofa", "couch"), "Reasoning: the same thing.\nCorrectness: Correct")
     Reading(values=(True,), reason='the same thing.', fault='')
     >>> read(short_inquiry("What?", "sofa", "couch"), "Yes, I think so.").fault
     'no line "Correctness: Correct" or "Correctness: Incorrect"'
