@@ -1,8 +1,8 @@
-"""The items that the numbers of docs' own boxes are made of, beside each doc's best box. NumPy only.
+"""Sets of items for the numbers of docs' own boxes, beside each doc's best box. NumPy only.
 
-A doc with three relevant boxes and one adversarial box has three tries on one side and one on the other, so that the best relevant box
-wins by luck too. Two numbers do not reward tries: M of one box drawn at random, and M of the best of k boxes drawn at random, k being
-the number of boxes of the smaller set.
+A doc with three relevant boxes and one adversarial box has three tries on one side and one on the other, so its best relevant box also wins by luck.
+Two numbers do not reward tries: M of one box drawn at random, and M of the best of k boxes drawn at random, k being the number of boxes of the
+smaller set.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Seed, generator
 
 DRAWN = 20
-"""Random draws of boxes where their expectation has no closed form (MME, F1)."""
+"""How many times boxes are drawn where their expectation has no closed form (MME, F1)."""
 
 Places = Sequence[Sequence[int]]
 
 
 def expected_best(scores: Sequence[float], k: int, higher: bool = True) -> float:
-    """The expected best of k scores drawn at random without replacement.
+    """Return the expected best of k scores drawn at random without replacement.
 
-    Of the scores in ascending order s_1 ≤ ... ≤ s_r, s_j is the best in C(j − 1, k − 1) of C(r, k) draws.
+    With the scores in ascending order s_1 ≤ ... ≤ s_r, s_j is the best in C(j − 1, k − 1) of C(r, k) draws.
 
     Args:
-        scores: r of them, finite.
+        scores: r scores, finite.
         k: 1..r; 1 gives the mean.
         higher: whether higher is better.
 
@@ -42,7 +42,7 @@ def expected_best(scores: Sequence[float], k: int, higher: bool = True) -> float
 
 
 def scored_places(table: Table, key: Key) -> list[list[int]]:
-    """The views of each doc that are of a set and have a score; none where the doc is not used for it."""
+    """Return the views of each doc that belong to a set and have a score; none where the doc is not used for it."""
     metric = table.metric
     return [
         [i for i in places if record["views"][i]["scores"].get(metric) is not None]
@@ -53,10 +53,10 @@ def scored_places(table: Table, key: Key) -> list[list[int]]:
 def region_sets(
     table: Table, form: Form | None, best: Mapping[Key, Chosen], used: Mapping[Key, NDArray[np.bool_]], seed: Seed
 ) -> dict[str, list[Chosen]]:
-    """The sets of items by name: ``mean_<set>`` over the docs of a set; ``both_best_<set>``, ``both_even_<set>`` and ``both_mean_<set>``
-    over those of both.
+    """Return the sets of items by name.
 
-    Several under one name are averaged. Where the aggregation must be called, only best boxes: each draw of boxes would be a call.
+    ``mean_<set>`` is over the docs of a set; ``both_best_<set>``, ``both_even_<set>`` and ``both_mean_<set>`` are over the docs of both sets. Several
+    choices under one name are averaged. Where the aggregation must be called, only best boxes are returned: each draw of boxes would be a call.
 
     Args:
         table: the records.
@@ -81,7 +81,10 @@ def region_sets(
 
 
 def _drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], stream: np.random.Generator) -> list[Chosen]:
-    """The best of so many boxes of each doc, drawn at random: expected scores where the form is linear in them, else some draws."""
+    """Return the best of ``sizes`` boxes of each doc, drawn at random.
+
+    Where the form is linear in scores these are expected scores, otherwise some draws.
+    """
     if form.linear:
         scores = [
             expected_best([record["views"][i]["scores"][table.metric] for i in found], k, table.higher) if k else math.nan
@@ -92,7 +95,7 @@ def _drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], strea
 
 
 def _best_of(table: Table, doc: int, found: Sequence[int], k: int, stream: np.random.Generator) -> int | None:
-    """The best of k views of a doc, drawn at random without replacement; None where k is 0."""
+    """Return the best of k views of a doc, drawn at random without replacement; None where k is 0."""
     if not k:
         return None
     views, sign = table.records[doc]["views"], 1 if table.higher else -1
