@@ -272,7 +272,7 @@ def _yaml_whole(loader: YamlLoader, node: Any) -> Any:
 
 def _yaml_date(loader: YamlLoader, node: Any) -> Any:
     if not isinstance(node, yaml.ScalarNode) or not loader.timestamp_regexp.match(node.value):  # PyYAML itself fails with an AttributeError
-        raise yaml.constructor.ConstructorError(None, None, "a date that is none", node.start_mark)
+        raise yaml.constructor.ConstructorError(None, None, "not a date", node.start_mark)
     return loader.construct_yaml_timestamp(node)
 
 

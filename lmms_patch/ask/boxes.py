@@ -120,14 +120,14 @@ def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> 
                 parallel = None
         found = _listed(parallel)
         if found is None:
-            told = f"neither its boxes nor a list in field {relevant!r} say it"
+            told = f"neither the boxes nor a list in field {relevant!r} say so"
             raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; name the field with the option 'relevant'")
         if len(found) != len(entries):
             raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(found)} in {relevant!r}")
         said = found
     for place, one in enumerate(said, 1):
         if not isinstance(one, (bool, int, float, str)) or one not in _FLAGS:
-            raise _BoxError(f"a box that is neither relevant nor not: of box {place} it says {one!r}; allowed: true, false")
+            raise _BoxError(f"a box that is neither relevant nor not: box {place} is marked {one!r}; allowed: true, false")
     return [_FLAGS[one] for one in said]
 
 

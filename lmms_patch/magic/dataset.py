@@ -304,7 +304,7 @@ def _check_id(row: Any, seen: dict[tuple[str, bool], tuple[str, int]], faults: F
         return
     alike, line = seen.setdefault((" ".join(identity.split()), False), (identity, faults.line))
     if alike != identity:
-        faults.warn("id", f"differs from the id of line {line} by white space alone; files of labels do not keep that apart", "ids alike")
+        faults.warn("id", f"differs from the id of line {line} by white space alone; files of labels cannot tell the two apart", "ids alike")
 
 
 def _check_image(
@@ -337,7 +337,7 @@ def _check_numbers(item: MagicItem, size: tuple[int, int], faults: Faults) -> No
     places = shown(item.boxes, item.id).places
     boxes = [(box.left, box.top, box.right, box.bottom) for box in (item.boxes[place] for place in places)]
     for at in sorted(places[one] for one in in_other_boxes(boxes, layout(size, boxes, range(1, len(boxes) + 1)))):
-        said = "has no room for its number: that stands in another box, for which it may be taken; leave out a box, or draw larger ones"
+        said = "has no room for its number, which is drawn in another box and may be read as that box's; leave out a box, or make it larger"
         faults.warn(f"boxes[{at + 1}]", said, "number in another box")
 
 

@@ -141,7 +141,7 @@ def _called(data: Path | bytes) -> str:
 
 def _first_line(error: BaseException) -> str:
     if type(error).__name__ == "UnidentifiedImageError":
-        return f"it is no image of a format that is read ({', '.join(FORMATS)})"
+        return f"it is not an image in a format that can be read ({', '.join(FORMATS)})"
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
@@ -224,7 +224,7 @@ def open_source(path: str | Path, split: str) -> Source:
         raise DatasetError(f"{printable(str(path))[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}; give {_WANTED}") from None
     if is_file:
         if found.suffix not in SUFFIXES:
-            raise DatasetError(f"{found} is no MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
+            raise DatasetError(f"{found} is not a MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
         return _jsonl(found) if found.suffix == ".jsonl" else _parquet(found)
     name = str(path)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and found.suffix not in SUFFIXES and not found.parent.exists():
@@ -269,7 +269,7 @@ def _row(raw: bytes) -> Any:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _parquet(path: Path) -> Source:

@@ -532,7 +532,7 @@ class _Task:
         if why:
             return dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0, reason=why)
         if found.value is None and not found.reason:
-            return dataclasses.replace(found, reason=f"the aggregation of {self.table.metric} is no form that boxes can be averaged in")
+            return dataclasses.replace(found, reason=f"boxes cannot be averaged: the aggregation of {self.table.metric} has no known form")
         return found
 
     def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:

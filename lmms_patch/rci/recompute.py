@@ -304,7 +304,7 @@ def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: S
     if not names:
         raise RecordError(f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)")
     if len(names) > MOST_CATEGORIES:
-        raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; its field says too much to split by")
+        raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values")
     parts = {name: _part(table, name) for name in names}
     return {name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True) for name, part in parts.items()}
 

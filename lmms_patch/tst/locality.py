@@ -123,7 +123,7 @@ def _luck(records: Sequence[Record], n: int) -> dict[int, float]:
 def _warnings(n: int, docs: int, unusable: int, without: int) -> tuple[str, ...]:
     out = []
     if unusable:
-        out.append(f"{unusable} of {docs} docs could not be used at grid {n}: they have no locality")
+        out.append(f"{unusable} of {docs} docs have no locality: they could not be used at grid {n}")
     if without:
-        out.append(f"{without} of {docs} docs have no donor, an answer of another doc of their kind to tell luck by: they have no locality")
+        out.append(f"{without} of {docs} docs have no locality: no other doc of their kind lent an answer to estimate luck from")
     return tuple(out)

@@ -174,7 +174,7 @@ def build(
     if not done:
         reasons = Counter(reason for _, reason, _ in dropped)
         what = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "the file holds no question"
-        raise BuildError(f"not one item can be built of {considered} questions ({what})")
+        raise BuildError(f"no item can be built from {considered} questions ({what})")
     items = tuple(one.item for one in done)
     counts = {**_counts(done, dropped, len(asked), considered, settings), **({UNNAMED: unnamed} if unnamed else {})}
     write(out / "items.jsonl", items)

@@ -175,16 +175,16 @@ def warnings(found: Mapping[str, int], judged: bool) -> list[str]:
     for key, missing in found.items():
         if key.startswith("unjudged_") and missing:
             name = key.removeprefix("unjudged_")
-            out.append(f"{name} is of the {docs - missing} docs that have a verdict; {missing} of {docs} have none (docs/magic-judge.md)")
+            out.append(f"{name} is computed over the {docs - missing} docs with a verdict; {missing} of {docs} have none (docs/magic-judge.md)")
     if found.get("failed"):
-        share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs are in no number"
+        share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs count in no number"
         out.append(f"{share}; run again with the same --use_cache: only the failed calls are asked")
     if found["answer_not_found"]:
         out.append(
-            f"{found['answer_not_found']} of {docs} responses mark no answer; their last sentence was taken for it (cut short? see max_new_tokens)"
+            f"{found['answer_not_found']} of {docs} responses mark no answer; their last sentence was taken instead (cut short? see max_new_tokens)"
         )
     if found.get("no_relevant_box"):
-        out.append(f"{found['no_relevant_box']} of {docs} docs have no relevant box: no part of recall and F1 (docs/magic.md)")
+        out.append(f"{found['no_relevant_box']} of {docs} docs have no relevant box: they do not count in recall and F1 (docs/magic.md)")
     if not judged:
         out.append("no judge: acc_exact and acc_synonym go by words and are not the paper's accuracy (set MAGIC_JUDGE)")
     return out
