@@ -228,10 +228,10 @@ def _json_whole(digits: str) -> int:
 
 
 def _json_float(digits: str) -> float:
-    found = float(digits)
-    if math.isinf(found):
+    number = float(digits)
+    if math.isinf(number):
         raise ValueError(f"the number {digits[:20]} is larger than any float")
-    return found
+    return number
 
 
 YAML_LONGEST = 1_000_000

@@ -87,10 +87,10 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
     letters = _letters_of_task(golds)
     out = []
     for doc, own in zip(docs, golds, strict=True):
-        found = _recognise(doc, own, letters)
-        if declared is not None and found.format != declared:
-            found = _as_declared(declared, own, found)
-        out.append(found)
+        answer = _recognise(doc, own, letters)
+        if declared is not None and answer.format != declared:
+            answer = _as_declared(declared, own, answer)
+        out.append(answer)
     return out
 
 
@@ -116,9 +116,9 @@ def _recognise(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
     return Answer("open", golds)
 
 
-def _as_declared(declared: str, golds: tuple[str, ...], found: Answer) -> Answer:
-    options = ("Yes", "No") if declared == "yesno" else found.options if declared == "mc" else ()
-    return Answer(declared, golds, options, found.texts)
+def _as_declared(declared: str, golds: tuple[str, ...], recognised: Answer) -> Answer:
+    options = ("Yes", "No") if declared == "yesno" else recognised.options if declared == "mc" else ()
+    return Answer(declared, golds, options, recognised.texts)
 
 
 def _golds(doc: Asked) -> tuple[str, ...]:
@@ -140,10 +140,10 @@ def _letters_of_task(golds: Sequence[tuple[str, ...]]) -> str:
 
     At least nine in ten golds must be letters, of two kinds or more and none beyond J.
     """
-    found = [match[2] for own in golds if own and (match := _LETTER.match(own[0]))]
-    if len(found) < 2 or len(found) < 0.9 * len(golds) or len(set(found)) < 2:
+    given = [match[2] for own in golds if own and (match := _LETTER.match(own[0]))]
+    if len(given) < 2 or len(given) < 0.9 * len(golds) or len(set(given)) < 2:
         return ""
-    last = max(found)
+    last = max(given)
     return "".join(chr(c) for c in range(ord("A"), ord(last) + 1)) if last <= "J" else ""
 
 

@@ -94,10 +94,10 @@ def _entries(value: Any, name: str) -> list[Any]:
         if len(lengths) != 1 or None in columns.values():
             raise _BoxError(f"boxes that cannot be read: field {name!r} is a mapping, but not of lists that are equally long")
         return [{key: (column or [])[i] for key, column in columns.items()} for i in range(lengths.pop())]
-    found = _listed(value)
-    if found is None:
+    listed = _listed(value)
+    if listed is None:
         raise _BoxError(f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes")
-    return found
+    return listed
 
 
 def _listed(value: Any) -> list[Any] | None:
@@ -118,13 +118,13 @@ def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> 
                 parallel = files.parse_json(parallel)
             except ValueError:
                 parallel = None
-        found = _listed(parallel)
-        if found is None:
+        listed = _listed(parallel)
+        if listed is None:
             told = f"neither the boxes nor a list in field {relevant!r} say so"
             raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; name the field with the option 'relevant'")
-        if len(found) != len(entries):
-            raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(found)} in {relevant!r}")
-        said = found
+        if len(listed) != len(entries):
+            raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(listed)} in {relevant!r}")
+        said = listed
     for place, one in enumerate(said, 1):
         if not isinstance(one, (bool, int, float, str)) or one not in _FLAGS:
             raise _BoxError(f"a box that is neither relevant nor not: box {place} is marked {one!r}; allowed: true, false")
@@ -143,10 +143,10 @@ def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, fl
         keys = next((keys for keys in _NUMBERS if numbers is None and all(entry.get(key) is not None for key in keys)), None)
         if keys is not None:
             numbers, form = [entry[key] for key in keys], "ltrb" if keys[0] == "left" else "ltwh"
-    found = _listed(numbers)
-    if found is None or len(found) != 4 or not all(_is_number(x) for x in found):
+    listed = _listed(numbers)
+    if listed is None or len(listed) != 4 or not all(_is_number(x) for x in listed):
         raise _BoxError(f"a box that is not four numbers: box {place} is {_short(entry)}")
-    left, top, right, bottom = (float(x) for x in found)
+    left, top, right, bottom = (float(x) for x in listed)
     return (left, top, left + right, top + bottom) if form == "ltwh" else (left, top, right, bottom)
 
 

@@ -98,12 +98,12 @@ def plan(
         donors: P.
         seed: of the donors.
     """
-    answers, found = alike(docs, declared)
+    answers, strata_of_docs = alike(docs, declared)
     loans: dict[int, list[Loan]] = defaultdict(list)
     units = [unit_of(doc) for doc in docs]
     sources = None if all(doc.source is None for doc in docs) else [doc.source for doc in docs]
     others: dict[int, int] = {}
-    drawn = (draw_clusters if clusters_whole else draw)(found, units, sources, donors=donors if lend else 1, seed=seed)
+    drawn = (draw_clusters if clusters_whole else draw)(strata_of_docs, units, sources, donors=donors if lend else 1, seed=seed)
     for i, row in enumerate(drawn):
         if row[0] >= 0:
             others[i] = int(row[0])
@@ -113,10 +113,10 @@ def plan(
     ids = [doc.doc_id for doc in docs]
     return Plan(
         dict(zip(ids, answers, strict=True)),
-        {doc_id: " | ".join(str(part) for part in label) for doc_id, label in zip(ids, found.labels, strict=True)},
-        found.merged_docs,
-        found.merged,
-        dict(zip(ids, _baselines(answers, found, others), strict=True)),
+        {doc_id: " | ".join(str(part) for part in label) for doc_id, label in zip(ids, strata_of_docs.labels, strict=True)},
+        strata_of_docs.merged_docs,
+        strata_of_docs.merged,
+        dict(zip(ids, _baselines(answers, strata_of_docs, others), strict=True)),
         dict(loans),
         {
             "docs": digest((doc_id, answer.golds) for doc_id, answer in zip(ids, answers, strict=True)),
@@ -143,10 +143,10 @@ def unit_of(doc: Doc) -> str:
 
 def digest(parts: Iterable[Any]) -> str:
     """Return the first 16 hex digits of the SHA-256 of some values, as JSON and in their order."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for part in parts:
-        found.update(json.dumps(part, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()[:16]
+        sha.update(json.dumps(part, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
+    return sha.hexdigest()[:16]
 
 
 def shown(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -175,10 +175,10 @@ def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashabl
     return out
 
 
-def _baselines(answers: Sequence[Answer], found: Strata, others: dict[int, int]) -> list[dict[str, list[str]]]:
+def _baselines(answers: Sequence[Answer], strata_of_docs: Strata, others: dict[int, int]) -> list[dict[str, list[str]]]:
     """Return the uninformed answers of each doc with their roles."""
     constants = _constants(answers)
-    golds = {label: Counter(gold for i in members if (gold := answers[i].gold) is not None) for label, members in found.members.items()}
+    golds = {label: Counter(gold for i in members if (gold := answers[i].gold) is not None) for label, members in strata_of_docs.members.items()}
     out = []
     for i, answer in enumerate(answers):
         roles: dict[str, list[str]] = defaultdict(list)
@@ -188,7 +188,7 @@ def _baselines(answers: Sequence[Answer], found: Strata, others: dict[int, int])
             roles[option].append("option")
         for constant in constants[answer.format]:
             roles[constant].append("constant")
-        typical = _majority_of_others(golds[found.labels[i]], answer.gold)
+        typical = _majority_of_others(golds[strata_of_docs.labels[i]], answer.gold)
         if typical is not None:
             roles[typical].append("stratum")
         other = answers[others[i]].gold if i in others else None
@@ -205,8 +205,8 @@ def _constants(answers: Sequence[Answer]) -> dict[str, list[str]]:
     for answer in answers:
         golds[answer.format].update(answer.golds[:1])
         options[answer.format].update(answer.options if len(answer.options) <= 26 else ())
-    recurring = {name: [o for o, count in found.items() if count >= 2] for name, found in options.items()}
-    few = {name: found if 0 < len(found) <= 26 else [] for name, found in recurring.items()}
+    recurring = {name: [o for o, count in counts.items() if count >= 2] for name, counts in options.items()}
+    few = {name: often if 0 < len(often) <= 26 else [] for name, often in recurring.items()}
     return {name: few.get(name) or [gold for gold, _ in golds[name].most_common(CONSTANTS)] for name in {a.format for a in answers}}
 
 

@@ -139,9 +139,9 @@ def read(path: str | Path, *, split: str = "test", decode: bool = True) -> Datas
     """
     source = open_source(path, split)
     items, lines, total, faults = [], {}, 0, []
-    for line, item, found in _lines(source, decode):
+    for line, item, line_faults in _lines(source, decode):
         total += 1
-        faults += found
+        faults += line_faults
         if item is not None:
             items.append(item)
             lines[item.id] = line
@@ -170,9 +170,9 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
     total = usable = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a large image is not a fault
-        for line, item, found in _lines(source, decode=True, drawn=True):
+        for line, item, line_faults in _lines(source, decode=True, drawn=True):
             total += 1
-            faults += found
+            faults += line_faults
             if item is not None:
                 usable += 1
                 images.add(item.image or f"line {line}")
@@ -215,8 +215,8 @@ def _counts(item: MagicItem) -> dict[str, int]:
     runs = wrong_runs(item.steps)
     relevant = sum(box.relevant for box in item.boxes)
     wrong = sum(not step.correct for step in item.steps)
-    found = (relevant, len(item.boxes) - relevant, int(bool(item.steps)), len(item.steps), wrong)
-    return dict(zip(_COUNTED, (*found, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected), strict=True))
+    of_boxes_and_steps = (relevant, len(item.boxes) - relevant, int(bool(item.steps)), len(item.steps), wrong)
+    return dict(zip(_COUNTED, (*of_boxes_and_steps, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected), strict=True))
 
 
 def image_names(path: str | Path, *, split: str = "test") -> tuple[frozenset[str], int, int]:
@@ -242,9 +242,9 @@ def image_names(path: str | Path, *, split: str = "test") -> tuple[frozenset[str
         image = image.get("path") if isinstance(image, Mapping) else image
         group = row.get("group") if isinstance(row, Mapping) else None
         stem = PurePosixPath(image.replace("\\", "/")).stem if isinstance(image, str) else ""
-        found = {name for name in (group, stem) if isinstance(name, str) and name.strip()}
-        unnamed += not found
-        names |= found
+        row_names = {name for name in (group, stem) if isinstance(name, str) and name.strip()}
+        unnamed += not row_names
+        names |= row_names
     return frozenset(names), unnamed, total
 
 

@@ -423,28 +423,28 @@ def _place(
             break
     shared = _overlap(taken, taken)
     np.fill_diagonal(shared, 0)
-    found = [Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)]
-    return found, float(shared.sum()) / 2
+    plates = [Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)]
+    return plates, float(shared.sum()) / 2
 
 
 def _squeezed(size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], plates: Sequence[Plate]) -> list[Plate]:
     """Move plates out of boxes that do not hold theirs into any free room between boxes and plates; make them smaller where needed."""
     regions, frames = np.array(boxes, np.int64), np.array([frame.outer for frame in outlines], np.int64)
-    found = list(plates)
+    moved = list(plates)
     for _ in range(_PASSES):
-        before = list(found)
-        for place in in_other_boxes(boxes, Drawing(tuple(outlines), tuple(found))):
-            others = np.array([plate.rect for at, plate in enumerate(found) if at != place], np.int64).reshape(-1, 4)
-            for points in range(found[place].size, min(found[place].size, _TINY) - 1, -1):
-                plate = _plate_size(found[place].text, points)
+        before = list(moved)
+        for place in in_other_boxes(boxes, Drawing(tuple(outlines), tuple(moved))):
+            others = np.array([plate.rect for at, plate in enumerate(moved) if at != place], np.int64).reshape(-1, 4)
+            for points in range(moved[place].size, min(moved[place].size, _TINY) - 1, -1):
+                plate = _plate_size(moved[place].text, points)
                 rects, inside = _off_others(size, boxes[place], outlines[place], plate, regions, place, others)
                 if rects:
                     costs = _fixed_cost(np.array(rects, np.int64), np.array(inside), regions, frames, place, strict=True)
-                    found[place] = Plate(rects[int(np.argmin(costs))], found[place].text, points)
+                    moved[place] = Plate(rects[int(np.argmin(costs))], moved[place].text, points)
                     break
-        if found == before:
+        if moved == before:
             break
-    return found
+    return moved
 
 
 def _off_others(

@@ -215,19 +215,19 @@ def open_source(path: str | Path, split: str) -> Source:
     """
     if not str(path).strip():
         raise DatasetError(f"no dataset is named; give {_WANTED}")
-    found = Path(path)
+    file = Path(path)
     try:
-        if found.is_dir():
-            found = _in_folder(found)
-        is_file = found.is_file()
+        if file.is_dir():
+            file = _in_folder(file)
+        is_file = file.is_file()
     except (OSError, ValueError) as error:  # a NUL in the name
         raise DatasetError(f"{printable(str(path))[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}; give {_WANTED}") from None
     if is_file:
-        if found.suffix not in SUFFIXES:
-            raise DatasetError(f"{found} is not a MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
-        return _jsonl(found) if found.suffix == ".jsonl" else _parquet(found)
+        if file.suffix not in SUFFIXES:
+            raise DatasetError(f"{file} is not a MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
+        return _jsonl(file) if file.suffix == ".jsonl" else _parquet(file)
     name = str(path)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and found.suffix not in SUFFIXES and not found.parent.exists():
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and file.suffix not in SUFFIXES and not file.parent.exists():
         return _hub(name, split)
     raise DatasetError(f"{printable(name)[:200]}: no such file or folder; give {_WANTED}")
 

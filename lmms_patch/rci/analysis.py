@@ -105,8 +105,8 @@ class _Task:
         elif self.cells and not judged.looks:
             self.warnings.append(NOT_CHECKED)
         below = self._gold_below()
-        found = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
-        grids = {n: grid for n, grid in found.items() if isinstance(n, int)}
+        by_set = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
+        grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
         ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
         clusters = self.table.clusters
         return Analysis(
@@ -122,7 +122,7 @@ class _Task:
             grids,
             relative_change(*ends),
             tuple(self.warnings),
-            self._regions(found) if self.boxes else None,
+            self._regions(by_set) if self.boxes else None,
             self.failed,
         )
 
@@ -165,8 +165,8 @@ class _Task:
 
     def _estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
         """Return M of one set with its interval; empty where M itself returned nothing (a doc could not be scored)."""
-        found = self.draws.estimate(name, value, used)
-        return found if value is not None else dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0)
+        estimate = self.draws.estimate(name, value, used)
+        return estimate if value is not None else dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0)
 
     # --- the aggregation --------------------------------------------------------------------------
 
@@ -181,10 +181,10 @@ class _Task:
         known = [check for check in checks if check[1] is not None]
         if not self.native.no_calls:
             known += self._random_checks()
-        found, warning = forms.recognise(known, self.settings.form)
-        if found is None and all(doc.format == "caption" for doc in self.table.asked) and forms.fits_nearly(forms.MEAN, known):
+        form, warning = forms.recognise(known, self.settings.form)
+        if form is None and all(doc.format == "caption" for doc in self.table.asked) and forms.fits_nearly(forms.MEAN, known):
             return forms.MEAN, ["intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"]
-        return found, [warning] if warning else []
+        return form, [warning] if warning else []
 
     def _random_checks(self) -> list[tuple[Picked, float | None]]:
         """Return M of three random halves of the docs (whole clusters): a form may fit all docs by accident."""
@@ -214,7 +214,7 @@ class _Task:
     def _sets(self) -> dict[str, list[Chosen]]:
         """Return the sets of items: ``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs that grid n uses."""
         sets = {"fip": [self.table.full]}
-        sets |= {name: found for name in FLOORS if (found := self._floor(name))}
+        sets |= {name: floor for name in FLOORS if (floor := self._floor(name))}
         for n, used in self.used.items():
             sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
             if not used.all():  # then the gate is computed for these docs too
@@ -261,10 +261,10 @@ class _Task:
         if not picks or not all(picks):
             return []
         if name != "uniform" or (self.form is not None and self.form.linear):
-            scores = np.array([_mean([one.score for one in found if one.score is not None]) for found in picks])
-            return [Chosen([found[0].item for found in picks], scores)]
+            scores = np.array([_mean([one.score for one in answers if one.score is not None]) for answers in picks])
+            return [Chosen([answers[0].item for answers in picks], scores)]
         stream = generator(self.settings.seed)
-        guesses = [[found[k] for found, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
+        guesses = [[answers[k] for answers, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
         return [Chosen([one.item for one in guess], np.array([one.score for one in guess], float)) for guess in guesses]
 
     # --- chance and ceiling -----------------------------------------------------------------------
@@ -427,12 +427,10 @@ class _Task:
             name, floor = decide(floors, floors_for(asked))
             chance = Chance(None, None, None) if floor is None else Chance(floor.value, floor.se, name)
         se = self._se_above(chance, fip, f"full{n}", str(n), self.settings.scale or self._ceiling() or 1.0, used)
-        found = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
-        found = dataclasses.replace(found, looks=judged.looks)
+        own = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
+        own = dataclasses.replace(own, looks=judged.looks)
         return (
-            found
-            if found.valid is True
-            else dataclasses.replace(found, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {found.reason}")
+            own if own.valid is True else dataclasses.replace(own, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {own.reason}")
         )
 
     def _named(self, n: Key) -> str:
@@ -528,12 +526,12 @@ class _Task:
 
     def _of_boxes(self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str) -> Estimate:
         """Return a number computed from boxes; without a value, and with the reason, where the best boxes have none either."""
-        found = self.draws.estimate_of(statistic, names, None, used)
+        estimate = self.draws.estimate_of(statistic, names, None, used)
         if why:
-            return dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0, reason=why)
-        if found.value is None and not found.reason:
-            return dataclasses.replace(found, reason=f"boxes cannot be averaged: the aggregation of {self.table.metric} has no known form")
-        return found
+            return dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0, reason=why)
+        if estimate.value is None and not estimate.reason:
+            return dataclasses.replace(estimate, reason=f"boxes cannot be averaged: the aggregation of {self.table.metric} has no known form")
+        return estimate
 
     def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
         cells = self.table.cells(n)

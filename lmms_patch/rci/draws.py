@@ -115,18 +115,18 @@ class Draws:
             self._by_calls()
 
     def _by_sums(self, form: Form) -> None:
-        rows = [form.rows(self.table.picked(chosen)) for found in self.sets.values() for chosen in found]
+        rows = [form.rows(self.table.picked(chosen)) for choices in self.sets.values() for chosen in choices]
         known = [np.where(np.isfinite(part).all(axis=1, keepdims=True), part, 0.0) for part in rows]
         self._rows = np.hstack(known) if rows else np.zeros((self.n, 0))
         self._width, at = rows[0].shape[1] if rows else 0, 0
         self._places: dict[str, list[slice]] = {}
         """Of each set, the columns of each of its choices of items."""
         sums = self._rows.sum(axis=0)
-        for name, found in self.sets.items():
-            self._places[name] = [slice(at + k * self._width, at + (k + 1) * self._width) for k in range(len(found))]
-            at += len(found) * self._width
+        for name, choices in self.sets.items():
+            self._places[name] = [slice(at + k * self._width, at + (k + 1) * self._width) for k in range(len(choices))]
+            at += len(choices) * self._width
             self.point[name] = float(np.mean([form.value(sums[place]) for place in self._places[name]]))
-        scores = np.concatenate([self.table.full.scores, *(chosen.scores for found in self.sets.values() for chosen in found)])
+        scores = np.concatenate([self.table.full.scores, *(chosen.scores for choices in self.sets.values() for chosen in choices)])
         self._ends = ends_of(scores, self._marks(form))
 
     def _marks(self, form: Form) -> float | None:

@@ -59,12 +59,12 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     names = tuple(m.run.name for m in members)
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     for member in members:
-        found = member.analysis
-        form = forms.FORMS.get(found.form or "") if found else None
-        if found is None or form is None or not form.plain or found.chance.value is None:
+        analysis = member.analysis
+        form = forms.FORMS.get(analysis.form or "") if analysis else None
+        if analysis is None or form is None or not form.plain or analysis.chance.value is None:
             why = (
                 f"{member.run.name}: its aggregation is no mean of its docs"
-                if found is None or form is None or not form.plain
+                if analysis is None or form is None or not form.plain
                 else f"{member.run.name}: its chance is unknown"
             )
             nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
@@ -79,8 +79,8 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         place = np.arange(len(table)) if table.clusters is None else table.clusters
         labels += [f"{member.run.name}/{cluster}" for cluster in place[used]]
         docs += int(used.sum())
-        floor += used.sum() * found.chance.value / scale
-        variance += (used.sum() * (found.chance.se or 0.0) / scale) ** 2
+        floor += used.sum() * analysis.chance.value / scale
+        variance += (used.sum() * (analysis.chance.se or 0.0) / scale) ** 2
     stacked = np.vstack(rows)
     clusters = np.unique(labels, return_inverse=True)[1]
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
@@ -106,9 +106,9 @@ def groups(path: Path, analyzed: Sequence[Analyzed], changes: Changes | None = N
     """Return the pooled indices of the groups of a run."""
     out = []
     for group, members in groups_of(one_run(path).path).items():
-        found = [a for a in analyzed if a.run.result.task in members]
-        if len(found) > 1:
-            out += pool(group, found, changes)
+        pooled_tasks = [a for a in analyzed if a.run.result.task in members]
+        if len(pooled_tasks) > 1:
+            out += pool(group, pooled_tasks, changes)
     return out
 
 

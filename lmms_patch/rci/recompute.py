@@ -144,8 +144,8 @@ def _records(file: Path, result: TaskResult) -> list[dict[str, Any]]:
 
 
 def _scores(records: Sequence[Mapping[str, Any]], metric: str) -> dict[int, float]:
-    found = {record["doc_id"]: record["views"][0]["scores"].get(metric) for record in records}
-    return {doc_id: score for doc_id, score in found.items() if score is not None}
+    scores = {record["doc_id"]: record["views"][0]["scores"].get(metric) for record in records}
+    return {doc_id: score for doc_id, score in scores.items() if score is not None}
 
 
 # --- computing ----------------------------------------------------------------------------------
@@ -256,11 +256,11 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if form is None and table.records:
         return _as_run(run, changes, metric)
     part = table if changes.category is None else _part(table, changes.category)
-    found = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
+    analysis = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
     categories = _categories(run, part, form, settings, sets) if by_category else {}
     without = sum(record.get("fields", {}).get("category") is None for record in part.records) if by_category else 0
     note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
-    return Analyzed(run, found, numbers.metrics(found, kind.prefix), categories, note)
+    return Analyzed(run, analysis, numbers.metrics(analysis, kind.prefix), categories, note)
 
 
 def sets_of(run: TaskRun) -> tuple[Key, ...]:
@@ -335,11 +335,11 @@ def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
         return "cluster" if "cluster" in named else None
     if wanted == "none":
         return None
-    found = next((kind for kind, fields in named.items() if wanted in (kind, fields)), None)
-    if found is None or not _recorded(run, found):
+    kind_named = next((kind for kind, fields in named.items() if wanted in (kind, fields)), None)
+    if kind_named is None or not _recorded(run, kind_named):
         allowed = [name for kind, fields in named.items() for name in (kind, fields) if isinstance(name, str)]
         raise RecordError(f"{run.name}: no cluster field {wanted!r} in the log; allowed: {', '.join(dict.fromkeys([*allowed, 'none']))}")
-    return found
+    return kind_named
 
 
 def _recorded(run: TaskRun, name: str) -> bool:

@@ -73,7 +73,7 @@ def region_sets(
     places: dict[Key, list[list[int]]] = {key: scored_places(table, key) for key in REGIONS}
     least = [min(map(len, pair)) for pair in zip(*places.values(), strict=True)]
     for key in REGIONS:
-        one = _drawn(table, form, places[key], [min(1, len(found)) for found in places[key]], stream)
+        one = _drawn(table, form, places[key], [min(1, len(boxes)) for boxes in places[key]], stream)
         sets[f"mean_{key}"] = [chosen.where(used[key]) for chosen in one]
         sets[f"both_mean_{key}"] = [chosen.where(both) for chosen in one]
         sets[f"both_even_{key}"] = [chosen.where(both) for chosen in _drawn(table, form, places[key], least, stream)]
@@ -87,17 +87,17 @@ def _drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], strea
     """
     if form.linear:
         scores = [
-            expected_best([record["views"][i]["scores"][table.metric] for i in found], k, table.higher) if k else math.nan
-            for record, found, k in zip(table.records, places, sizes, strict=True)
+            expected_best([record["views"][i]["scores"][table.metric] for i in boxes], k, table.higher) if k else math.nan
+            for record, boxes, k in zip(table.records, places, sizes, strict=True)
         ]
-        return [Chosen(table.at([found[0] if k else None for found, k in zip(places, sizes, strict=True)]).items, np.asarray(scores, float))]
-    return [table.at([_best_of(table, i, found, k, stream) for i, (found, k) in enumerate(zip(places, sizes, strict=True))]) for _ in range(DRAWN)]
+        return [Chosen(table.at([boxes[0] if k else None for boxes, k in zip(places, sizes, strict=True)]).items, np.asarray(scores, float))]
+    return [table.at([_best_of(table, i, boxes, k, stream) for i, (boxes, k) in enumerate(zip(places, sizes, strict=True))]) for _ in range(DRAWN)]
 
 
-def _best_of(table: Table, doc: int, found: Sequence[int], k: int, stream: np.random.Generator) -> int | None:
+def _best_of(table: Table, doc: int, boxes: Sequence[int], k: int, stream: np.random.Generator) -> int | None:
     """Return the best of k views of a doc, drawn at random without replacement; None where k is 0."""
     if not k:
         return None
     views, sign = table.records[doc]["views"], 1 if table.higher else -1
-    drawn = sorted(int(found[j]) for j in stream.permutation(len(found))[:k])
+    drawn = sorted(int(boxes[j]) for j in stream.permutation(len(boxes))[:k])
     return max(drawn, key=lambda i: sign * views[i]["scores"][table.metric])

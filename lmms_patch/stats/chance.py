@@ -101,10 +101,10 @@ def pick(doc: Asked, floor: str, best: Mapping[str, str]) -> list[Uninformed]:
     if floor == "uniform" and (options := doc.of("option")):
         return options
     role = "constant" if floor == "uniform" or (floor == "stratum" and not doc.of("stratum")) else floor
-    found = doc.of(role)
+    answers = doc.of(role)
     if role == "constant":
-        found = [one for one in found if one.answer == best.get(doc.format)]
-    return found[:1]
+        answers = [one for one in answers if one.answer == best.get(doc.format)]
+    return answers[:1]
 
 
 def floors_for(docs: Sequence[Asked]) -> tuple[str, ...]:
@@ -143,10 +143,10 @@ def published(docs: Sequence[Asked], scale: float) -> float | None:
             total += scale * max(0.5, majority_share(golds["yesno"]))
         else:
             typical = golds[doc.format].most_common(1)
-            found = [one.score for one in doc.of("constant") if typical and one.answer == typical[0][0]]
-            if not found or found[0] is None:
+            scores = [one.score for one in doc.of("constant") if typical and one.answer == typical[0][0]]
+            if not scores or scores[0] is None:
                 return None
-            total += found[0]
+            total += scores[0]
     return total / len(docs) if docs else None
 
 

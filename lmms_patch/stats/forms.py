@@ -122,8 +122,8 @@ def _counts(picked: Picked) -> Array:
 
 def _ends_of_counts(_: tuple[float, float], __: int) -> Array:
     """Return the worst and best rows: a positive gold is missed or found, a negative gold is called positive or not."""
-    missed, found, false, silent = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)
-    return np.array([[missed, found], [false, silent]])
+    missed, hit, false, silent = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)
+    return np.array([[missed, hit], [false, silent]])
 
 
 F1 = Form("f1", _counts, lambda s: _divided(2 * s[..., 0], 2 * s[..., 0] + s[..., 1] + s[..., 2]), _ends_of_counts)
@@ -244,6 +244,6 @@ def recognise(checks: Sequence[tuple[Picked, float | None]], declared: str | Non
     wanted: Any = FORMS.get(declared or "")
     if wanted is not None and fits(wanted, checks):
         return wanted, ""
-    found = next((form for form in (MEAN, PERCENT, SUM) if fits(form, checks)), None)
+    simple = next((form for form in (MEAN, PERCENT, SUM) if fits(form, checks)), None)
     warning = f"the aggregation is declared as {declared}, but does not give the same numbers" if wanted is not None else ""
-    return found, warning
+    return simple, warning

@@ -188,19 +188,19 @@ def looks(
     return Looks(against, False, full, other, difference, docs, int(wanted), f"{NOT_SHOWN} ({told}){settle}")
 
 
-def with_looks(judged: Gate, found: tuple[Looks, ...], *, part: bool = False) -> Gate:
+def with_looks(judged: Gate, conditions: tuple[Looks, ...], *, part: bool = False) -> Gate:
     """Add the conditions on the image to a gate: a failed condition makes it fail, an unknown one leaves it as it is.
 
     Args:
         judged: the gate.
-        found: the conditions.
+        conditions: the conditions.
         part: whether they belong to a part of a task (a category). Few docs of a part were asked on a wrong image, so a part fails only where it is
             shown that its answers do not depend on the image, not where the opposite is not shown.
     """
-    failed = next((one.reason for one in found if one.value is False and (not part or one.reason.startswith(SAME))), "")
+    failed = next((one.reason for one in conditions if one.value is False and (not part or one.reason.startswith(SAME))), "")
     if judged.valid is False or not failed:
-        return dataclasses.replace(judged, looks=found)
-    return dataclasses.replace(judged, valid=False, reason=failed, looks=found)
+        return dataclasses.replace(judged, looks=conditions)
+    return dataclasses.replace(judged, valid=False, reason=failed, looks=conditions)
 
 
 def se_at_chance(se_fip: float | None, fip: float | None, chance: float | None, scale: float = 1.0) -> float:

@@ -262,7 +262,7 @@ def measured(
     if effective < TOO_FEW_CLUSTERS:
         return dataclasses.replace(_none(n, groups, level, f"{groups} clusters are too few", 0), null="measured", asked=asked)
     drawn = _with_prior(weighted_sums(per_cluster, draws, stream), stacked, scores.corners, d, stream)
-    found = judge(
+    corrected = judge(
         tuple(labels[c] for c in kept),
         _of_sums(per_cluster.sum(axis=0)[None], value, d),
         _of_sums(drawn, value, d),
@@ -274,7 +274,7 @@ def measured(
         null="measured",
         may_leave=np.array([bool(split[c // 2]) for c in kept]) if split.any() else None,
     )
-    return dataclasses.replace(found, asked=asked)
+    return dataclasses.replace(corrected, asked=asked)
 
 
 def alike_by_chance(said: Sequence[Sequence[str]], classes: Ints) -> Array:

@@ -99,8 +99,8 @@ def weighted_sums(cluster_totals: Array, draws: int, seed: Seed, shape: float = 
         Shape (B, d). Only ratios of sums have a meaning: the weights of a draw do not add up to G.
     """
     stream = generator(seed)
-    found = _distinct(cluster_totals)
-    rows, shapes = (cluster_totals, shape) if found is None else (found[0], shape * found[1])
+    distinct = _distinct(cluster_totals)
+    rows, shapes = (cluster_totals, shape) if distinct is None else (distinct[0], shape * distinct[1])
     out = np.empty((draws, cluster_totals.shape[1]))
     step = max(1, _BLOCK // max(1, len(rows)))
     for start in range(0, draws, step):

@@ -66,14 +66,14 @@ def leaks(items: Sequence[Item], prepare: Callable[[Sequence[Item]], Featured], 
         A line for each feature that changed; empty where none did.
     """
     own = prepare(items).features(train, seed, groups)
-    found = []
+    lines = []
     for changed, what, training_only in (
         (other_golds(items, held), "the golds of held-out docs move the feature", False),
         (other_texts(items, train, held), "the texts of held-out docs move the feature of training docs", True),
     ):
         for before, after in zip(own, prepare(changed).features(train, seed, groups), strict=True):
-            found += [f"{what} {name!r}" for name in _moved(before, after, training_only)]
-    return found
+            lines += [f"{what} {name!r}" for name in _moved(before, after, training_only)]
+    return lines
 
 
 def _moved(before: Features, after: Features, training_only: bool) -> list[str]:

@@ -144,11 +144,11 @@ def diagnose(
     """
     dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
     jobs = [job for fold, fold_seed in zip(dealt, seeds, strict=True) for job in jobs_of(places, fold, k, model_seed(seed, fold_seed))]
-    found = (runner or in_threads())(prepared, jobs, grouping.groups)
+    by_job = (runner or in_threads())(prepared, jobs, grouping.groups)
     s, floor, scores, baseline = (np.full((len(seeds), len(places)), np.nan) for _ in range(4))
     answers = []
     for at, fold in enumerate(dealt):
-        predictions = _in_place(fold, found[at * k : (at + 1) * k])
+        predictions = _in_place(fold, by_job[at * k : (at + 1) * k])
         typical, floor[at] = frequency_baseline(items, rewards, places, fold, k)
         s[at], scores[at] = scored(items, rewards, places, predictions)
         baseline[at] = [

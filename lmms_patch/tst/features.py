@@ -271,8 +271,8 @@ class OptionTable:
         columns: dict[str, Array] = {}
         usual, place = self._usual_places
         learned = [(family.name, rates(family, residual, inner)) for family in [*self._fixed_families, *self._slot_families(slots)]]
-        for family, found in [*learned, (usual.name, agreement(usual, place, self.target, inner))]:
-            for name, values in found.items():  # an option competes only with the options of its own item
+        for family, statistics in [*learned, (usual.name, agreement(usual, place, self.target, inner))]:
+            for name, values in statistics.items():  # an option competes only with the options of its own item
                 columns[f"{family}: {name}"] = values if name == "count" else _less_mean(values, self.owner, count)
         rows, items = self._static
         for name, values in rows.items():
@@ -308,8 +308,8 @@ def _as_seen(category: Places, train: Places) -> Array:
 
 def _first_seen(values: Places) -> Places:
     """Return the distinct values in order of first appearance."""
-    found, first = np.unique(values, return_index=True)
-    return np.asarray(found[np.argsort(first)])
+    distinct, first = np.unique(values, return_index=True)
+    return np.asarray(distinct[np.argsort(first)])
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> float:

@@ -96,17 +96,17 @@ def folds(items: Sequence[Item], k: int, groups: Places, seed: int) -> Places:
     Raises:
         OptionError: k is out of range, or there are fewer groups than folds.
     """
-    found = int(groups.max()) + 1 if len(groups) else 0
+    count = int(groups.max()) + 1 if len(groups) else 0
     if not FEW_FOLDS <= k <= MANY_FOLDS:
         raise OptionError(f"{k} folds are not possible; allowed: {FEW_FOLDS} to {MANY_FOLDS}; type '..._tst5'")
-    if found < k:
-        what = "docs" if found == len(items) else "groups of docs"
-        raise OptionError(f"{found} {what} cannot be dealt to {k} folds; use fewer folds, or group by a field with more values")
+    if count < k:
+        what = "docs" if count == len(items) else "groups of docs"
+        raise OptionError(f"{count} {what} cannot be dealt to {k} folds; use fewer folds, or group by a field with more values")
     stream = generator(seed)
-    classes, groups_of_size = classes_of(items), np.bincount(groups, minlength=found)
+    classes, groups_of_size = classes_of(items), np.bincount(groups, minlength=count)
     order = np.argsort(groups, kind="stable")
     members = np.split(classes[order], np.cumsum(groups_of_size)[:-1])
-    shuffled = stream.permutation(found)
+    shuffled = stream.permutation(count)
     dealt = shuffled[np.argsort(-groups_of_size[shuffled], kind="stable")]
     return _deal(members, dealt, np.bincount(classes), k, stream)[groups]
 

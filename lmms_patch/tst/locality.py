@@ -75,10 +75,10 @@ def locality(records: Sequence[Record], n: int | None = None, metric: str | None
     metric = _metric(records, metric)
     best, luck = _best(records, n, metric), _luck(records, n)
     sign = 1 if higher else -1
-    found = {doc_id: sign * (score - luck.get(doc_id, math.nan)) for doc_id, score in best.items()}
+    by_doc = {doc_id: sign * (score - luck.get(doc_id, math.nan)) for doc_id, score in best.items()}
     unusable = sum(math.isnan(score) for score in best.values())
     without = sum(not math.isnan(score) and doc_id not in luck for doc_id, score in best.items())
-    return Locality(n, metric, found, unusable, without, _warnings(n, len(best), unusable, without))
+    return Locality(n, metric, by_doc, unusable, without, _warnings(n, len(best), unusable, without))
 
 
 def _grids(records: Sequence[Record]) -> set[int]:
@@ -117,7 +117,7 @@ def _luck(records: Sequence[Record], n: int) -> dict[int, float]:
         for to, score in zip(loans.get("to", ()), loans.get("best", {}).get(str(n), ()), strict=False):
             if score is not None:
                 lent.setdefault(to, []).append(score)
-    return {doc_id: float(np.mean(found)) for doc_id, found in lent.items()}
+    return {doc_id: float(np.mean(earned)) for doc_id, earned in lent.items()}
 
 
 def _warnings(n: int, docs: int, unusable: int, without: int) -> tuple[str, ...]:

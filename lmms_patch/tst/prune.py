@@ -150,14 +150,14 @@ class _Pruning:
         gone = [key for done in self.rounds for key in done.removed]
         stopped = ""
         while not stopped and len(gone) < budget:
-            found = self._round(gone)
-            stopped = self._why_stop(found[0], found[1])
+            this_round, known = self._round(gone)
+            stopped = self._why_stop(this_round, known)
             if stopped == OVER_PRUNED:
                 return self._taken_back()
-            chosen = {} if stopped else self.selector.choose(found[1], gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
+            chosen = {} if stopped else self.selector.choose(known, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
             if not stopped and not chosen:
                 stopped = "no scored item may go any more (floors, budgets by category, or unscored docs)"
-            self.rounds.append(Round(**{**asdict(found[0]), "removed": chosen}))
+            self.rounds.append(Round(**{**asdict(this_round), "removed": chosen}))
             gone += chosen
             self._save()
             self.tell(_line(self.rounds[-1], len(gone), budget))
@@ -175,10 +175,10 @@ class _Pruning:
             assert self.given is not None
             scores, told = self.given[kept], Round(number, len(kept), None, None, None, None, None)
         else:
-            found = self.diagnose(kept, self._seeds(number))
-            scores = self._score(found, kept)
-            accuracy = found.accuracy if math.isfinite(found.accuracy) else None
-            told = Round(number, len(kept), accuracy, *self._against(found, kept), None)
+            diagnosis = self.diagnose(kept, self._seeds(number))
+            scores = self._score(diagnosis, kept)
+            accuracy = diagnosis.accuracy if math.isfinite(diagnosis.accuracy) else None
+            told = Round(number, len(kept), accuracy, *self._against(diagnosis, kept), None)
         known = {int(i): float(v) for i, v in zip(kept, scores, strict=True) if np.isfinite(v)}
         return Round(**{**asdict(told), "highest": max(known.values(), default=None)}), known
 
@@ -218,12 +218,12 @@ class _Pruning:
     def _checked(self, stopped: str) -> Pruned:
         """Return the result, after one more diagnosis where the last round removed items."""
         if self.diagnose is not None and self.rounds and self.rounds[-1].removed:
-            found, known = self._round([key for done in self.rounds for key in done.removed])
-            if self._why_stop(found, known) == OVER_PRUNED:
+            last_round, known = self._round([key for done in self.rounds for key in done.removed])
+            if self._why_stop(last_round, known) == OVER_PRUNED:
                 return self._taken_back()
-            self.rounds.append(found)
+            self.rounds.append(last_round)
             self._save()
-            self.tell(_line(found, sum(len(r.removed) for r in self.rounds), self.selector.budget))
+            self.tell(_line(last_round, sum(len(r.removed) for r in self.rounds), self.selector.budget))
         return self._result(stopped)
 
     def _result(self, stopped: str, over_pruned: bool = False) -> Pruned:
@@ -288,10 +288,10 @@ def load_state(path: Path, print_: str) -> list[Round]:
         return []
     try:
         data = files.parse_json(path.read_text(encoding="utf-8"))
-        schema, found, rounds = data["schema"], data["fingerprint"], [Round(**row) for row in data["rounds"]]
+        schema, made_from, rounds = data["schema"], data["fingerprint"], [Round(**row) for row in data["rounds"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None
-    if schema != SCHEMA or found != print_:
+    if schema != SCHEMA or made_from != print_:
         raise PruneError(f"{path} is of other docs or settings; give another --output, or type --fresh to begin anew")
     return rounds if not rounds or rounds[-1].removed else rounds[:-1]
 

@@ -76,13 +76,13 @@ class Rewards:
         """Return the shared scores of several answers on the item at a place, shape (answers,)."""
         kind = self._kind(place)
         key = *kind, id(answers)
-        found = self._vectors.get(key)
-        if found is None or found[0] is not answers:
+        kept = self._vectors.get(key)
+        if kept is None or kept[0] is not answers:
             known = self._known[kind]
-            found = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
+            kept = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
             if len(self._vectors) > 200_000:
                 self._vectors.clear()
-        return found[1]
+        return kept[1]
 
     def regold(self, items: Sequence[Item]) -> Rewards:
         """Return rewards of the same items with other golds.

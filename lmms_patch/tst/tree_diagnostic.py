@@ -184,11 +184,11 @@ class PreparedRf:
 
     def predict(self, train: Places, test: Places, *, seed: int, groups: Places) -> list[Prediction]:
         """Predict as ``items.Prepared`` says. Training items without a gold are left out."""
-        found: dict[int, Prediction] = {}
+        predictions: dict[int, Prediction] = {}
         with self._room:
             for places, asked, ready in self._fits(train, test, seed, groups):
-                found |= {int(places[i]): _nothing() for i in asked} if ready is None else ready.predict(ready.features.values, asked)
-        return [found[int(place)] for place in test]
+                predictions |= {int(places[i]): _nothing() for i in asked} if ready is None else ready.predict(ready.features.values, asked)
+        return [predictions[int(place)] for place in test]
 
     def features(self, train: Places, seed: int, groups: Places) -> list[Features]:
         """Return the features on which the models are fitted, one table for each kind of item: for the leak checks (``checks``)."""

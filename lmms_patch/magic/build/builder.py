@@ -286,12 +286,12 @@ def _files(folder: Path) -> dict[str, Path]:
 
     Of several suffixes the first in the order of ``_SUFFIXES`` counts. Entries that are no files (pipes, folders) are ignored.
     """
-    found: dict[str, Path] = {}
+    files_by_id: dict[str, Path] = {}
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         rank = _SUFFIXES.index(path.suffix.lower()) if path.suffix.lower() in _SUFFIXES else None
-        if rank is not None and path.is_file() and (path.stem not in found or rank < _SUFFIXES.index(found[path.stem].suffix.lower())):
-            found[path.stem] = path
-    return found
+        if rank is not None and path.is_file() and (path.stem not in files_by_id or rank < _SUFFIXES.index(files_by_id[path.stem].suffix.lower())):
+            files_by_id[path.stem] = path
+    return files_by_id
 
 
 def _others(questions: Mapping[str, Any]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:

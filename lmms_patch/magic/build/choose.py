@@ -119,17 +119,17 @@ def _relevant(
     objects = [_Found(scene.boxes[key], scene.names[key], f"object:{key}") for key in question.objects if key in scene.boxes]
     spots = [] if settings.weak else _spots(question.id, inputs, size, rules, notes)
     fresh = merge([one.rect for one in objects], [one.rect for one in spots], rules.merge)
-    found = [*objects, *(spots[at] for at in fresh)]
-    staying = remove_overlap([one.rect for one in found], rules.iou, rules.coverage, rules.keep)
+    boxes = [*objects, *(spots[at] for at in fresh)]
+    staying = remove_overlap([one.rect for one in boxes], rules.iou, rules.coverage, rules.keep)
     if not staying:
         why = "no object of its annotations has a box" + ("" if settings.weak else ", and its maps have no hotspot")
         some = ", ".join(f"{key:.60}: {what}" for key, what in list(faults.items())[:_NAMED]) + (", ..." if len(faults) > _NAMED else "")
         raise DropError("no relevant box", why + (f" ({some})" if faults else ""))
-    for name, count in (("hotspots merged", len(spots) - len(fresh)), ("boxes overlapping", len(found) - len(staying))):
+    for name, count in (("hotspots merged", len(spots) - len(fresh)), ("boxes overlapping", len(boxes) - len(staying))):
         if count:
             notes[name] = count
-    kept = [found[at] for at in staying]
-    gone = [found[at].rect for at in range(len(found)) if at not in set(staying)]
+    kept = [boxes[at] for at in staying]
+    gone = [boxes[at].rect for at in range(len(boxes)) if at not in set(staying)]
     return kept, gone + [spots[at].rect for at in range(len(spots)) if at not in set(fresh)]
 
 

@@ -157,11 +157,11 @@ def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_OPEN, element), np.uint8)
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_CLOSE, element), np.uint8)
     _, _, stats, _ = cv2.connectedComponentsWithStats(binary, connectivity=8)
-    found = []
+    boxes = []
     for left, top, wide, high, pixels in stats[1:].tolist():  # the first is the background
         if pixels >= settings.min_area * width * height:
-            found.append((int(left), int(top), int(left + wide), int(top + high)))
-    return sorted(found, key=lambda rect: (rect[1], rect[0], rect[3], rect[2]))
+            boxes.append((int(left), int(top), int(left + wide), int(top + high)))
+    return sorted(boxes, key=lambda rect: (rect[1], rect[0], rect[3], rect[2]))
 
 
 # overlap

@@ -63,20 +63,20 @@ def regions(text: str, count: int) -> Mentions:
     >>> regions("R1 and R3 show chairs; region 9 does not exist.", 4)
     Mentions(used=frozenset({1, 3}), invented=frozenset({9}), negated=frozenset())
     """
-    found = groups(text, count)
+    named_groups = groups(text, count)
     plain = same_length(text)
-    named = {number for group in found for number in group.numbers}
-    kept = {number for group in found if not _dismissed(plain, group) for number in group.numbers}
+    named = {number for group in named_groups for number in group.numbers}
+    kept = {number for group in named_groups if not _dismissed(plain, group) for number in group.numbers}
     used = frozenset(number for number in named if 1 <= number <= count)
     return Mentions(used, frozenset(named) - used, used - kept)
 
 
 def regions_of_steps(steps: Iterable[str], count: int) -> Mentions:
     """Return the union of φ over the steps of a chain (paper, 4.1, R̂); a box is negated where every step that names it dismisses it."""
-    found = [regions(step, count) for step in steps]
-    used = frozenset(number for one in found for number in one.used)
-    kept = {number for one in found for number in one.used - one.negated}
-    return Mentions(used, frozenset(number for one in found for number in one.invented), used - kept)
+    mentions = [regions(step, count) for step in steps]
+    used = frozenset(number for one in mentions for number in one.used)
+    kept = {number for one in mentions for number in one.used - one.negated}
+    return Mentions(used, frozenset(number for one in mentions for number in one.invented), used - kept)
 
 
 def is_exhaustive(mentions: Mentions, count: int) -> bool:
@@ -133,8 +133,8 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> tuple[in
     )
     if not alone and head and head[0]:
         return start, f"{head[0].rstrip(' -')} {new}"  # keep the head, as in "regions R2 and R1"
-    if found := re.search(r"\b(?:the|that|this)\s+$" if alone else r"\bthe\s+$", text[max(0, start - 20) : start], re.I):
-        start = max(0, start - 20) + found.start()  # not "the another region"
+    if article := re.search(r"\b(?:the|that|this)\s+$" if alone else r"\bthe\s+$", text[max(0, start - 20) : start], re.I):
+        start = max(0, start - 20) + article.start()  # not "the another region"
     before = text[max(0, start - 20) : start]
     begins = not before.strip("*_`\"'-# \t\n") or re.search(r"[.!?:]\s+$|\n[\s*_#-]*$", before)
     return start, new[0].upper() + new[1:] if alone and begins else new

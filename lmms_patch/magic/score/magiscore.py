@@ -129,12 +129,12 @@ def score_item(used: Collection[int], relevant: Collection[int], count: int, inv
             raise RegionError(
                 f"box {wrong[0]} cannot be {what}: the item has {count} boxes, numbered from 1; boxes that do not exist go in 'invented'"
             )
-    found, needed = set(used), set(relevant)
-    tp, fp, fn = len(found & needed), len(found - needed), len(needed - found)
-    precision = None if not found and not needed else tp / max(1, tp + fp)
+    chosen, needed = set(used), set(relevant)
+    tp, fp, fn = len(chosen & needed), len(chosen - needed), len(needed - chosen)
+    precision = None if not chosen and not needed else tp / max(1, tp + fp)
     recall = tp / len(needed) if needed else None
     f1 = 2 * tp / (2 * tp + fp + fn) if needed else None
-    exhaustive = len(found) == count if count else None
+    exhaustive = len(chosen) == count if count else None
     return ItemScore(tp, fp, count - tp - fp - fn, fn, precision, recall, f1, exhaustive, len(set(invented)))
 
 
@@ -196,12 +196,12 @@ def magiscore(
         raise ValueError(f"{len(clusters)} clusters for {len(items)} items")
     rows = np.array([_row(item) for item in items], float).reshape(len(items), len(_COLUMNS))
     labels = cluster_numbers(clusters) if items else None
-    found = {}
+    estimates = {}
     for name, *sides in _STATISTICS:
         above, below = (rows @ [side.get(column, 0.0) for column in _COLUMNS] for side in sides)
-        found[name] = intervals.ratio(above, below, labels, draws=draws, level=level, seed=seed)
+        estimates[name] = intervals.ratio(above, below, labels, draws=draws, level=level, seed=seed)
     return MagiScore(
-        **found,
+        **estimates,
         items=len(items),
         no_relevant=sum(not item.relevant for item in items),
         no_boxes=sum(item.exhaustive is None for item in items),

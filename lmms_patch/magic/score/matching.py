@@ -111,7 +111,7 @@ def synonym(answer: str, gold: str) -> bool:
     if " ".join(filter(None, clauses)) in forms:
         return True
     names = _names(gold_words, forms)
-    said = [found for clause in clauses for found in _named(clause, names)]
+    said = [word for clause in clauses for word in _named(clause, names)]
     if not any(one in forms for one in said) or any(_either_or(clause, forms) for clause in clauses):
         return False
     if _excludes(gold_words):

@@ -114,9 +114,11 @@ def groups(text: str, count: int) -> list[Group]:
 
 def _scan(text: str, count: int) -> Iterator[Group]:
     heads = [(HEAD, _from_word), (BARE_R, _from_r), (ORDINAL, _from_ordinal)]
-    found = sorted(((m.start(), place, m) for place, (pattern, _) in enumerate(heads) for m in _overlapping(pattern, text)), key=lambda one: one[:2])
+    matches = sorted(
+        ((m.start(), place, m) for place, (pattern, _) in enumerate(heads) for m in _overlapping(pattern, text)), key=lambda one: one[:2]
+    )
     done = 0
-    for start, place, match in found:
+    for start, place, match in matches:
         if start < done:
             continue
         group = heads[place][1](text, match, count)
@@ -176,10 +178,10 @@ def _from_word(text: str, match: re.Match[str], count: int) -> Group | None:
         start, end, number = _r_number(inner)
         first, stop, again = Item(start, end, (number,), "digits"), inner.end(), "R"
     else:
-        found = _first_number(text, match, count, plural and not relevant)
-        if found is None:
+        item = _first_number(text, match, count, plural and not relevant)
+        if item is None:
             return None
-        first, stop, again = found, match.end(), "plural" if plural else "singular"
+        first, stop, again = item, match.end(), "plural" if plural else "singular"
     if not _allowed(first.numbers[0], count, strong):
         return None
     group = _collect(text, match.start(), stop, first, count, head=again, strong=strong)
@@ -223,20 +225,20 @@ def _of_how_many(text: str, group: Group, word: str, count: int) -> Group | None
 
     Boxes also stand on shelves, so ``box 2 of 6`` is dropped (None) unless there are as many boxes.
     """
-    found = re.match(r"[ ](?:out[ ])?of[ ](\d{1,3})\b", text[group.end : group.end + _NEAR])
-    if found is None:
+    total = re.match(r"[ ](?:out[ ])?of[ ](\d{1,3})\b", text[group.end : group.end + _NEAR])
+    if total is None:
         return group
-    if "box" in word and int(found[1]) != count:
+    if "box" in word and int(total[1]) != count:
         return None
-    return Group(group.start, group.end + found.end(), group.items, True)
+    return Group(group.start, group.end + total.end(), group.items, True)
 
 
 def _counts(text: str, end: int) -> bool:
     """Tell whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
-    found = re.match(r"[*_`\"']*[ ]([A-Za-z'-]+)", text[end : end + _NEAR])
-    if found is None:
+    noun = re.match(r"[*_`\"']*[ ]([A-Za-z'-]+)", text[end : end + _NEAR])
+    if noun is None:
         return False
-    word = found[1].lower()
+    word = noun[1].lower()
     return bool(COUNTED.fullmatch(word)) or (len(word) > 2 and word.endswith("s") and not word.endswith("'s") and not NO_NOUN.fullmatch(word))
 
 
@@ -295,10 +297,10 @@ def _range_step(text: str, start: int, end: int, items: list[Item], head: str, c
     joint = RANGE.match(text, end)
     if joint is None:
         return None
-    found = _item(text, joint.end(), items, head)
-    if found is None:
+    following = _item(text, joint.end(), items, head)
+    if following is None:
         return None
-    item, stop, bare = found
+    item, stop, bare = following
     if bare and (
         (joint["dash"] and joint["dash"] != joint["dash"].strip() and head != "plural")
         or _counts(text, item.end)
@@ -318,10 +320,10 @@ def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -
     joint = LIST.match(text, end)
     if joint is None:
         return None
-    found = _item(text, joint.end(), items, head)
-    if found is None:
+    following = _item(text, joint.end(), items, head)
+    if following is None:
         return None
-    item, stop, bare = found
+    item, stop, bare = following
     last = bool(joint["end1"] or joint["end2"])
     if bare and (ended or _counts(text, item.end) or text.startswith(" another", item.end)):
         return None
@@ -364,7 +366,7 @@ def _from_ordinal(text: str, match: re.Match[str], count: int) -> Group | None:
         return None
     if LOOKED_AT.match(text, match.end()) and not INSIDE.search(before):
         return None  # "the first box I look at"
-    places = [found.span() for found in re.finditer(NTH, text[match.start() : match.end("more")], re.I)]
+    places = [nth.span() for nth in re.finditer(NTH, text[match.start() : match.end("more")], re.I)]
     words = [(match.start() + a, match.start() + b) for a, b in places]
     numbers = [_nth(text[a:b].lower()) for a, b in words]
     several, plural = match["several"], match["noun"].lower().endswith(("s", "es"))

@@ -125,8 +125,8 @@ def parse(response: str, question: str = "") -> Response:
     whole = "\n".join(filter(None, [thought, said]))
     for text, before in [(said, thought)] if said.strip() else [(whole, "")]:
         for marker, look in (("tag", _tagged), ("line", _on_a_line), ("json", _in_json), ("boxed", _boxed), ("sentence", _in_a_sentence)):
-            if (found := look(text)) is not None and re.search(r"\w", found[0]):
-                answer, rest = found
+            if (marked := look(text)) is not None and re.search(r"\w", marked[0]):
+                answer, rest = marked
                 return Response(sentences("\n".join([before, rest])), _bare(answer), True, marker)
     if thought.strip() and said.strip():
         after = sentences(said) or tuple(said.split())
@@ -267,9 +267,9 @@ def _thinking(text: str) -> tuple[str, str]:
     parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
     if len(parts) > 1:
         thought, said = "\n".join(parts[:-1]), parts[-1]
-    elif found := re.search(r"<think(?:ing)?>", text, re.I):
-        thought, said = text[found.end() :], ""
-        thought = f"{text[: found.start()]}\n{thought}"
+    elif opening := re.search(r"<think(?:ing)?>", text, re.I):
+        thought, said = text[opening.end() :], ""
+        thought = f"{text[: opening.start()]}\n{thought}"
     else:
         thought, said = "", text
     return re.sub(r"</?think(?:ing)?>", "\n", thought, flags=re.I).strip(), said
@@ -283,8 +283,8 @@ _Found = tuple[str, str] | None
 
 
 def _tagged(text: str) -> _Found:
-    found = [match for match in _TAG.finditer(text) if match[1].strip()]
-    return (_clean(found[-1][1]), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+    tags = [match for match in _TAG.finditer(text) if match[1].strip()]
+    return (_clean(tags[-1][1]), text[: tags[-1].start()] + "\n" + text[tags[-1].end() :]) if tags else None
 
 
 def _on_a_line(text: str) -> _Found:
@@ -300,8 +300,8 @@ def _on_a_line(text: str) -> _Found:
 
 
 def _in_json(text: str) -> _Found:
-    found = [match for match in _JSON.finditer(text) if _value(match).strip()]
-    return (_clean(_value(found[-1])), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+    entries = [match for match in _JSON.finditer(text) if _value(match).strip()]
+    return (_clean(_value(entries[-1])), text[: entries[-1].start()] + "\n" + text[entries[-1].end() :]) if entries else None
 
 
 def _value(match: re.Match[str]) -> str:

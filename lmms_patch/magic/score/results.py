@@ -94,8 +94,8 @@ def score(record: Record, metric: str) -> float | None:
     """
     if "failed" in record:
         return None
-    if metric in (found := {**ANSWERS, **JUDGED, **HEALED, "answer_found": "answer_found"}):
-        value = record.get(found[metric])
+    if metric in (keys := {**ANSWERS, **JUDGED, **HEALED, "answer_found": "answer_found"}):
+        value = record.get(keys[metric])
         return None if value is None else float(value)
     one = item_score(record)
     if metric == "regions_invented":
@@ -116,8 +116,8 @@ def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: floa
     """Return the mean of a metric over the docs that count in it, with its interval; docs of an image are kept together."""
     kept = [(record, value) for record in records if (value := score(record, metric)) is not None]
     labels = cluster_numbers(clusters([record for record, _ in kept])) if kept else None
-    found = intervals.mean([value for _, value in kept], labels, draws=draws, level=level, seed=seed)
-    return found if kept else dataclasses.replace(found, value=None, reason=f"no doc counts in {metric}")
+    estimate = intervals.mean([value for _, value in kept], labels, draws=draws, level=level, seed=seed)
+    return estimate if kept else dataclasses.replace(estimate, value=None, reason=f"no doc counts in {metric}")
 
 
 def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Estimate]:
@@ -132,11 +132,11 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
         seed: of the bootstrap; an int gives every number the same draws.
     """
     out: dict[str, Estimate] = {}
-    found = None
+    scores = None
     for name in metrics(variant, judged):
         if name in MAGISCORE:
-            found = found or magiscore([item_score(record) for record in records], clusters(records), draws, level, seed)
-            out[name] = getattr(found, name.removeprefix("magiscore_"))
+            scores = scores or magiscore([item_score(record) for record in records], clusters(records), draws, level, seed)
+            out[name] = getattr(scores, name.removeprefix("magiscore_"))
         else:
             out[name] = mean(records, name, draws, level, seed)
     return out
@@ -148,8 +148,8 @@ def by_type(records: Sequence[Record], variant: str, judged: bool, draws: int = 
     wanted = [name for name in (*TYPES, *sorted(set(types) - set(TYPES))) if name in types]
     if len(wanted) < 2:
         return {}
-    found = {name: [record for record in records if str(record.get("type") or "") == name] for name in wanted}
-    return {name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()} for name, some in found.items()}
+    of_type = {name: [record for record in records if str(record.get("type") or "") == name] for name in wanted}
+    return {name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()} for name, some in of_type.items()}
 
 
 def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, int]:

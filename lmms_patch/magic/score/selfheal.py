@@ -246,10 +246,10 @@ def mentions_correction(continuation: str, correction: str, wrong: str) -> bool:
 
 def _content(text: str) -> frozenset[str]:
     """Return the content words in lower case, without plural s; boxes as ``#2``."""
-    found, rest, done = set(), [], 0
+    boxes, rest, done = set(), [], 0
     for group in groups(text, 99):
-        found |= {f"#{number}" for number in group.numbers}
+        boxes |= {f"#{number}" for number in group.numbers}
         rest.append(text[done : group.start])
         done = group.end
     words = re.findall(r"[a-z0-9]+", " ".join([*rest, text[done:]]).lower())
-    return frozenset(found | {re.sub(r"(?<=[a-z]{2}[^s])s$", "", word) for word in words if not _STOP.fullmatch(word)})
+    return frozenset(boxes | {re.sub(r"(?<=[a-z]{2}[^s])s$", "", word) for word in words if not _STOP.fullmatch(word)})

@@ -41,16 +41,16 @@ def chain_of(line: Mapping[str, Any]) -> Chain:
         RecordError: the line has no response.
     """
     record = line["magic"]
-    found = parse(response_of(line), str(record.get("question") or ""))
+    response = parse(response_of(line), str(record.get("question") or ""))
     steps = record.get("steps")
     return Chain(
         record["item"],
         record["group"],
         " ".join(str(record.get("question") or "").split()),
         str(line.get("target") or ""),
-        found.answer,
-        found.steps,
-        steps if isinstance(steps, int) and not isinstance(steps, bool) else len(found.steps),
+        response.answer,
+        response.steps,
+        steps if isinstance(steps, int) and not isinstance(steps, bool) else len(response.steps),
     )
 
 

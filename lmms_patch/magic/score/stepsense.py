@@ -178,8 +178,8 @@ def across(
         pair = (person, model)
         table: Array = np.array([_table(steps, pair) for steps in by_item.values()], float)
         if table.any():
-            found = _agreement(pair, [table], groups, {"draws": draws, "level": level, "seed": seed})
-            out.append(dataclasses.replace(found, annotators=tuple(name[1:] for name in pair)))
+            agreement = _agreement(pair, [table], groups, {"draws": draws, "level": level, "seed": seed})
+            out.append(dataclasses.replace(agreement, annotators=tuple(name[1:] for name in pair)))
     return tuple(out)
 
 
@@ -199,13 +199,13 @@ def _one_source(labels: Sequence[StepLabel]) -> str:
 
 def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]]]:
     """Return item -> step -> annotator -> verdict, items in sorted order."""
-    found: dict[str, dict[int, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
+    by_item: dict[str, dict[int, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
-        step = found[label.item][label.step]
+        step = by_item[label.item][label.step]
         if label.annotator in step:
             raise LabelError(f"{label.annotator} labelled step {label.step} of {label.item} twice; keep one")
         step[label.annotator] = label.correct
-    return {item: found[item] for item in sorted(found)}
+    return {item: by_item[item] for item in sorted(by_item)}
 
 
 def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> list[int]:

@@ -221,13 +221,13 @@ def _labelled(text: str, label: str) -> list[tuple[int, int, int]]:
     Returns:
         For each: where it begins, including the marks before it; where its colon ends; where its line ends.
     """
-    found: list[tuple[int, int, int]] = []
+    places: list[tuple[int, int, int]] = []
     done = 0
     for match in re.finditer(rf"(?:{label})[*_\"'` ]*[:：]", text, re.I):
         if match.start() >= done and (start := _begins(text, match.start(), done, ".!?")) is not None:
             done = end if (end := text.find("\n", match.end())) >= 0 else len(text)
-            found.append((start, match.end(), done))
-    return found
+            places.append((start, match.end(), done))
+    return places
 
 
 def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) -> Reading:
@@ -235,11 +235,11 @@ def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) ->
 
     It may be repeated but not contradicted, and no text may follow it.
     """
-    found = _labelled(text, label)
-    if not found:
+    labelled = _labelled(text, label)
+    if not labelled:
         return Reading(None, "", "no line " + " or ".join(f'"{form}"' for form in forms))
     values = set()
-    for _, colon, end in found:
+    for _, colon, end in labelled:
         said = text[colon:end]
         if not re.sub(_MARKS, "", said):  # the word is on the next line
             following = _NEXT_LINE.match(text, end)
@@ -252,7 +252,7 @@ def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) ->
         return Reading(None, "", "both verdicts are given")
     if re.search(r"\w", text[end:]):
         return Reading(None, "", "the reply goes on after its verdict")
-    return Reading((values.pop(),), _reason(text[: found[0][0]]))
+    return Reading((values.pop(),), _reason(text[: labelled[0][0]]))
 
 
 def _reason(text: str) -> str:
@@ -277,14 +277,14 @@ def _read_steps(text: str, count: int) -> Reading:
             return Reading(None, "", "the JSON does not say which step is correct or incorrect")
         pairs, reason = listed, ""
     else:
-        found = list(_STEP_LINE.finditer(text))
-        if not found:
+        matches = list(_STEP_LINE.finditer(text))
+        if not matches:
             return Reading(None, "", 'no line like "Step 1: Correct" or "Step 1: Incorrect"')
-        if re.search(r"\w", text[found[-1].end() :]):
+        if re.search(r"\w", text[matches[-1].end() :]):
             return Reading(None, "", "the reply goes on after its last label")
         pairs, reason = (
-            [(int(match["step"]), _LABELS[match["word"].lower()]) for match in found],
-            _reason(text[: _begins(text, found[0].start("name"), 0, "")]),
+            [(int(match["step"]), _LABELS[match["word"].lower()]) for match in matches],
+            _reason(text[: _begins(text, matches[0].start("name"), 0, "")]),
         )
     labels = dict(pairs)
     if len(set(pairs)) > len(labels):
@@ -309,10 +309,10 @@ def _json(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    out = dict(pairs)
+    if len(out) < len(pairs):
         raise ValueError("a key is named twice")
-    return found
+    return out
 
 
 def _pairs(data: Any) -> list[tuple[int, bool]] | None:
