@@ -81,6 +81,37 @@ class _Task:
         chance = self._chance()
         ceiling = self._ceiling()
         scale = self.settings.scale or ceiling
+        judged = self._gate(fip, chance, scale)
+        below = self._gold_below()
+        by_set = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
+        grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
+        ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
+        clusters = self.table.clusters
+        return Analysis(
+            metric=self.table.metric,
+            n_docs=len(self.table),
+            clusters=None if clusters is None or not len(clusters) else int(clusters.max()) + 1,
+            form=self.form.name if self.form else None,
+            fip=fip,
+            chance=chance,
+            ceiling=ceiling,
+            gold_below=below,
+            gate=judged,
+            grids=grids,
+            relative_change=relative_change(*ends),
+            warnings=tuple(self.warnings),
+            regions=self._regions(by_set) if self.boxes else None,
+            failed=self.failed,
+        )
+
+    def _gate(self, fip: Estimate, chance: Chance, scale: float | None) -> gate.Gate:
+        """Judge whether an index may be read; add warnings where the golds are not read, or the image was not checked.
+
+        Args:
+            fip: FIP of all docs.
+            chance: the floor.
+            scale: the metric's scale; None: unknown.
+        """
         delta = self.settings.delta if self.settings.delta is not None else None if scale is None else gate.DELTA * abs(scale)
         uniform = chance.floors.get("uniform")
         judged = gate.gate(
@@ -101,30 +132,10 @@ class _Task:
             if not self._without_golds and judged.valid is not False:
                 judged = dataclasses.replace(judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self.unread}")
         if not self.table.higher:
-            judged = dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
-        elif self.cells and not judged.looks:
+            return dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
+        if self.cells and not judged.looks:
             self.warnings.append(NOT_CHECKED)
-        below = self._gold_below()
-        by_set = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
-        grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
-        ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
-        clusters = self.table.clusters
-        return Analysis(
-            self.table.metric,
-            len(self.table),
-            None if clusters is None or not len(clusters) else int(clusters.max()) + 1,
-            self.form.name if self.form else None,
-            fip,
-            chance,
-            ceiling,
-            below,
-            judged,
-            grids,
-            relative_change(*ends),
-            tuple(self.warnings),
-            self._regions(by_set) if self.boxes else None,
-            self.failed,
-        )
+        return judged
 
     def _se_above(self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None) -> float | None:
         """Return the standard error of FIP − floor, paired by doc where the floor is an answer to each doc.
@@ -365,50 +376,68 @@ class _Task:
     # --- grids ------------------------------------------------------------------------------------
 
     def _grid(self, n: Key, judged: gate.Gate, scale: float) -> Grid:
+        """Compute the numbers of one set of views.
+
+        Args:
+            n: the set.
+            judged: the gate of all docs.
+            scale: the metric's scale.
+        """
         full, best, why = self.cells[n]
         used = self.used[n]
         judged = self._gate_of(n, judged)
         point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
         unread = "" if self._without_golds else self.unread
         reason = self.too_many[n] or point.reason or (judged.reason if judged.valid is False else unread)
+        warnings = self._warnings_of(n, judged)
+        count, sets = int(used.sum()), (f"full{n}", f"best{n}")
+        nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
+        value, gap, adj, adj_blind = nothing, nothing, None, None
+        if judged.valid is not False and point.gap is not None and not self.too_many[n]:
+            gap = self.draws.estimate_of(_minus, sets, point.gap, used)
+        if not reason and point.value is not None:
+            value = self.draws.estimate_of(lambda full, best: 1 - best / full, sets, point.value, used)
+            adj, adj_blind = self._corrected(n, used, scale)
+        corrected = None if adj is None else adj.estimate.value
+        if adj is not None and adj.null == "assumed" and corrected is not None and self.blind is None:
+            warnings.append(ASSUMED)
+        banded = not self.boxes  # the papers' bands are of grids
+        return Grid(
+            n=n,
+            excluded=int((~used).sum()),
+            fip=full,
+            mpp=self._estimate(f"best{n}", best, used),
+            index=value,
+            gap=gap,
+            adj=adj,
+            adj_blind=adj_blind,
+            luck_ceiling=self._luck_ceiling(n),
+            band=band(value.value) if banded and value.value is not None else None,
+            span=span(value.low, value.high) if banded and value.low is not None and value.high is not None else None,
+            shares=self._shares(n, used) if isinstance(n, int) else None,
+            warnings=tuple(warnings),
+            reason=reason,
+            mark=disagreement(value.value, corrected) if banded and value.value is not None and corrected is not None else "",
+        )
+
+    def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:
+        """Return what a reader of one set's numbers must know: cells that are too small, failed calls, an unknown gate."""
         warnings = [fragmentation(n)] if isinstance(n, int) and fragmentation(n) else []
         if self.too_many[n]:
             warnings.append(f"no index: {self.too_many[n]}")
         if judged.valid is None:
             warnings.append(f"the gate is {judged.reason}")
-        count = int(used.sum())
-        nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
-        value, gap, adj, adj_blind = nothing, nothing, None, None
-        if judged.valid is not False and point.gap is not None and not self.too_many[n]:
-            gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, used)
-        if not reason and point.value is not None:
-            value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, used)
-            adj = None if self.unread else self._measured(n, used, scale)
-            if adj is None and not self.unread:
-                adj = self._assumed(n, used, scale, None)
-                if self.blind is not None:
-                    adj_blind = self._assumed(n, used, scale, self._blind_scores())
-                elif adj is not None and adj.estimate.value is not None:
-                    warnings.append(ASSUMED)
-        known = value.value
-        mark = "" if known is None or adj is None or adj.estimate.value is None or self.boxes else disagreement(known, adj.estimate.value)
-        return Grid(
-            n,
-            int((~used).sum()),
-            full,
-            self._estimate(f"best{n}", best, used),
-            value,
-            gap,
-            adj,
-            adj_blind,
-            self._luck_ceiling(n),
-            None if known is None or self.boxes else band(known),
-            None if value.low is None or value.high is None or self.boxes else span(value.low, value.high),
-            self._shares(n, used) if isinstance(n, int) else None,
-            tuple(warnings),
-            reason,
-            mark,
-        )
+        return warnings
+
+    def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> tuple[luck.Luck | None, luck.Luck | None]:
+        """Return the corrected index: by a measured null where there is one, else by an assumed null, alone and with a blind run as null."""
+        if self.unread:
+            return None, None
+        measured = self._measured(n, used, scale)
+        if measured is not None:
+            return measured, None
+        assumed = self._assumed(n, used, scale, None)
+        return assumed, None if self.blind is None else self._assumed(n, used, scale, self._blind_scores())
 
     def _signed(self, judged: gate.Gate) -> bool:
         """Tell whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
@@ -504,24 +533,27 @@ class _Task:
         for key in REGIONS:  # in the set, but without a scored item, or its cluster lost a doc
             if other := sets[key].excluded - sum(missing[key].values()):
                 missing[key]["no box with a score"] += other
+        no_both = (
+            next(filter(None, self.too_many.values()), "")
+            or self.cells[REGIONS[0]][2]
+            or self.cells[REGIONS[1]][2]
+            or ("" if both.any() else "no doc has boxes of both sets")
+        )
+
+        def difference(how: str) -> Estimate:
+            return self._of_boxes(_minus, (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"), both, no_both)
+
         return Regions(
-            {key: sets[key] for key in REGIONS},
-            {key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]) for key in REGIONS},
-            {key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
-            {key: dict(missing[key]) for key in REGIONS},
-            int(both.sum()),
-            *(
-                self._of_boxes(
-                    lambda relevant, adversarial: relevant - adversarial,
-                    (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"),
-                    both,
-                    next(filter(None, self.too_many.values()), "")
-                    or self.cells[REGIONS[0]][2]
-                    or self.cells[REGIONS[1]][2]
-                    or ("" if both.any() else "no doc has boxes of both sets"),
-                )
-                for how in ("best", "even", "mean")
-            ),
+            sets={key: sets[key] for key in REGIONS},
+            mean={
+                key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]) for key in REGIONS
+            },
+            boxes={key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
+            left_out={key: dict(missing[key]) for key in REGIONS},
+            both=int(both.sum()),
+            best=difference("best"),
+            even=difference("even"),
+            average=difference("mean"),
         )
 
     def _of_boxes(self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str) -> Estimate:

@@ -246,14 +246,8 @@ def measured(
     n = len(scores.full)
     groups = n if clusters is None else int(clusters.max()) + 1 if n else 0
     asked = int(scores.asked.sum())
-    classes, labels = _merged(scores)
-    split = _split(scores, classes, len(labels))
-    if split.any():
-        classes = 2 * classes + (split[classes] & scores.varied)
-        labels = tuple(
-            f"{label}{end}" for label, is_split in zip(labels, split, strict=True) for end in ((", one answer", ", varied") if is_split else ("", ""))
-        )
-    of_all = scores.asked if split.any() else np.ones(n, bool)
+    classes, labels, halves = _classes(scores)
+    of_all = scores.asked if halves.any() else np.ones(n, bool)
     kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
     stacked, d = _by_class(scores, classes, kept, of_all), scores.full.shape[1]
     per_cluster = totals(stacked, clusters)
@@ -272,7 +266,7 @@ def measured(
         scale=scale,
         level=level,
         null="measured",
-        may_leave=np.array([bool(split[c // 2]) for c in kept]) if split.any() else None,
+        may_leave=halves[kept] if halves.any() else None,
     )
     return dataclasses.replace(corrected, asked=asked)
 
@@ -298,6 +292,20 @@ def alike_by_chance(said: Sequence[Sequence[str]], classes: Ints) -> Array:
         for i in docs:
             out[i] = by_size[len(said[i])]
     return out
+
+
+def _classes(scores: Measured) -> tuple[Ints, tuple[str, ...], Flags]:
+    """Return the answer classes, their labels, and which of them are halves of a class that was split by how docs answer."""
+    classes, labels = _merged(scores)
+    split = _split(scores, classes, len(labels))
+    if not split.any():
+        return classes, labels, split
+    ends = ((", one answer", ", varied") if is_split else ("", "") for is_split in split)
+    return (
+        2 * classes + (split[classes] & scores.varied),
+        tuple(f"{label}{end}" for label, pair in zip(labels, ends, strict=True) for end in pair),
+        split.repeat(2),
+    )
 
 
 def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
@@ -471,31 +479,37 @@ def judge(
     states = [_state(point, c, SATURATED_SE[null] * float(se[c]), scale) for c in range(len(labels))]
     used = np.array([state == "used" for state in states])
     docs = point.docs[0]
-    classes = tuple(
-        ClassLuck(label, int(docs[c]), states[c], *(float(getattr(point, x)[0, c]) for x in ("fip", "mpp", "ceiling", "fip0", "mpp0")))
-        for c, label in enumerate(labels)
-    )
+    nothing = Estimate(None, None, None, None, n, groups, 0, level)
     saturated = int(docs[[state == "saturated" for state in states]].sum())
-    has_null = np.isfinite(point.fip0[0]) & np.isfinite(point.mpp0[0])
-    fip0, mpp0 = (float(np.average(x[0, has_null], weights=docs[has_null])) if has_null.any() else None for x in (point.fip0, point.mpp0))
-
-    def result(estimate: Estimate, full: float | None = None, best: float | None = None) -> Luck:
-        return Luck(estimate, fip0, mpp0, full, best, classes, saturated, 0, null)
-
-    def none(reason: str, full: float | None = None, best: float | None = None) -> Luck:
-        return result(Estimate(None, None, None, None, n, groups, 0, level, reason), full, best)
-
+    luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
     staying = used if may_leave is None else used | may_leave
     if not docs[used].sum() or 2 * docs[staying].sum() < docs.sum():
         lost = max(("saturated", "no variety", "no donors"), key=lambda s: sum(docs[c] for c, state in enumerate(states) if state == s))
-        return none(f"{_WHY[null][lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs")
+        why = f"{_WHY[null][lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs"
+        return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
+        luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
-            return none(_WHY[null]["no signal"], float(full), float(best))
+            return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=_WHY[null]["no signal"]))
         estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, effective, level=level)
-    return result(estimate, float(full), float(best))
+    return dataclasses.replace(luck, estimate=estimate)
+
+
+def _by_class_label(labels: Sequence[str], states: Sequence[str], point: Numbers) -> tuple[ClassLuck, ...]:
+    """Return the numbers of each answer class on the data."""
+    columns = (point.fip, point.mpp, point.ceiling, point.fip0, point.mpp0)
+    return tuple(ClassLuck(label, int(point.docs[0][c]), states[c], *(float(column[0, c]) for column in columns)) for c, label in enumerate(labels))
+
+
+def _null_of_all(point: Numbers) -> tuple[float | None, float | None]:
+    """Return FIP⁰ and MPP⁰ over all classes that have a null, docs as weights; None where there is no such class."""
+    known, docs = np.isfinite(point.fip0[0]) & np.isfinite(point.mpp0[0]), point.docs[0]
+    if not known.any():
+        return None, None
+    fip0, mpp0 = (float(np.average(x[0, known], weights=docs[known])) for x in (point.fip0, point.mpp0))
+    return fip0, mpp0
 
 
 _WHY = {

@@ -158,14 +158,9 @@ def build(
     Raises:
         BuildError: an input cannot be read, ``out`` holds something else, or not one item can be built.
     """
-    asked, graphs = gqa.load_json(questions, "questions"), gqa.load_json(scenes, "scene graphs")
-    for folder, what in ((images, "images"), (settings.saliency, "saliency maps")):
-        if folder is not None and not Path(folder).is_dir():
-            raise BuildError(f"{folder}: no such folder of {what}")
-    used, unnamed = _images_of(settings.apart_from)
-    inputs = Inputs(asked, graphs, _files(Path(images)), Path(settings.saliency) if settings.saliency else None, _others(asked), used)
+    inputs, unnamed = _inputs(questions, scenes, images, settings)
     out = Path(out)
-    print_ = _fingerprint(asked, graphs, settings, used)
+    print_ = _fingerprint(inputs.questions, inputs.scenes, settings, inputs.used_elsewhere)
     finished = resume(out, print_)
     try:
         done, dropped, considered = _all(inputs, out, settings, finished, tell)
@@ -176,14 +171,14 @@ def build(
         what = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "the file holds no question"
         raise BuildError(f"no item can be built from {considered} questions ({what})")
     items = tuple(one.item for one in done)
-    counts = {**_counts(done, dropped, len(asked), considered, settings), **({UNNAMED: unnamed} if unnamed else {})}
+    counts = {**_counts(done, dropped, len(inputs.questions), considered, settings), **({UNNAMED: unnamed} if unnamed else {})}
     write(out / "items.jsonl", items)
     write_pictures(items, out, settings.contact, settings.seed, settings.previews)
     _clear(inputs, Path(images), out, settings, items, finished)
     record = {
         "schema": SCHEMA,
         "fingerprint": print_,
-        "settings": {**settings.made(), "limit": settings.limit, "images_left_out": len(used)},
+        "settings": {**settings.made(), "limit": settings.limit, "images_left_out": len(inputs.used_elsewhere)},
         "counts": dict(sorted(counts.items())),
         "dropped": [{"id": qid, "reason": reason, "detail": detail} for qid, reason, detail in dropped],
         "items": {one.item.id: one.entry()["notes"] for one in done},
@@ -191,6 +186,21 @@ def build(
     files.write(out / "build.json", json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     (out / JOURNAL).unlink(missing_ok=True)
     return Built(out, items, counts, tuple(dropped))
+
+
+def _inputs(questions: str | Path, scenes: str | Path, images: str | Path, settings: BuildSettings) -> tuple[Inputs, int]:
+    """Read the inputs of a build; return them, and how many rows of the other dataset name no image.
+
+    Raises:
+        BuildError: an input cannot be read.
+    """
+    asked, graphs = gqa.load_json(questions, "questions"), gqa.load_json(scenes, "scene graphs")
+    for folder, what in ((images, "images"), (settings.saliency, "saliency maps")):
+        if folder is not None and not Path(folder).is_dir():
+            raise BuildError(f"{folder}: no such folder of {what}")
+    used, unnamed = _images_of(settings.apart_from)
+    saliency = Path(settings.saliency) if settings.saliency else None
+    return Inputs(asked, graphs, _files(Path(images)), saliency, _others(asked), used), unnamed
 
 
 def _all(
