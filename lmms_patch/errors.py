@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -142,6 +143,12 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
         return f"{where}must be keys and values, not {value}; keys: {', '.join(fields)}"
     if kind == "missing":
         return f"{where.removesuffix(': ')} is missing" + "".join(f"; it must be {one.func.what}" for one in field.metadata if hasattr(one, "func"))
+    if (
+        kind == "literal_error"
+        and isinstance(error["input"], str)
+        and (close := nearest(error["input"], re.findall("'([^']+)'", error["ctx"]["expected"])))
+    ):
+        value += f"; did you mean {' or '.join(close)}?"
     words = _WORDS.get(kind)
     told = error["msg"].replace("Input should be", "must be") if words is None else words.format(**error.get("ctx", {}), given=value)
     return f"{where.removesuffix(': ')} {told}"
