@@ -142,7 +142,9 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
     if kind in ("model_type", "dict_type"):
         return f"{where}must be keys and values, not {value}; keys: {', '.join(fields)}"
     if kind == "missing":
-        return f"{where.removesuffix(': ')} is missing" + "".join(f"; it must be {one.func.what}" for one in field.metadata if hasattr(one, "func"))
+        return f"{where.removesuffix(': ')} is missing" + "".join(
+            f"; it must be {one.func.what}" for one in getattr(field, "metadata", ()) if hasattr(one, "func")
+        )
     if (
         kind == "literal_error"
         and isinstance(error["input"], str)

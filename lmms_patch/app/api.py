@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from lmms_patch.app import api_magic
-from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.errors import OptionError, RecordError, read_as
 
 if TYPE_CHECKING:
     from lmms_patch.app.pruning import Pruning
@@ -200,14 +200,15 @@ def tst(task: str, *, quiet: bool = True, **options: Any) -> Run:
     Args:
         task: a base task, group or tag.
         quiet: keep back what lmms-eval prints; False: it goes to stdout and stderr.
-        options: the other fields of ``lmms_patch.app.stress.Arguments``.
+        options: the other fields of ``lmms_patch.app.options.StressArguments``.
 
     Raises:
         PatchError: an option out of range, or lmms-eval ended with an error.
     """
     from lmms_patch.app import stress
+    from lmms_patch.app.options import StressArguments
 
-    return show(stress.run(stress.Arguments(task, **options), quiet))
+    return show(stress.run(read_as(StressArguments, {"task": task, **options}, "tst"), quiet))
 
 
 def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
@@ -218,16 +219,17 @@ def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
     Args:
         task: a base task.
         tell: told of every round, and of every number of the judge.
-        options: the other fields of ``lmms_patch.app.pruning.Arguments``.
+        options: the other fields of ``lmms_patch.app.options.PruneArguments``.
 
     Raises:
         PatchError: an option out of range, a task that cannot be pruned, or a folder of another pruning.
     """
     from lmms_patch.app import pruning
+    from lmms_patch.app.options import PruneArguments
     from lmms_patch.harness.names import catalog
 
     with catalog.quietly(bars=tell is not _silent):
-        return pruning.run(pruning.Arguments(task, **options), tell)
+        return pruning.run(read_as(PruneArguments, {"task": task, **options}, "prune"), tell)
 
 
 def gap(

@@ -17,15 +17,15 @@ LARGEST = 10**9 - 1
 class MagicSettings(FromEnvironment):
     """What the tasks are told."""
 
-    data: str = Field("", alias="MAGIC_DATA")
+    data: str = Field(default="", alias="MAGIC_DATA")
     """The data: a folder, a .jsonl or .parquet file, or a name on the hub (owner/name); "": not said."""
-    split: str = Field("test", alias="MAGIC_SPLIT")
+    split: str = Field(default="test", alias="MAGIC_SPLIT")
     """The split, of data on the hub."""
-    seed: Annotated[int, Field(ge=0, le=LARGEST), must("a whole number of at least 0, such as 7")] = Field(0, alias="MAGIC_SEED")
+    seed: Annotated[int, Field(ge=0, le=LARGEST), must("a whole number of at least 0, such as 7")] = Field(default=0, alias="MAGIC_SEED")
     """Seed of the order in which boxes are numbered."""
-    examples: str = Field("", alias="MAGIC_EXAMPLES")
+    examples: str = Field(default="", alias="MAGIC_EXAMPLES")
     """In-context examples: another file, folder or hub name of the same form; "": none."""
-    shots: Annotated[int, Field(ge=1, le=LARGEST), must("a whole number of at least 1, such as 2")] = Field(MOST_SHOTS, alias="MAGIC_SHOTS")
+    shots: Annotated[int, Field(ge=1, le=LARGEST), must("a whole number of at least 1, such as 2")] = Field(default=MOST_SHOTS, alias="MAGIC_SHOTS")
     """How many of the examples are shown."""
     example_images: Annotated[bool, Field(strict=True), BeforeValidator(lambda text: {"0": False, "1": True}.get(text, text)), must("0 or 1")] = (
         Field(False, alias="MAGIC_EXAMPLE_IMAGES")
@@ -34,7 +34,7 @@ class MagicSettings(FromEnvironment):
 
     Off by default: many adapters send the first image alone, which would be an example's.
     """
-    prefill: Literal["auto", "prompt", "assistant"] = Field("auto", alias="MAGIC_PREFILL")
+    prefill: Literal["auto", "prompt", "assistant"] = Field(default="auto", alias="MAGIC_PREFILL")
     """Where Self-Heal puts the steps to go on from.
 
     ``prompt`` puts them at the end of the prompt (paper, figure 14), ``assistant`` sends them as an unfinished turn of the model's own,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from lmms_patch.app.options import INCLUDE_PATH
 from lmms_patch.text import printed
 
 if TYPE_CHECKING:
@@ -18,14 +19,8 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines; the result is still printed.")]
-IncludePath = Annotated[str | None, typer.Option("--include-path", metavar="DIR", help="A folder with more task files.")]
+IncludePath = Annotated[str | None, INCLUDE_PATH]
 Cells = Annotated[bool, typer.Option("--cells", help="Also where in the image the score comes from.")]
-
-# Why the words are written out here and not taken from where they are checked: that is slow to import, and the help must not be.
-Grouping = Literal["auto", "source", "text", "none"]
-Match = Literal["category", "format", "none"]
-
-MATCH_HELP = "Random removals keep the counts of category and format, of format alone, or of nothing."
 
 
 def examples(*lines: str) -> Callable[[F], F]:

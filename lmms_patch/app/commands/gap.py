@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch.app import api
-from lmms_patch.app.commands.common import MATCH_HELP, Match, examples, say
+from lmms_patch.app.commands.common import examples, say
+from lmms_patch.app.options import MATCH, Match
 
 if TYPE_CHECKING:
     from lmms_patch.compare.gap import Gap
@@ -28,7 +29,7 @@ def command(
     ] = None,
     task: Annotated[str | None, typer.Option("--task", help="The base task, where the runs have several.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="The metric; the primary one if left out.")] = None,
-    match: Annotated[Match, typer.Option("--match", help=MATCH_HELP)] = "category",
+    match: Annotated[Match, MATCH] = "category",
 ) -> None:
     """The vision-blind gap of two finished runs, on all docs, a pruned set and random ones."""
     say(text(api.gap(full, blind, subset=subset, task=task, metric=metric, match=match)))
