@@ -80,7 +80,7 @@ class Kind:
         return self.has_index
 
     def sets(self, grids: Iterable[int]) -> tuple[Key, ...]:
-        """The sets of views of which a doc keeps one: of each grid its cells; its relevant and its adversarial boxes."""
+        """Return the sets of views of which a doc keeps one: the cells of each grid, or its relevant and its adversarial boxes."""
         return REGIONS if self.regions else tuple(grids) if self.per_cell else ()
 
     @property
@@ -282,22 +282,22 @@ class WrapSpec:
         return KINDS[self.kind].sets(self.grids)
 
     def of(self, base: str) -> WrapSpec:
-        """The same wrapping of another base: for the members of a group.
+        """Return the same wrapping of another base, for the members of a group.
 
-        Members of a task file with a name of its own carry that name: its options may be others than
+        Members of a task file with a name of its own carry that name: its options may differ from
         those of the plain wrapped name, and two tasks of one name would overwrite each other.
         """
         own = self.name != f"{self.base}_{self.suffix}"
         return dataclasses.replace(self, base=base, name=f"{base}_{self.name if own else self.suffix}")
 
     def described(self) -> dict[str, Any]:
-        """The spec as plain JSON types: everything that changes a view is in it."""
+        """Return the spec in plain JSON types, with everything that changes a view."""
         folds = {"folds": self.folds} if self.folds else {}
         return {"base": self.base, "kind": self.kind, "grids": list(self.grids), **folds, "options": self.options.described()}
 
 
 def end(key: Key) -> str:
-    """How the names of a set's numbers end.
+    """Return the end of the names of a set's numbers.
 
     >>> f"rci{end(3)}", f"rci{end('relevant')}"
     ('rci3', 'rci_relevant')
@@ -306,7 +306,7 @@ def end(key: Key) -> str:
 
 
 def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """``grids`` if they fit ``kind``, its defaults if there are none.
+    """Return ``grids`` if they fit ``kind``, its defaults if there are none.
 
     Raises:
         UnknownNameError: too few, too many, or out of 2..9; says what to type.
@@ -323,7 +323,7 @@ def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]
 
 
 def check_folds(kind: str, numbers: tuple[int, ...], name: str) -> int:
-    """The number of folds.
+    """Return the number of folds.
 
     Raises:
         UnknownNameError: several, or out of 2..50; says what to type.
@@ -363,7 +363,7 @@ def parse(name: str) -> WrapSpec | None:
 
 
 def from_file(config: Mapping[str, Any]) -> WrapSpec:
-    """The spec of an explicit task file (``class: !function lmms_patch.Wrap``).
+    """Return the spec of an explicit task file (``class: !function lmms_patch.Wrap``).
 
     Args:
         config: the file's keys: ``task``, ``base``, ``kind``, ``grids`` (for ``tst``: ``folds``), and any of ``Options``.

@@ -38,12 +38,12 @@ def examples(*lines: str) -> Callable[[F], F]:
 
 
 def say(text: str) -> None:
-    """Print a result on stdout. Whatever stands in it, no terminal or build server acts on it, and any stream takes it."""
+    """Print a result on stdout, made harmless for terminals and build servers."""
     print(printed(text, sys.stdout.encoding or "utf-8"))
 
 
 def tell(line: str, quiet: bool = False) -> None:
-    """A line of progress, on stderr."""
+    """Print a line of progress on stderr."""
     if not quiet:
         print(printed(line, sys.stderr.encoding or "utf-8"), file=sys.stderr, flush=True)
 
@@ -56,12 +56,12 @@ def told(taken: Iterable[Taken], quiet: bool = False) -> None:
 
 
 def teller(quiet: bool) -> Callable[[str], None]:
-    """``tell`` as a function of the line alone."""
+    """Return ``tell`` as a function of the line alone."""
     return lambda line: tell(line, quiet)
 
 
 def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[T]:
-    """The items, with a bar on stderr while they are worked on.
+    """Yield the items, with a bar on stderr while they are worked on.
 
     Args:
         items: what is worked on.
@@ -79,14 +79,14 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
 
 @contextlib.contextmanager
 def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on stderr for work that tells how far it is.
+    """Show a bar on stderr for work that tells how far it is.
 
     Args:
         label: stands before the bar.
         quiet: no bar; there is none either where stderr is not a terminal.
 
     Yields:
-        What is called with how much is done, and of how much (None: nobody knows).
+        A function to call with how much is done, and of how much (None: not known).
     """
     if quiet or not sys.stderr.isatty():
         yield lambda done, total: None
