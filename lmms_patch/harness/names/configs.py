@@ -6,7 +6,6 @@ We read configs in the host's "simple" mode, which leaves a ``!function`` as a Y
 from __future__ import annotations
 
 import ast
-import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -169,7 +168,7 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
             raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
         options = options.over(Options.from_mapping(inline, where))
     profile = profiles.of(name)
-    return options if profile is None else dataclasses.replace(options.over(profile), given=options.given)
+    return options if profile is None else options.filled_by(profile)
 
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
