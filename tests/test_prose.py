@@ -102,6 +102,15 @@ def test_readers_find_every_page():
     assert set(PAGES) - linked - {"README.md"} == set()
 
 
+def test_files_of_the_checkout_are_where_pages_say():
+    gone = []
+    for page in PAGES.keys() - LONG - BEING_WRITTEN:
+        for path in re.findall(r"`((?:lmms_patch|tests|benchmarks|tasks|scripts|docs)/[\w/.-]+)`", PAGES[page]):
+            if not (ROOT / path).exists():
+                gone.append(f"{page}: {path}")
+    assert gone == []
+
+
 if __name__ == "__main__":  # python -m tests.test_prose
     of, all_of = imperative_share()
     print(f"{of} of {all_of} docstrings of functions begin with an order: {of / all_of:.0%}; 80 % are wanted")
