@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,13 +54,6 @@ class ModelSettings:
         return self.trees if self.trees is not None else 100 if self.model == "boosting" else 1000
 
 
-class Fitted(Protocol):
-    """A fitted model with importances."""
-
-    importance: Array
-    """Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned."""
-
-
 @dataclass(frozen=True)
 class Right:
     """Is this option right? Probability for each row.
@@ -68,7 +61,7 @@ class Right:
     Attributes:
         model: the fitted model; None where all training rows are alike.
         constant: the probability that then stands for all.
-        importance: see ``Fitted``.
+        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
     """
 
     model: Any
@@ -109,7 +102,7 @@ class Density:
 
     Attributes:
         of: values of held-out items -> shape (items, count), not normalised: the weight of each value of the training golds.
-        importance: see ``Fitted``.
+        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
     """
 
     of: Callable[[NDArray[np.float32]], Array]
