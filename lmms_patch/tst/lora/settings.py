@@ -6,21 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, ValidationError, WrapValidator, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, field_validator
 
-from lmms_patch.errors import OptionError, nearest
-
-
-def _must(what: str) -> WrapValidator:
-    """Word every fault of a field as "must be ``what``"."""
-
-    def checked(value: Any, check: Any) -> Any:
-        try:
-            return check(value)
-        except ValidationError:
-            raise ValueError(f"must be {what}, not {value!r}") from None
-
-    return WrapValidator(checked)
+from lmms_patch.errors import OptionError, must, read_as
 
 
 def _no_bool(value: Any) -> Any:
@@ -30,12 +18,12 @@ def _no_bool(value: Any) -> Any:
 
 
 _Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_bool)]
-_Count = Annotated[int, Field(ge=1), BeforeValidator(_no_bool), _must("a whole number of at least 1")]
-_Positive = Annotated[_Number, Field(gt=0), _must("a number above 0")]
-_Share = Annotated[_Number, Field(ge=0, lt=1), _must("a number of at least 0 and below 1")]
-_Text = Annotated[StrictStr, _must("a text")]
-_Name = Annotated[StrictStr, Field(min_length=1), _must("a text")]
-_Layers = Annotated[tuple[StrictStr, ...], _must("a list of layer names, or one text such as q_proj+v_proj")]
+_Count = Annotated[int, Field(ge=1), BeforeValidator(_no_bool), must("a whole number of at least 1")]
+_Positive = Annotated[_Number, Field(gt=0), must("a number above 0")]
+_Share = Annotated[_Number, Field(ge=0, lt=1), must("a number of at least 0 and below 1")]
+_Text = Annotated[StrictStr, must("a text")]
+_Name = Annotated[StrictStr, Field(min_length=1), must("a text")]
+_Layers = Annotated[tuple[StrictStr, ...], must("a list of layer names, or one text such as q_proj+v_proj")]
 
 
 class LoraSettings(BaseModel):
@@ -78,20 +66,20 @@ class LoraSettings(BaseModel):
     target_modules: _Layers = ("all-linear",)
     modules_to_save: _Layers = ()
     lr: _Positive = 2e-4
-    schedule: Annotated[Literal["cosine", "linear", "constant"], _must("cosine or linear or constant")] = "cosine"
+    schedule: Annotated[Literal["cosine", "linear", "constant"], must("cosine or linear or constant")] = "cosine"
     warmup: _Share = 0.1
-    weight_decay: Annotated[_Number, Field(ge=0), _must("a number of at least 0")] = 0.0
+    weight_decay: Annotated[_Number, Field(ge=0), must("a number of at least 0")] = 0.0
     epochs: _Count = 3
     batch: _Count = 32
     micro_batch: _Count = 8
     predict_batch: _Count = 16
-    max_length: Annotated[_Count, Field(ge=8), _must("a whole number of at least 8")] = 2048
+    max_length: Annotated[_Count, Field(ge=8), must("a whole number of at least 8")] = 2048
     max_new_tokens: _Count = 32
-    dtype: Annotated[Literal["auto", "bfloat16", "float32"], _must("auto or bfloat16 or float32")] = "auto"
-    gradient_checkpointing: Annotated[Literal["auto"] | StrictBool, _must("auto or true or false")] = "auto"
+    dtype: Annotated[Literal["auto", "bfloat16", "float32"], must("auto or bfloat16 or float32")] = "auto"
+    gradient_checkpointing: Annotated[Literal["auto"] | StrictBool, must("auto or true or false")] = "auto"
     device: _Name = "auto"
     system: _Text = ""
-    seed: Annotated[int, Field(ge=0), BeforeValidator(_no_bool), _must("a whole number of at least 0")] = 0
+    seed: Annotated[int, Field(ge=0), BeforeValidator(_no_bool), must("a whole number of at least 0")] = 0
     cache: _Text = ""
 
     @field_validator("target_modules", "modules_to_save", mode="before")
@@ -106,7 +94,7 @@ class LoraSettings(BaseModel):
         if not layers and info.field_name == "target_modules":
             raise ValueError("must name at least one layer, or be all-linear")
         if "all-linear" in layers and (len(layers) > 1 or info.field_name == "modules_to_save"):
-            raise ValueError("must be names of layers; all-linear stands alone, and only in target_modules")
+            raise ValueError("all-linear stands alone, and only in target_modules")
         return layers
 
     @classmethod
@@ -124,16 +112,7 @@ class LoraSettings(BaseModel):
         preset = given.pop("preset", "paper")
         if preset not in list(PRESETS):
             raise OptionError(f"{where}: preset {preset!r} is not known; allowed: {', '.join(PRESETS)}")
-        unknown = next((key for key in given if key not in cls.model_fields), None)
-        if unknown is not None:
-            close = nearest(str(unknown), cls.model_fields, 1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise OptionError(f"{where}: unknown option {unknown!r}; {hint}allowed: preset, {', '.join(cls.model_fields)}")
-        try:
-            return cls.model_validate({**PRESETS[preset], **given})
-        except ValidationError as error:
-            faults = [f"{fault['loc'][0]} {fault['msg'].removeprefix('Value error, ')}" for fault in error.errors()]
-        raise OptionError(f"{where}: {'; '.join(faults)}")
+        return read_as(cls, {**PRESETS[preset], **given}, where)
 
     def described(self) -> dict[str, Any]:
         """Return all settings in plain JSON types."""
