@@ -19,11 +19,11 @@ from lmms_patch import __version__
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import check_result
-from lmms_patch.compare.engine import Compared, primary_of
+from lmms_patch.compare.engine import Compared, Result, matches, primary_of
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.records import TaskResult
-from lmms_patch.runs.run import Run, find, is_same, labels, newest, task_label
+from lmms_patch.runs.run import find, is_same, labels, newest, task_label
 from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
@@ -33,7 +33,6 @@ from lmms_patch.text import line
 SCHEMA = 1
 POWER = 0.8
 
-Result = tuple[Run, TaskResult]
 Pair = tuple[Result, Result]
 Watch = Callable[[Collection[Pair], str], Iterable[Pair]]
 
@@ -219,7 +218,7 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
     left, taken = list(second), {}
     for named_alike in (True, False):
         for k, one in enumerate(first):
-            candidates = [other for other in left if paired.matches(one[1], other[1]) and (not named_alike or one[1].task == other[1].task)]
+            candidates = [other for other in left if matches(one[1], other[1]) and (not named_alike or one[1].task == other[1].task)]
             if k not in taken and candidates:
                 taken[k] = max(candidates, key=lambda other, one=one: _shared(one[1], other[1]))  # type: ignore[misc]
                 left.remove(taken[k])

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from lmms_patch.compare.engine import Compared, plain_name
 from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import RecordError
-from lmms_patch.gate import limits
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks, matching
-from lmms_patch.stats.intervals import at_level, difference
+from lmms_patch.stats.intervals import at_level, difference, magnitude, magnitude_difference
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
 
@@ -50,7 +49,7 @@ def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
         absolute: its distance from 0.
     """
     value = _leveled(one, name, level)
-    value = limits.magnitude(value) if absolute else value
+    value = magnitude(value) if absolute else value
     return Judged(value, value)
 
 
@@ -123,8 +122,8 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
         first, _ = _over_pairs(first, paired.first, shift, paired)
         second, ours = _over_pairs(second, paired.second, shift, paired)
     if absolute:
-        change = limits.magnitude_difference(first, second, change)
-        first, ours = limits.magnitude(first), limits.magnitude(ours)
+        change = magnitude_difference(first, second, change)
+        first, ours = magnitude(first), magnitude(ours)
     return Judged(change, ours, first.value, basis, unchanged)
 
 

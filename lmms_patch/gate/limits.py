@@ -10,7 +10,6 @@ import math
 from typing import Literal
 
 from lmms_patch.errors import RecordError
-from lmms_patch.stats.intervals import few_clusters
 from lmms_patch.stats.paired import detectable
 from lmms_patch.stats.resample import Estimate
 
@@ -74,51 +73,6 @@ def checked(estimate: Estimate) -> Estimate:
     return dataclasses.replace(estimate, value=value, se=se, low=low, high=high)
 
 
-# --- distances from 0 -----------------------------------------------------------------------------
-
-
-def magnitude(estimate: Estimate) -> Estimate:
-    """|x| of a number with its interval: where that holds 0, from 0 to its farther end."""
-    if estimate.value is None:
-        return estimate
-    low, high = estimate.low, estimate.high
-    if low is not None and high is not None:
-        low, high = max(0.0, low, -high), max(abs(low), abs(high))
-    return dataclasses.replace(estimate, value=abs(estimate.value), low=low, high=high)
-
-
-def magnitude_difference(first: Estimate, second: Estimate, difference: Estimate) -> Estimate:
-    """|b| − |a| with its interval, from those of a, b and b − a at one level.
-
-    All (a, b) that the three intervals allow form a polygon; on it |b| − |a| is linear but for folds at 0, so its extremes are at
-    corners. Where both signs are clear this is b − a or its mirror image; where they are not, it is wider, never narrower.
-    """
-    if first.value is None or second.value is None or difference.value is None:
-        return dataclasses.replace(difference, value=None, low=None, high=None)
-    value = abs(second.value) - abs(first.value)
-    if difference.low is None or difference.high is None:
-        return dataclasses.replace(difference, value=value)
-    far = max(abs(difference.low), abs(difference.high))
-    found = [] if None in (first.low, second.low) else _corners(first, second, difference.low, difference.high)
-    low, high = (min(found), max(found)) if found else (-far, far)
-    return dataclasses.replace(difference, value=value, low=min(low, value), high=max(high, value))
-
-
-def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list[float]:
-    """|b| − |a| at the corners of the polygon; empty where no (a, b) satisfies all three intervals."""
-    assert first.low is not None
-    assert first.high is not None
-    assert second.low is not None
-    assert second.high is not None
-    edges = (second.low, second.high, 0.0)
-    out = []
-    for a in (first.low, first.high, 0.0, *(b - d for b in edges for d in (low, high))):
-        down, up = max(second.low, a + low), min(second.high, a + high)
-        if first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE:  # a corner is where ends meet, up to rounding
-            out += [abs(b) - abs(a) for b in (down, up, *([0.0] if down <= 0 <= up else []))]
-    return out
-
-
 # --- power ----------------------------------------------------------------------------------------
 
 
@@ -129,4 +83,4 @@ def smallest(estimate: Estimate, level: float) -> float | None:
     error counts for more, as the interval is wider. None where nothing varies.
     """
     groups = estimate.clusters if estimate.effective is None else estimate.effective
-    return detectable(estimate.se * few_clusters(groups, level), level=level) if estimate.se else None
+    return detectable(estimate.se, groups, level=level) if estimate.se else None

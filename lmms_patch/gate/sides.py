@@ -15,7 +15,7 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
-from lmms_patch.compare.engine import Compared
+from lmms_patch.compare.engine import Compared, matches
 from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.limits import checked
@@ -233,7 +233,7 @@ class Baseline:
         return self._partners[id(one)]
 
     def _find(self, one: Result) -> Result:
-        alike = [other for other in self.results if paired.matches(other.result, one.result)]
+        alike = [other for other in self.results if matches(other.result, one.result)]
         found = [other for other in alike if other.result.task == one.result.task] or alike
         found = [other for other in found if other.run.identity == one.run.identity] or found
         found = [other for other in found if other.run.model == one.run.model] or found
@@ -305,7 +305,7 @@ class Baseline:
         """
         skipped = BY_JUDGE if "judge" in self.ignore else ()
         for one in judged:
-            alike = [other for other in self.results if paired.matches(other.result, one.result) and other.run.identity == one.run.identity]
+            alike = [other for other in self.results if matches(other.result, one.result) and other.run.identity == one.run.identity]
             for other in [other for other in alike if other.task == one.task] or alike[:1]:
                 index = KINDS[other.kind].index
                 asked = [f"{index}{n}" for n in other.result.described["grids"]] if index else []
@@ -325,7 +325,7 @@ class Baseline:
         for other in self.results:
             if other.run.identity not in models or not other.selected(rule, ["task", "base", "kind"]):
                 continue
-            again = any(paired.matches(other.result, one.result) for one in judged)
+            again = any(matches(other.result, one.result) for one in judged)
             if not again and matching(other.measures, str(rule.metric)):
                 what = f"the baseline has {other.task}, this run has not; run it too, or narrow the rule (task, base, kind)"
                 raise RecordError(f"{source}: rule {rule.name!r}: {what}")
