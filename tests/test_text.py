@@ -305,14 +305,13 @@ def test_latex_takes_no_name_for_an_option_of_the_line_before():
 
 def test_log_lines_are_one_line_and_no_template(capsys):
     """Names with braces and colour tags are text to loguru; line ends and escapes do not reach the log."""
-    from lmms_patch.log import logger
     from loguru import logger as shared
 
     lines = []
     sink = shared.add(lines.append, format="{message}", colorize=True)
     try:
-        logger.warning("{x} <red>a</red> {0}\n::error::b\x1b[31m https://me:pw@h")
-        logger.warning("{}: {}", "{y}", "a\rb")
+        text.log().warning("{x} <red>a</red> {0}\n::error::b\x1b[31m https://me:pw@h")
+        text.log().warning("{}: {}", "{y}", "a\rb")
     finally:
         shared.remove(sink)
     assert lines == ["{x} <red>a</red> {0} ::error::b\ufffd[31m https://...@h\n", "{y}: a b\n"]

@@ -13,7 +13,7 @@ from lmms_patch.app import api
 from lmms_patch.errors import OptionError, RecordError, UnknownNameError
 from lmms_patch.rci.recompute import Changes
 from tests.making.runs import mc_run, write_run
-from tests.present.terminal.test_tst import write_tst
+from tests.making.tst import write_tst
 
 
 @pytest.fixture(scope="module")

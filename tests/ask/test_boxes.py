@@ -14,14 +14,13 @@ from PIL import Image
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.boxes import misfit, read
 from lmms_patch.ask.references import Doc, plan
-from lmms_patch.ask.spec import REGIONS, parse
-from lmms_patch.ask.views import Region, View, cut
-from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import Settings
+from lmms_patch.ask.spec import REGIONS
+from lmms_patch.ask.views import Region, cut
 from lmms_patch.rci.region_sets import expected_best
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs.records import Baseline, Lent, SampleRecord, ScoredView
-from tests.making.recordings import METRIC, FakeNative, mean, table
+from lmms_patch.runs.records import Lent
+from tests.making.boxes import numbers, planted, record
+from tests.making.recordings import METRIC, mean
 
 TWO = [(1, 2, 9, 8), (0, 0, 5, 5)]
 
@@ -134,54 +133,6 @@ def test_the_best_of_some_boxes_is_that_of_all_choices(scores, data, higher):
     k = data.draw(st.integers(1, len(scores)))
     every = [(max if higher else min)(some) for some in itertools.combinations(scores, k)]
     assert expected_best(scores, k, higher) == pytest.approx(statistics.mean(every))
-
-
-def record(doc_id, full, relevant, adversarial, *, items=None, answer=None, baselines=(), lent=(), excluded=None, cluster=None):
-    """One doc's ``patch`` object, with scores of its full image and of its boxes; None: no score, no error."""
-    spec = parse("toy_regions")
-    boxes = [Region(number=i, area=(0, 0, 9, 9), relevant=i <= len(relevant)) for i in range(1, 1 + len(relevant) + len(adversarial))]
-    scores = [full, *relevant, *adversarial]
-    items = items or (lambda score: score)
-    views = tuple(ScoredView(view, {METRIC: items(s)}, {METRIC: s}) for view, s in zip([View("full"), *boxes], scores, strict=True))
-    best, start = {}, 1
-    reasons = dict(excluded or {})
-    for key, own in zip(REGIONS, (relevant, adversarial), strict=True):
-        known = [s for s in own if s is not None]
-        if not own:
-            reasons.setdefault(key, f"no {key} box")
-        if known and key not in reasons:
-            best[key] = start + own.index(max(known))
-        start += len(own)
-    form, options, gold = answer or ("", 0, None)
-    about = {"format": form, "label": f"mc{options}" if form == "mc" else form, "options": options, "gold": gold} if answer else {}
-    fields = {} if cluster is None else {"cluster": cluster}
-    base = tuple(Baseline(a, tuple(r), {METRIC: s}, {METRIC: s}) for a, r, s in baselines)
-    return SampleRecord(spec.name, spec, doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base, tuple(lent)).to_json()
-
-
-class Native(FakeNative):
-    """As ``FakeNative``, where a set has no docs too."""
-
-    def over_cells(self, key):
-        if not any(str(key) in one["best"] for one in self.records):
-            return None, None, outcome.none_used(key)
-        used = [one for one in self.records if str(key) in one["best"]]
-        full = self.m([one["views"][0]["items"][METRIC] for one in used])
-        return full, self.m([one["views"][one["best"][str(key)]]["items"][METRIC] for one in used]), ""
-
-
-def numbers(records, aggregate=mean, higher=True, **chosen):
-    found = analyse(table(records, higher=higher), Native(records, aggregate), Settings(**chosen), REGIONS)
-    assert found.grids == {}
-    return found
-
-
-PLANTED = [(1.0, [1.0, 0.0], [0.0]), (1.0, [0.0], [0.0, 1.0, 0.0]), (0.0, [1.0], []), (1.0, [], [1.0]), (1.0, [0.0, 0.0, 1.0], [1.0, 0.0])]
-"""Five kinds of docs: full image, relevant boxes, adversarial boxes."""
-
-
-def planted(n=200):
-    return [record(i, *PLANTED[i % 5], cluster=i // 5 if n > 50 else None) for i in range(n)]
 
 
 def test_numbers_by_hand():

@@ -14,7 +14,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.present.board import store
 from lmms_patch.present.report.gather import gather
 from lmms_patch.runs import run as runs
-from tests.compare.test_result import finish
+from tests.making.finished import finish
 from tests.making.recordings import record
 from tests.making.runs import magic_doc, mc_run, write_magic, write_run
 

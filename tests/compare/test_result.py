@@ -6,51 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from lmms_patch.ask.spec import Options, WrapSpec, parse
+from lmms_patch.ask.spec import parse
 from lmms_patch.compare import result as paired
 from lmms_patch.errors import RecordError
-from lmms_patch.harness.wrap.statistics import Native, details
 from lmms_patch.runs.run import find, newest
+from tests.making.finished import FEW, finish
 from tests.making.recordings import guesses, mean, record
 from tests.making.runs import mc_run, write_run
-from tests.present.terminal.test_tst import record as tst_record
-
-DATE = "2026-01-01T00-00-00.000000"
-FEW = 400
-
-
-def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="rci", name="toy", made=None, about=None, date=DATE, flat=None):
-    """The two files of a finished run of one task; the aggregation is any function of the items."""
-    folder.mkdir(parents=True, exist_ok=True)
-    records = [{**record, "base": name, "kind": kind} for record in records]
-    grids = tuple(records[0]["grids"])
-    spec = WrapSpec(name, kind, grids, Options(**(options or {}), given=frozenset(options or {})))
-    known = [r for r in records if "acc" in r["views"][0]["items"]]
-    items = [r["views"][0]["items"]["acc"] for r in known]
-
-    def whole():
-        return None if any("error" in r["views"][0] for r in records) else aggregate(items)
-
-    def over_cells(n):
-        if any("error" in view for r in records for view in r["views"]):
-            return None, None, "some docs could not be scored"
-        used = [r for r in known if str(n) in r["best"]]
-        return aggregate([r["views"][0]["items"]["acc"] for r in used]), aggregate([r["views"][r["best"][str(n)]]["items"]["acc"] for r in used]), ""
-
-    found = details(spec, records, "acc", {"acc": higher}, Native(whole, over_cells, aggregate, "", False), None)
-    found["made"] = {**found["made"], **(made or {})}
-    values = {"acc": whole(), **{f"acc_mpp{n}": over_cells(n)[1] for n in grids}, "patch": dict(found.items()), **(flat or {})}
-    data = {
-        "results": {spec.name: {f"{key},none": value for key, value in values.items()}},
-        "configs": {spec.name: {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}},
-        "group_subtasks": {},
-        **(about or {}),
-    }
-    path = folder / f"{date}_results.json"
-    path.write_text(json.dumps(data))
-    lines = [json.dumps({"doc_id": r["doc_id"], "patch": r}) for r in records]
-    (folder / f"{date}_samples_{spec.name}.jsonl").write_text("".join(line + "\n" for line in lines))
-    return path
+from tests.making.tst import record as tst_record
 
 
 def result(path):

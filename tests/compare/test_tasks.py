@@ -16,7 +16,7 @@ from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.present.terminal import compare as show_compare
 from lmms_patch.runs import schemas
 from lmms_patch.stats.paired import detectable
-from tests.compare.test_result import FEW, finish
+from tests.making.finished import FEW, finish
 from tests.making.recordings import record
 from tests.making.runs import LETTERS, as_before, guesses_on_cells, mc_run, one_cell_knows, world_run, write_run
 

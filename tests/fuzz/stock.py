@@ -14,12 +14,13 @@ from lmms_patch import resources
 from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import parse
 from lmms_patch.runs import numbers as outcome
-from tests.ask.test_boxes import METRIC, numbers, planted
 from tests.fuzz.scenarios import PRUNING
 from tests.magic.worlds import World
 from tests.making import boards as boards
 from tests.making import lean
 from tests.making import reports as entries
+from tests.making.boxes import numbers, planted
+from tests.making.recordings import METRIC
 from tests.making.runs import guesses_on_cells, magic_doc, mc_run, world_run, write_magic, write_run
 
 GATES = ("model-regression", "benchmark-release", "model-compliance", "magic")

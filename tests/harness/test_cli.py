@@ -3,70 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from lmms_patch.rci.recompute import Changes, load, recompute
-from lmms_patch.resources import folder
 from lmms_patch.runs.numbers import flat_names
 from lmms_patch.runs.records import read_results, results_files
 from tests.harness import warm
+from tests.harness.command import BIN, INSTALLED, answers, details, environment, lmms_eval, metrics, mosaic_file, samples
 from tests.harness.tst import toys
 
-BIN = Path(sys.executable).parent
 FAMILIES = ("local", "center", "count", "sum", "same", "larger", "text")
 
 pytestmark = pytest.mark.cli
-
-
-def environment(**extra):
-    return {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1", **extra}
-
-
-INSTALLED = (BIN / "lmms-eval",)
-"""The command as it was installed, started from nothing."""
-
-
-def lmms_eval(*arguments, status=0, cwd=None, command=None, **extra):
-    """Run the command line, warm or by the ``command`` that is given; returns what it printed (both streams)."""
-    if command is None:
-        found, *streams = warm.run(["lmms-eval", *map(str, arguments)], environment(**extra), cwd)
-        printed = "".join(streams)
-    else:
-        done = subprocess.run([*map(str, (*command, *arguments))], env=environment(**extra), cwd=cwd, capture_output=True, text=True, timeout=900)
-        found, printed = done.returncode, done.stdout + done.stderr
-    assert found == status, printed[-4000:]
-    return printed
-
-
-def mosaic_file(name):
-    return folder("tasks") / "mosaic" / name
-
-
-def metrics(folder, which=-1):
-    """Task -> metrics of one run of a folder, oldest first."""
-    return {r.task: r.metrics for r in read_results(results_files(folder)[which])}
-
-
-def details(folder, task):
-    """All that the results file has of a task, of the newest run."""
-    return next(r.details for r in read_results(results_files(folder)[-1]) if r.task == task)
-
-
-def samples(folder, task):
-    """doc id -> sample line, of the newest run of a task."""
-    path = sorted(Path(folder).rglob(f"*_samples_{task}.jsonl"))[-1]
-    return {line["doc_id"]: line for line in map(json.loads, path.read_text().splitlines())}
-
-
-def answers(folder, task):
-    return {doc_id: line["filtered_resps"] for doc_id, line in samples(folder, task).items()}
 
 
 # --- the planted truth --------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from lmms_patch.runs.records import read_samples
-from tests.harness.test_cli import INSTALLED, answers, lmms_eval, metrics, mosaic_file
+from tests.harness.command import INSTALLED, answers, lmms_eval, metrics, mosaic_file
 from tests.places import SHARED
 
 pytestmark = pytest.mark.cli

@@ -14,9 +14,9 @@ from PIL import Image
 from lmms_patch.rci.recompute import load, recompute
 from lmms_patch.runs.records import read_results, results_files
 from tests.harness import warm
+from tests.harness.failing import OPTIONS, answer_of, by_hand, cells, gold, view_of
 from tests.harness.magic.judge_server import JudgeServer, Reply
 from tests.harness.toys import rows, write_task
-from tests.harness.wrap.test_failures import OPTIONS, answer_of, by_hand, cells, gold, view_of
 
 pytestmark = pytest.mark.cli
 DOCS, TASK = 100, "toy_rci2"

@@ -22,8 +22,8 @@ from lmms_patch.app import cli
 from lmms_patch.ask.spec import parse
 from tests.making.magic import doc, write_magic_run
 from tests.making.runs import one_cell_knows, world_run, write_run
+from tests.making.tst import write_tst
 from tests.places import ROOT
-from tests.present.terminal.test_tst import write_tst
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md") if page.name not in ("architecture.md", "coverage.md"))]
 

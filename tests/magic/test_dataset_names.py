@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from lmms_patch.magic.dataset import DatasetError, check, image_names, read
-from tests.magic.test_dataset import as_parquet, png, put, row
+from tests.making.magic_rows import as_parquet, png, put, row
 
 
 def picture(folder: Path) -> None:

@@ -2,12 +2,17 @@
 
 import base64
 import io
+import re
 
+import pytest
+
+from lmms_patch.present.report import page
 from lmms_patch.present.report.data import CellAnswer, Entry, Example, Figure, Part, Report
 from lmms_patch.present.sheets import Column, Sheet
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import span
 from lmms_patch.stats.resample import Estimate
+from tests.making import pages
 
 SCRIPT = "<script>alert(1)</script>"
 IMG = '"><img src=x onerror=alert(2)>'
@@ -344,3 +349,20 @@ def large(results=40):
         drawn = figure(f"heatmap-{i}", "runs", [f"e-{i}"])
         figures.append(figure(f"heatmap-{i}", "runs", [f"e-{i}"], svg=drawn.svg.replace("</svg>", dots + "</svg>")))
     return report(entries=tuple(entries), examples=tuple(examples), figures=tuple(figures))
+
+
+@pytest.fixture(scope="module")
+def html():
+    return page.page(pages.report())
+
+
+def squeezed(text):
+    return " ".join(text.split())
+
+
+def rows_of(html, table):
+    body = re.search(rf'<table[^>]*id="{table}".*?<tbody>(.*?)</tbody>', html, re.DOTALL)[1]
+    return [
+        [squeezed(re.sub(r"<[^>]+>", " ", cell)) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
+        for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL)
+    ]

@@ -268,6 +268,6 @@ def test_a_file_that_cannot_be_written(run_folder, tmp_path, capsys):
 
 
 def test_it_needs_neither_torch_nor_the_harness(run_folder):
-    code = f"import sys; from lmms_patch import cli; cli.main(['analyze', {str(run_folder)!r}]); print({{'lmms_eval', 'torch', 'scipy.stats'}} & set(sys.modules))"
+    code = f"import sys; from lmms_patch.app import cli; cli.main(['analyze', {str(run_folder)!r}]); print({{'lmms_eval', 'torch', 'scipy.stats'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"

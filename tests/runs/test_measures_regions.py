@@ -10,7 +10,8 @@ from lmms_patch.present.report import build as reports
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import measures
-from tests.ask.test_boxes import METRIC, numbers, planted
+from tests.making.boxes import numbers, planted
+from tests.making.recordings import METRIC
 
 
 @pytest.fixture

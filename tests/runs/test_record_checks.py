@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from lmms_patch.runs.record_checks import fault, is_right
-from tests.app.commands.test_schema import tst_record
-from tests.ask.test_boxes import planted
 from tests.fuzz.damage import json_text, tree_changed
+from tests.making.boxes import planted
 from tests.making.runs import guesses_on_cells, mc_run, world_run
+from tests.making.tst import tst_record
 
 NOTHING = "patch must be as docs/records.md says"
 

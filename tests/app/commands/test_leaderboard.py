@@ -89,7 +89,7 @@ def test_a_damaged_run_is_status_2_and_the_board_stays(runs, tmp_path, capsys):
 
 def test_the_command_needs_neither_torch_nor_the_harness_nor_a_drawing_library(runs, tmp_path):
     code = (
-        "import sys; from lmms_patch import cli; status = cli.main(sys.argv[1:]);"
+        "import sys; from lmms_patch.app import cli; status = cli.main(sys.argv[1:]);"
         "print(status, sorted({'torch', 'lmms_eval', 'matplotlib', 'transformers', 'pandas', 'datasets'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", code, "leaderboard", str(runs), "--output", str(tmp_path / "board")]

@@ -20,7 +20,7 @@ from lmms_patch.magic.rows import KINDS, Faults, parse
 from lmms_patch.magic.score.selfheal import wrong_runs
 from lmms_patch.magic.settings import NAMES
 from lmms_patch.runs import schemas
-from tests.magic.build.test_builder import World, contents
+from tests.magic.worlds import World, contents
 from tests.making.magic import doc, write_magic_run
 from tests.making.runs import mc_run, write_run
 

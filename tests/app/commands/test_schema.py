@@ -11,12 +11,10 @@ from jsonschema import Draft202012Validator
 
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
-from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec, parse
-from lmms_patch.ask.views import views_of
+from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec
 from lmms_patch.rci import recompute
 from lmms_patch.runs import numbers, schemas
 from lmms_patch.runs.failures import Failed
-from lmms_patch.runs.records import SampleRecord, ScoredView
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.forms import FORMS
@@ -26,7 +24,7 @@ from lmms_patch.tst.items import Item
 from lmms_patch.tst.prune import Pruned, Round
 from lmms_patch.tst.selection import PruneSettings
 from tests.making.runs import mc_run, write_run
-from tests.present.terminal.test_tst import write_tst
+from tests.making.tst import tst_record, write_tst
 
 OWN = ("analysis", "details", "patch", "pruned", "task-config")
 
@@ -48,24 +46,6 @@ def tested(tmp_path_factory):
     """A run with a text-only cross-validation, whose records have what the harness writes of one."""
     path = write_tst(tmp_path_factory.mktemp("tst"))
     return path, json.loads(path.read_text())
-
-
-def tst_record():
-    spec = parse("toy_tst5")
-    (view,) = views_of(spec)
-    tst = {
-        "diagnostic": "lora",
-        "grouping": "none",
-        "fold": 0,
-        "source": None,
-        "answers": ["yes", "no"],
-        "s": 0.5,
-        "s_minus_chance": 0.0,
-        "chance": 0.5,
-    }
-    tst |= {"delta": 0.1, "zero_shot": {"s": 0.4, "score": None}, "scores": {"none": [1.0, None]}, "baseline": {"none": [0.0, 0.0]}}
-    views = (ScoredView(view, error="no answer"),)
-    return SampleRecord("toy_tst5", spec, 3, (), views, {}, {}, {"category": "a"}, tst=tst).to_json()
 
 
 def pruned_file(folder, more=None):

@@ -15,7 +15,7 @@ from lmms_patch.ask.spec import Options, from_file
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.load import text_only
 from tests.harness import toys
-from tests.present.terminal.test_tst import write_tst
+from tests.making.tst import write_tst
 
 
 def command(folder, *words):

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from lmms_patch.runs.records import read_results, results_files
+from tests.harness.command import INSTALLED, lmms_eval
 from tests.harness.magic.models import INVENTED, SCRIPTS, install, resisted
 from tests.harness.magic.truth import VARIANTS, distraction, heals, items, left_out, number, truth
-from tests.harness.test_cli import INSTALLED, lmms_eval
 
 pytestmark = pytest.mark.cli
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.harness.test_cli import details, lmms_eval, samples
+from tests.harness.command import details, lmms_eval, samples
 from tests.places import SHARED
 
 VSI = SHARED / "vsi_bench.jsonl"

@@ -12,7 +12,7 @@ from lmms_patch.app.cli import main
 from lmms_patch.resources import folder
 from lmms_patch.tst.keys import keys_of
 from tests.harness import toys, warm
-from tests.harness.test_cli import environment, lmms_eval, samples
+from tests.harness.command import environment, lmms_eval, samples
 from tests.harness.tst.pruning import DOCS, FAST, KINDS, command, ids, kind_of, knows, pruned, refused, see, tasks
 
 # --- one real pruning ---------------------------------------------------------------------------

@@ -7,20 +7,12 @@ import math
 import pytest
 from lmms_eval.tasks import TaskManager
 
-from lmms_patch.errors import CannotWrapError, OptionError, PatchError, UnknownNameError
+from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
 from lmms_patch.harness.models.tst import TstLora, TstRf
 from tests.harness.toys import ChatModel, Model, rows, run, write_task
-from tests.harness.tst.toys import ODD, WORDS, Rf, choices, details, rf, tst_of, write
+from tests.harness.tst.toys import ODD, WORDS, Rf, choices, details, line_of, rf, tst_of, write
 
 BY_SCENE = {"group": "scene", "category": "kind", "choices": "choices", "fold_seeds": 1}
-
-
-def line_of(work, kind=PatchError):
-    """The one line of a refusal."""
-    with pytest.raises(kind) as caught:
-        work()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # --- the wrong model, or the wrong task ---------------------------------------------------------------

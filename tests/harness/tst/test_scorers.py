@@ -7,8 +7,7 @@ import pytest
 
 from lmms_patch.errors import CannotWrapError
 from tests.harness.toys import metrics
-from tests.harness.tst.test_refusals import line_of
-from tests.harness.tst.toys import UTILS, choices, details, rf, tst_of, write
+from tests.harness.tst.toys import UTILS, choices, details, line_of, rf, tst_of, write
 
 SCORERS = """
 def weighted(doc, results):

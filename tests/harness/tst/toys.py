@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from lmms_patch.errors import PatchError
 from lmms_patch.harness.models.tst import TstLora, TstRf
 from tests.harness.toys import run, write_task
 
@@ -112,3 +114,11 @@ def details(results: dict[str, Any], task: str = "toy_tst5") -> dict[str, Any]:
 def rf(folder: Path, tasks: str = "toy_tst5", **kwargs: Any) -> dict[str, Any]:
     """Run tasks of a folder with a small ``tst_rf``."""
     return run(Rf(), tasks, folder, **kwargs)
+
+
+def line_of(work, kind=PatchError):
+    """The one line of a refusal."""
+    with pytest.raises(kind) as caught:
+        work()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)

@@ -22,9 +22,9 @@ from lmms_patch.rci import recompute
 from lmms_patch.rci.recompute import Changes
 from lmms_patch.runs import schemas
 from tests.harness import toys
+from tests.harness.adapters import ADAPTERS, PATTERNS, SIZES, Likelihood, by_deepcopy, by_pickle, first_of_all, picture
+from tests.harness.adapters import _say as say
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
-from tests.harness.wrap.test_adapters import ADAPTERS, PATTERNS, SIZES, Likelihood, by_deepcopy, by_pickle, first_of_all, picture
-from tests.harness.wrap.test_adapters import _say as say
 
 UTILS = '''
 def messages(doc):

@@ -15,8 +15,8 @@ from lmms_patch.present.report.page import page
 from lmms_patch.present.report.points import Point, luck_free, points_of
 from lmms_patch.runs import run
 from lmms_patch.stats.resample import Estimate
+from tests.making.pages import rows_of
 from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
-from tests.present.report.test_page import rows_of
 
 
 def without_null(model):

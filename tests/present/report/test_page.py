@@ -20,6 +20,7 @@ from lmms_patch.present.sheets import Column
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block
 from tests.making import pages
+from tests.making.pages import rows_of, squeezed
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -63,17 +64,8 @@ class Read(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def html():
-    return page.page(pages.report())
-
-
-@pytest.fixture(scope="module")
 def read(html):
     return Read(html)
-
-
-def squeezed(text):
-    return " ".join(text.split())
 
 
 # --- the policy -----------------------------------------------------------------------------------
@@ -162,14 +154,6 @@ def test_any_model_name_stays_in_its_place(name):
 
 
 # --- what it shows --------------------------------------------------------------------------------
-
-
-def rows_of(html, table):
-    body = re.search(rf'<table[^>]*id="{table}".*?<tbody>(.*?)</tbody>', html, re.DOTALL)[1]
-    return [
-        [squeezed(re.sub(r"<[^>]+>", " ", cell)) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
-        for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL)
-    ]
 
 
 def test_the_table_of_results_says_each_number_with_its_interval(html):

@@ -714,6 +714,6 @@ def test_importing_changes_no_global_state():
         "import torch, transformers; before = torch.initial_seed(), torch.get_num_threads(), torch.get_default_dtype();"
         "import lmms_patch.tst.lora.diagnostic; assert before == (torch.initial_seed(), torch.get_num_threads(), torch.get_default_dtype());"
         "import sys; assert 'peft' not in sys.modules and 'lmms_eval' not in sys.modules;"
-        "from lmms_patch.tst import lora_load; assert lora_load.device_of(lmms_patch.tst.lora.diagnostic.LoraSettings()).type in ('cpu', 'cuda', 'mps')"
+        "from lmms_patch.tst.lora import load; assert load.device_of(lmms_patch.tst.lora.diagnostic.LoraSettings()).type in ('cpu', 'cuda', 'mps')"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

@@ -1,0 +1,63 @@
+"""A made run of a Test-set Stress-Test."""
+
+import json
+
+from lmms_patch.ask.spec import parse
+from lmms_patch.ask.views import views_of
+from lmms_patch.runs.records import SampleRecord, ScoredView
+from tests.making.runs import mc_run, write_run
+
+
+def record(i, source, random, majority, category):
+    """A doc of a run with two fold seeds."""
+    scores = {"source": list(source), "none": list(random)}
+    tst = {"diagnostic": "rf", "grouping": "source", "source": f"scene {i}", "s": 0.5, "s_minus_chance": 0.25, "chance": 0.25, "zero_shot": None}
+    view = {"kind": "blind", "scores": {"acc": source[0]}, "items": {"acc": source[0]}}
+    about = {"schema": 2, "task": "toy_tst5", "base": "toy", "kind": "tst", "grids": [], "doc_id": i, "image_sizes": [], "views": [view]}
+    more = {"best": {}, "excluded": {}, "fields": {"category": category}}
+    return {**about, **more, "tst": {**tst, "scores": scores, "baseline": {name: list(majority) for name in scores}}}
+
+
+ABOUT = {
+    "diagnostic": "rf",
+    "folds": 5,
+    "unusable": {"text": "no grouping: the text is different for every doc"},
+    "texts": {"different": 39, "repeated": 2, "conflicting": 2},
+    "importance": [{"kind": "mc", "feature": "word: lamp", "gain": 0.75, "permutation": 0.125}],
+    "causes": [
+        {"rank": 1, "category": "colour", "words": "lamp", "docs": 20, "s": 0.5, "s_minus_chance": 0.25, "gold": "größer", "gold_share": 0.9}
+        | {"mean": None, "sd": None, "cv": None}
+    ],
+}
+
+
+def write_tst(folder, with_rci=False):
+    """40 docs: source-grouped folds answer docs 0..29 at both seeds and 30..31 at one; random folds answer all but the last; majority: 0..9."""
+    records = []
+    for i in range(40):
+        source = (1.0, 1.0) if i < 30 else (1.0, 0.0) if i < 32 else (0.0, 0.0)
+        records.append(record(i, source, (float(i < 39),) * 2, (float(i < 10),) * 2, "colour" if i < 20 else "größe"))
+    tasks = {"toy_rci2": mc_run(n=60)} if with_rci else {}
+    path = write_run(folder, {**tasks, "toy_tst5": (parse("toy_tst5"), records, None)})
+    data = json.loads(path.read_text())
+    data["results"]["toy_tst5"]["patch,none"]["tst_details"].update(ABOUT)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def tst_record():
+    spec = parse("toy_tst5")
+    (view,) = views_of(spec)
+    tst = {
+        "diagnostic": "lora",
+        "grouping": "none",
+        "fold": 0,
+        "source": None,
+        "answers": ["yes", "no"],
+        "s": 0.5,
+        "s_minus_chance": 0.0,
+        "chance": 0.5,
+    }
+    tst |= {"delta": 0.1, "zero_shot": {"s": 0.4, "score": None}, "scores": {"none": [1.0, None]}, "baseline": {"none": [0.0, 0.0]}}
+    views = (ScoredView(view, error="no answer"),)
+    return SampleRecord("toy_tst5", spec, 3, (), views, {}, {}, {"category": "a"}, tst=tst).to_json()
