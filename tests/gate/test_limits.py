@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import RecordError
-from lmms_patch.gate import limits
+from lmms_patch.gate import limits, sides
 from lmms_patch.gate.judge import verdict
 from lmms_patch.stats.resample import Estimate
 
@@ -117,10 +117,10 @@ def test_bonferroni(count, expected):
 
 
 def test_numbers_of_a_damaged_file():
-    assert limits.checked(estimate(math.nan, 0, 1)).value is None
-    assert limits.checked(estimate(0.5, -math.inf, 1)).low is None
+    assert sides.checked(estimate(math.nan, 0, 1)).value is None
+    assert sides.checked(estimate(0.5, -math.inf, 1)).low is None
     with pytest.raises(RecordError, match=r"from 0\.7 to 0\.3"):
-        limits.checked(estimate(0.5, 0.7, 0.3))
+        sides.checked(estimate(0.5, 0.7, 0.3))
 
 
 # --- power ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lmms_patch.gate import limits
+from lmms_patch.gate import sides
 from lmms_patch.gate.intervals import _over_pairs
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement, Verdict, verdict
 from lmms_patch.stats.paired import Difference
@@ -68,13 +68,13 @@ def test_an_interval_with_an_end_missing_passes_no_limit(low, high):
 
 @pytest.mark.parametrize(("low", "high"), [*ENDS, (math.nan, 0.3), (0.1, math.inf)])
 def test_a_file_with_one_end_has_none(low, high):
-    found = limits.checked(estimate(0.2, low, high))
+    found = sides.checked(estimate(0.2, low, high))
     assert (found.value, found.low, found.high) == (0.2, None, None)
 
 
 def test_a_file_without_a_value_has_no_interval():
     for value in (None, math.nan, -math.inf):
-        found = limits.checked(estimate(value, 0.1, 0.3, se=math.nan))
+        found = sides.checked(estimate(value, 0.1, 0.3, se=math.nan))
         assert (found.value, found.se, found.low, found.high) == (None, None, None, None)
 
 
