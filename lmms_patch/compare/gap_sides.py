@@ -1,6 +1,6 @@
-"""Per-doc scores of finished runs, for the vision-blind gap: of wrapped tasks, and of plain native ones. Pure.
+"""Per-doc scores of finished runs, for the vision-blind gap: of wrapped tasks, and of plain native tasks. Pure.
 
-A plain run is read from the harness's own sample log: its metrics that have a number per doc.
+Of a plain run the harness's own sample log is read, and those of its metrics that have a number per doc.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Side:
         task: the task's name in its run.
         base: the benchmark: the base task of a wrapped task, a plain task's own name.
         kind: ``plain``, or the kind of the wrapped task (``spec.KINDS``).
-        metric: what the scores are of.
+        metric: the metric of the scores.
         scores: by doc id, on the metric's own scale; None: unscored.
         clusters: by doc id, what is resampled together; only docs where it is known.
         groups: by doc id, answer class and category; only docs where they are known.
         higher: whether higher scores are better.
         model: the model and its arguments; "" where the run does not say.
-        warnings: what is to be said of it.
+        warnings: what a reader must know, one line each.
         file: the results file; None where it was not read from one.
     """
 
@@ -72,7 +72,7 @@ class _Found:
         filters: number of filter pipelines.
         higher: by metric, whether higher is better.
         docs: how many docs the run scored; None where it does not say.
-        taken: what to say of the choice among several runs (``records.Taken``).
+        taken: a line on the choice among several runs (``records.Taken``).
     """
 
     file: Path
@@ -89,7 +89,7 @@ class _Found:
 
 
 def read_side(path: Path, which: Which, *, task: str | None = None, metric: str | None = None) -> Side:
-    """One side of the gap from a finished run.
+    """Return one side of the gap from a finished run.
 
     Args:
         path: the folder that was --output_path, or a results file.
@@ -111,10 +111,11 @@ def read_side(path: Path, which: Which, *, task: str | None = None, metric: str 
 
 
 def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str | None = None) -> tuple[Side, Side]:
-    """Both sides: the tasks of the two runs that are of one benchmark. The two paths may be the same run.
+    """Return both sides: the tasks of the two runs that are of one benchmark. The two paths may be the same run.
 
     Args:
-        full, blind: folders or results files.
+        full: folder or results file of the run with the image.
+        blind: the same of the run without.
         task: name of a task on either side, or of the base, where there are several pairs.
         metric: see ``read_side``; default: the blind task's primary metric.
 
@@ -137,14 +138,17 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
 
 
 def _pairs(ours: Sequence[_Found], theirs: Sequence[_Found], task: str | None) -> list[tuple[_Found, _Found]]:
-    """The pairs of one base in which ``task`` is the name of either side or of the base."""
+    """Return the pairs of tasks of one base, in which ``task`` is the name of either task or of the base."""
     pairs = [(a, b) for a in ours for b in theirs if a.base == b.base and task in (None, a.task, b.task, a.base)]
     full = {(one.base, one.task) for one in _preferred([a for a, _ in pairs])}
     return [(a, b) for a, b in pairs if (a.base, a.task) in full]
 
 
 def _preferred(found: Sequence[_Found]) -> list[_Found]:
-    """Of each base one full side: all show the full image; a wrapped task also says which docs belong together. Blind sides differ: all stay."""
+    """Keep one full side of each base, and all blind sides.
+
+    All full sides show the same image, and a wrapped task is preferred as it also says which docs belong together. Blind sides differ.
+    """
     out: dict[tuple[str, str], _Found] = {}
     for one in sorted(found, key=lambda one: one.kind == PLAIN):
         out.setdefault((one.base, one.task if one.kind in BLIND_KINDS else ""), one)
@@ -152,7 +156,7 @@ def _preferred(found: Sequence[_Found]) -> list[_Found]:
 
 
 def _candidates(path: Path, which: Which, sought: Callable[[_Found], bool]) -> list[_Found]:
-    """Return the tasks of a run that can be one side: of several runs those of the newest with one that is sought.
+    """Return the tasks of a run that can be one side; of several runs the tasks of the newest that has what is sought.
 
     Raises:
         RecordError: there is none.
@@ -175,7 +179,7 @@ def _names(found: Sequence[_Found]) -> str:
 
 
 def _tasks(file: Path) -> list[_Found]:
-    """All tasks of a results file, wrapped and plain, in its order.
+    """Return all tasks of a results file, wrapped and plain, in its order.
 
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval.
@@ -245,20 +249,20 @@ def _cluster(fields: Mapping[str, Any]) -> str | None:
 
 
 def _group(record: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Answer class and category; None where the record has neither."""
+    """Return answer class and category; None where the record has neither."""
     answer, category = record.get("answer", {}), record.get("fields", {}).get("category")
     label = answer.get("label") or answer.get("format") or ""
     return (label, "" if category is None else repr(category)) if label or category is not None else None
 
 
 def _score_keys(described: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys of an item that hold its scalar, as the wrapped task reads them."""
+    """Return the keys of an item that hold its scalar, as the wrapped task reads them."""
     named = (described.get("options") or {}).get("score")
     return ("score",) if not named else (named,) if isinstance(named, str) else tuple(named)
 
 
 def _plain_side(found: _Found, log: Path, metric: str | None, keys: Sequence[str]) -> Side:
-    """From a native log: one line per doc and filter; the first of each doc is read."""
+    """Read a native log, which has one line per doc and filter; the first line of each doc counts."""
     lines: dict[int, dict[str, Any]] = {}
     with open(log, "rb") as file:
         for number, text in enumerate(file, 1):
@@ -272,7 +276,7 @@ def _plain_side(found: _Found, log: Path, metric: str | None, keys: Sequence[str
 
 
 def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
-    """The metric that was named, or the only one that has a number for each doc."""
+    """Return the metric that was named, or the only metric that has a number for each doc."""
     if not numeric:
         raise RecordError(f"{task}: no metric has a number for each doc in the log of this plain task; run {task}_rci2 in its place")
     if metric is None and len(numeric) > 1:
@@ -295,7 +299,7 @@ def _line(text: bytes, where: str) -> dict[str, Any]:
 
 
 def _doubts(found: _Found, side: Side) -> list[str]:
-    """What a reader should know before trusting the side's scores."""
+    """Return warnings about the side's scores."""
     out = []
     if found.filters > 1:
         out.append(f"{found.task}: {found.filters} filters in the run; the scores are those of the first")
@@ -312,11 +316,11 @@ def _doubts(found: _Found, side: Side) -> list[str]:
 
 
 def read_subset(path: Path, base: str | None = None) -> set[int]:
-    """The doc ids of a subset.
+    """Read the doc ids of a subset.
 
     Args:
         path: the folder of a pruning, its ``pruned.json`` or ``kept_ids.txt``, or a text file with one doc id a line.
-        base: the benchmark that it must be of, where the pruning says of which it is.
+        base: the benchmark that it must be of, where the pruning names its benchmark.
 
     Raises:
         RecordError: none of these, or of another benchmark.

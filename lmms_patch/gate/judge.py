@@ -356,7 +356,8 @@ def verdict(judged: Estimate, least: float | None, most: float | None, margin: f
 
     Args:
         judged: the number, or the difference, with its interval at the verdict's level.
-        least, most: the limits.
+        least: the lower limit; None: there is none.
+        most: the upper limit; None: there is none.
         margin: see ``Rule``.
         interval: whether the interval decides; else the number alone.
 

@@ -1,6 +1,6 @@
-"""What a gate leaves: a table for people, JSON and JUnit XML for machines, a job summary and annotations for GitHub. Pure, but ``write``.
+"""The outputs of a gate: a table for people, JSON and JUnit XML for machines, a job summary and annotations for GitHub. Pure, but ``write``.
 
-Names come from files that anybody may have written: ``lmms_patch.text`` makes them harmless for each form.
+Names come from files that anybody may have written, so ``lmms_patch.text`` makes them harmless for each format.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ COLUMNS = (
 
 
 def word(one: Verdict) -> str:
-    """The verdict as the table says it."""
+    """Return the word for a verdict in the table."""
     return "warned" if one.warned else one.call
 
 
 def sheet(found: Judgement) -> Sheet:
-    """The verdicts as a table."""
+    """Return the verdicts as a table."""
     rows = [_row(one) for one in found.verdicts]
     used = [c for c in COLUMNS if any(row.get(c.key) is not None for row in rows) or c.key in ("verdict", "rule", "task", "value")]
     return Sheet("gate", "Gate", tuple(used), tuple(rows), " ".join(map(clean, found.notes)))
@@ -63,7 +63,7 @@ def _row(one: Verdict) -> Mapping[str, Cell]:
 
 
 def what(one: Verdict) -> str:
-    """The verdict in one line: what, of what, and why."""
+    """Return a verdict in one line: the number, its limit, and why."""
     value = shown(one.value, Column("", "", digits=4))
     change = "" if one.difference is None else f", difference {shown(one.difference, Column('', '', signed=True, digits=4))} ({one.basis})"
     smallest = "" if one.call != "inconclusive" or one.detectable is None else f"; detectable with 80 % power: {one.detectable:.4f} beyond it"
@@ -72,7 +72,7 @@ def what(one: Verdict) -> str:
 
 
 def text(found: Judgement) -> str:
-    """For a terminal; the last line says the verdict, in agreement with the exit status."""
+    """Return the text for a terminal; its last line is the verdict that the exit status gives, too."""
     lines = [f"{word(one)}: {clean(one.rule)}: {what(one)}" for one in found.verdicts if one.call != "pass"]
     notes = [f"note: {clean(note)}" for note in found.notes]
     blocks = [sheet(found).to_text() if found.verdicts else "", "\n".join([*lines, *notes]), clean(found.sentence)]
@@ -80,7 +80,7 @@ def text(found: Judgement) -> str:
 
 
 def to_json(found: Judgement) -> dict[str, Any]:
-    """What ``--json`` writes (schema ``gate``)."""
+    """Return what ``--json`` writes (schema ``gate``)."""
     return {
         "schema": SCHEMA,
         "status": found.status,
@@ -108,7 +108,7 @@ def _verdict_json(one: Verdict) -> dict[str, Any]:
 
 
 def junit(found: Judgement) -> str:
-    """JUnit XML: one testcase per verdict."""
+    """Return JUnit XML with one testcase per verdict."""
     cases = found.verdicts
     blocked = [one for one in cases if one.call != "pass" and not one.warned]
     counts = {
@@ -137,7 +137,7 @@ def junit(found: Judgement) -> str:
 
 
 def summary(found: Judgement) -> str:
-    """Markdown for a GitHub job summary."""
+    """Return Markdown for a GitHub job summary."""
     mark = {0: ":white_check_mark:", 1: ":x:", 2: ":x:", 3: ":grey_question:"}[found.status]
     lines = [f"### {mark} {markdown(found.sentence)}", ""]
     if found.verdicts:
@@ -148,7 +148,7 @@ def summary(found: Judgement) -> str:
 
 
 def workflow_commands(found: Judgement) -> list[str]:
-    """GitHub workflow commands: an error for what blocks, a warning for what is only warned of."""
+    """Return GitHub workflow commands: an error for a verdict that blocks, a warning for one that does not."""
     if found.status == BAD_INPUT:
         return [_annotation("error", "lmms-patch gate: bad input", clean(found.sentence))]
     return [
@@ -159,7 +159,7 @@ def workflow_commands(found: Judgement) -> list[str]:
 
 
 def _annotation(command: str, title: str, message: str) -> str:
-    """``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
+    """Return ``::error title=...::...``, escaped as GitHub asks (actions/toolkit, command.ts)."""
 
     def data(said: str) -> str:
         return printed(said).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
@@ -175,8 +175,9 @@ def write(found: Judgement, *, json_file: Path | None = None, junit_file: Path |
 
     Args:
         found: the judgement.
-        json_file, junit_file: replaced where they are there; of a link the link.
-        summary_file: appended to, as GitHub wants it; no link.
+        json_file: replaced if it exists; a link is replaced itself.
+        junit_file: the same.
+        summary_file: appended to, as GitHub asks; not a link.
 
     Raises:
         RecordError: one of them cannot be written.

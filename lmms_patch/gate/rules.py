@@ -1,6 +1,6 @@
 """The rules of a gate: read from YAML, checked, and made into ``Rule`` objects. Pure.
 
-A gate that cannot fail is worse than none: a key that is not known, a rule without a check, or one that nothing can break, is refused.
+A gate that cannot fail is worse than no gate. So unknown keys, rules without a check and rules that nothing can break are refused.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SELECTORS = ("task", "model", "base", "kind")
 LIMITS = ("min", "max", "max_drop", "max_rise")
 CHECKS = (*LIMITS, "require", "max_tst_over_chance", "max_excluded", "min_docs")
 SHARED = ("level", "margin", "inconclusive", "correction", "max_lost", "allow_limit")
-"""What a rule may say for itself, and ``defaults`` for all."""
+"""Keys of a rule that ``defaults`` may set for all rules."""
 DEFAULTS = (*SHARED, "ignore", "primary")
 RULE = ("name", *SELECTORS, "metric", *CHECKS, "absolute", "interval", *SHARED)
 TOP = ("schema", "defaults", "rules")
 LOST = 0.01
-"""Share of docs that a verdict may lose: so few cannot hide a drop that a margin would not."""
+"""Share of docs that a verdict may lose. So few docs cannot hide a drop that is larger than a usual margin."""
 CHOICES = {"inconclusive": ("block", "warn"), "correction": ("bonferroni", "none")}
 
 
@@ -43,24 +43,24 @@ class Rule:
 
     Attributes:
         name: unique in its file.
-        task, model, base, kind: wildcards; a result matches where one of each does.
+        task, model, base, kind: wildcards; a result matches where one wildcard of each matches.
         metric: a wildcard over ``measures``, for the limits; None without limits.
         min, max: limits of the number itself, on the metric's own scale.
-        max_drop, max_rise: limits of baseline − number, and of number − baseline.
-        absolute: judge the number's distance from 0 in place of the number.
+        max_drop, max_rise: upper limits of baseline − number, and of number − baseline.
+        absolute: whether the number's distance from 0 is judged in place of the number.
         interval: whether the interval decides; else the number alone.
         valid_gate: whether the gate must be valid.
-        max_tst_over_chance: limit of the text-only score less chance.
-        max_excluded: limit of the share of docs that any grid leaves out, 0..1.
-        min_docs: fewest docs with the primary metric.
+        max_tst_over_chance: upper limit of the text-only score less chance.
+        max_excluded: upper limit of the share of docs that any grid leaves out, 0..1.
+        min_docs: least number of docs with the primary metric.
         margin: by how much a limit may be missed; limit and margin together decide (``limits.call``). On the metric's own scale.
-        level: of the claim as a whole, 0..1.
+        level: nominal coverage of the claim as a whole, 0..1.
         blocks: whether an inconclusive verdict blocks.
         corrected: whether ``level`` holds over all that is judged together (``judge.levels``).
         looks: whether it must be shown that the answers depend on the image.
-        checked: whether every number must be one that the sample log gives (``lmms_patch.compare.audit``).
-        max_lost: most of the docs that a number may lose to failed calls, or a comparison to docs that only one run has, 0..1.
-        allow_limit: whether limits of numbers themselves may be held against a run of a part of the benchmark (``--limit``).
+        checked: whether the sample log must give every number (``lmms_patch.compare.audit``).
+        max_lost: largest share of docs that a number may lose to failed calls, or a comparison to docs that only one run has, 0..1.
+        allow_limit: whether limits of numbers themselves may be applied to a run of a part of the benchmark (``--limit``).
     """
 
     name: str
@@ -117,12 +117,12 @@ class Rules:
 
 
 def shipped() -> list[str]:
-    """The names of the rules that come with lmms-patch."""
+    """Return the names of the rules that come with lmms-patch."""
     return sorted(path.stem for path in (folder("configs") / "gates").glob("*.yaml"))
 
 
 def find(config: str) -> Path:
-    """The file of rules that a user names: a path, or the bare name of a shipped one.
+    """Return the file of rules that a user names: by a path, or by the bare name of shipped rules.
 
     A bare name never means a file of the working folder: in CI that may be a stranger's checkout. A path has a separator or an ending.
 
@@ -142,7 +142,7 @@ def find(config: str) -> Path:
 
 
 def read(config: str | Path) -> Rules:
-    """The rules of a file.
+    """Read the rules of a file.
 
     Args:
         config: see ``find``.
@@ -161,7 +161,7 @@ def read(config: str | Path) -> Rules:
 
 
 def parse(data: Any, source: str = "rules") -> Rules:
-    """The rules of a file's content, as YAML gives it.
+    """Check the content of a file, as YAML gives it, and return its rules.
 
     Raises:
         OptionError: as ``read``.
@@ -217,7 +217,7 @@ def _rule(data: Any, shared: Mapping[str, Any], source: str, number: int) -> Rul
 
 
 def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
-    """Whether the parts of a rule make sense together."""
+    """Check that the parts of a rule make sense together."""
     limited = [key for key in LIMITS if key in found]
     if limited and rule.metric is None:
         raise OptionError(f"{where}: '{limited[0]}' of what? name a 'metric', such as fip or rci3")
@@ -249,7 +249,7 @@ def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
 
 
 def _shared(found: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What a rule, or the defaults, say of level, margin, inconclusive and correction, by ``Rule``'s names."""
+    """Return what a rule, or the defaults, say of the ``SHARED`` keys, by the names of ``Rule``'s fields."""
     out: dict[str, Any] = {}
     if "level" in found:
         out["level"] = _number(found["level"], "level", where)
@@ -283,7 +283,7 @@ def _primary(found: Mapping[str, Any], where: str) -> str | None:
 
 
 def _required(found: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """Return what must hold beside limits: none, one, or some of ``REQUIREMENTS``."""
+    """Return the ``REQUIREMENTS`` that a rule names."""
     given = found.get("require", [])
     asked = [given] if isinstance(given, str) else given
     if not isinstance(asked, list) or ("require" in found and not asked) or any(one not in REQUIREMENTS for one in asked):
@@ -321,7 +321,7 @@ def _number(value: Any, key: str, where: str) -> float:
 
 
 def _texts(value: Any, where: str) -> tuple[str, ...]:
-    """One text, or a list of some."""
+    """Return one text, or a list of texts, as a tuple."""
     found = [value] if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found) or (not found and not where.endswith("ignore")):
         raise OptionError(f"{where} must be a text or a list of texts, not {_short(value)}")
@@ -329,7 +329,7 @@ def _texts(value: Any, where: str) -> tuple[str, ...]:
 
 
 def _mapping(data: Any, allowed: Iterable[str], where: str) -> Mapping[str, Any]:
-    """A mapping with known keys only."""
+    """Return a mapping after a check that it has known keys only."""
     if not isinstance(data, dict):
         raise OptionError(f"{where}: must be keys and values, not {_short(data)}; keys: {', '.join(allowed)}")
     for key in data:
@@ -354,7 +354,7 @@ class _GateLoader(YamlLoader):
     """Refuses a key that is there twice: YAML would keep the last and say nothing."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """See the base class."""
+        """Return a mapping after a check that no key is there twice."""
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if isinstance(key, yaml.ScalarNode) and key.value in seen:

@@ -122,14 +122,14 @@ RATIO = Form("ratio", _with_ones, MEAN.value, _ends_with_ones, weight=_mean_belo
 
 
 def _counts(picked: Picked) -> Array:
-    """True positives, false positives, false negatives of each doc."""
+    """Return the true positives, false positives and false negatives of each doc."""
     if picked.said is None or picked.gold is None:
         return np.full((len(picked.scores), 3), math.nan)
     return np.column_stack([picked.said & picked.gold, picked.said & ~picked.gold, ~picked.said & picked.gold]).astype(float)
 
 
 def _ends_of_counts(_: tuple[float, float], __: int) -> Array:
-    """A positive gold is missed or found, a negative one is called positive or not."""
+    """Return the counts of the worst and the best answer to a positive gold (missed, found), and to a negative gold (called positive, not)."""
     missed, found, false, silent = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)
     return np.array([[missed, found], [false, silent]])
 
@@ -234,7 +234,7 @@ def same(value: float, native: float, decimals: int | None = None) -> bool:
 
 
 def recognise(checks: Sequence[tuple[Picked, float | None]], declared: str | None = None) -> tuple[Form | None, str]:
-    """The form of M: the declared one if it fits, else a mean, a percentage or a sum if that fits.
+    """Return the form of M: the declared form if it fits, else a mean, a percentage or a sum if that fits.
 
     Returns:
         The form, or None; and a warning where a declared form does not fit.
