@@ -28,7 +28,7 @@ from lmms_patch.compare.checks import tst_score
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.recompute import Changes, Logged, TaskRun, fip_of, form_of, sets_of, table_of
+from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, sets_of, table_of
 from lmms_patch.runs import failures
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.numbers import sets_in
@@ -141,15 +141,15 @@ def _check_file(run: Run, result: TaskResult, where: str) -> None:
             raise _refuse(where, f"n_excluded{key}", grid["excluded"], f"at most {docs}", "the number of its docs")
 
 
-def _estimates(found: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _estimates(data: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every estimate in an object, with its path."""
-    if isinstance(found, Mapping):
-        if {"value", "low", "high"} <= set(found):
-            yield path, found
-        for key, value in found.items():
+    if isinstance(data, Mapping):
+        if {"value", "low", "high"} <= set(data):
+            yield path, data
+        for key, value in data.items():
             yield from _estimates(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(found, list):
-        for place, value in enumerate(found):
+    elif isinstance(data, list):
+        for place, value in enumerate(data):
             yield from _estimates(value, f"{path}.{place}")
 
 
@@ -167,11 +167,11 @@ def _check_estimate(path: str, one: Mapping[str, Any], where: str) -> None:
 def _check_size(run: Run, result: TaskResult, where: str) -> None:
     """Check the number of docs against what the harness says that it asked."""
     told = run.about.get("n-samples")
-    found = told.get(result.task) if isinstance(told, Mapping) else None
-    if not isinstance(found, Mapping) or KINDS[result.described["kind"]].regions:
+    counts = told.get(result.task) if isinstance(told, Mapping) else None
+    if not isinstance(counts, Mapping) or KINDS[result.described["kind"]].regions:
         return
-    there = found["original"] - int(run.about.get("offset") or 0)
-    asked = min(found["effective"], there)
+    there = counts["original"] - int(run.about.get("offset") or 0)
+    asked = min(counts["effective"], there)
     if asked < there and run.about.get("limit") in (None, -1):
         raise _refuse(where, "limit", run.about.get("limit"), f"{asked} (of {there} docs)", "the harness's count of its samples")
     if result.docs != asked:
@@ -210,8 +210,8 @@ def _spec_of(name: str) -> Any:
         return None
 
 
-def _listed(found: Any) -> str:
-    return ", ".join(map(str, found)) or "none"
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) or "none"
 
 
 def _flat(result: TaskResult, analysis: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,8 +236,8 @@ def _flat(result: TaskResult, analysis: Mapping[str, Any]) -> dict[str, Any]:
         estimates |= {f"{prefix}{n}": grid["index"], f"gap{n}": grid["gap"]}
         for way in ("adj", "adj_blind"):
             nothing = {"value": None, "low": None, "high": None} if way == "adj" and way in grid else None
-            if (found := (grid.get(way) or {}).get("estimate") or nothing) is not None:
-                estimates[f"{prefix}{n}_{way}"] = found
+            if (corrected := (grid.get(way) or {}).get("estimate") or nothing) is not None:
+                estimates[f"{prefix}{n}_{way}"] = corrected
     for name, one in estimates.items():
         out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
     return out
@@ -246,14 +246,14 @@ def _flat(result: TaskResult, analysis: Mapping[str, Any]) -> dict[str, Any]:
 def _check_index(grid: Mapping[str, Any], where: str) -> None:
     """Check that the index is 1 − MPP/FIP, and the gap FIP − MPP."""
     fip, mpp = grid["fip"], grid["mpp"]["value"]
-    for name, found in (("index", grid["index"]["value"]), ("gap", grid["gap"]["value"])):
-        if found is None:
+    for name, own in (("index", grid["index"]["value"]), ("gap", grid["gap"]["value"])):
+        if own is None:
             continue
         if fip is None or mpp is None or (name == "index" and not fip):
-            raise _refuse(where, name, found, None, "FIP and MPP")
+            raise _refuse(where, name, own, None, "FIP and MPP")
         given = 1 - mpp / fip if name == "index" else fip - mpp
-        if not _same(given, found):
-            raise _refuse(where, name, found, given, f"FIP {fip:.6g} and MPP {mpp:.6g}")
+        if not _same(given, own):
+            raise _refuse(where, name, own, given, f"FIP {fip:.6g} and MPP {mpp:.6g}")
 
 
 def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
@@ -537,10 +537,16 @@ def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[K
     scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
     out = []
     if own is not None and np.isfinite(scores).all():
-        out += _check(where, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own, table)
+        value = float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full))
+        out += check_number(where, table.metric, form, value, own, nearly=_of_captions(table))
     for key in sets:
         out += _check_best(run, table, form, key, where)
     return out
+
+
+def _of_captions(table: Table) -> bool:
+    """Tell whether all docs ask for captions, whose aggregation may be only nearly the mean of its docs."""
+    return all(doc.format == "caption" for doc in table.asked)
 
 
 def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) -> list[str]:
@@ -556,18 +562,8 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
     for what, (chosen, own) in numbers.items():
         picked = table.picked(chosen).where(used)
         if own is not None and np.isfinite(picked.scores).all():
-            warnings[what] = _check(where, what, form, forms.value_of(form, picked), own, table)
+            warnings[what] = check_number(where, what, form, forms.value_of(form, picked), own, nearly=_of_captions(table))
     return warnings.get(name, [])  # of FIP it is said already
-
-
-def _check(where: str, name: str, form: Form, value: float, own: float, table: Table) -> list[str]:
-    """Return nothing where a number is the run's own, within rounding; of captions a warning where it is nearly so, as a mean of docs may be."""
-    decimals = max(2, len(repr(own).partition(".")[2]))
-    if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
-        return []
-    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own) and all(doc.format == "caption" for doc in table.asked):  # as ``analysis`` takes it
-        return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
-    raise RecordError(f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed")
 
 
 # --- MAGIC tasks ----------------------------------------------------------------------------------

@@ -247,13 +247,13 @@ def _of_another_metric(sides: Sequence[Side], common: Sequence[int]) -> int:
 
 def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
     """Return the docs of clusters of which not all docs are scored."""
-    found: set[int] = set()
+    docs: set[int] = set()
     for side in sides:
         table = side.table
         labels = (table.clusters if table.clusters is not None else np.arange(len(table))).tolist()
         missing = {label for record, label in zip(table.records, labels, strict=True) if record["doc_id"] not in scored}
-        found |= {record["doc_id"] for record, label in zip(table.records, labels, strict=True) if label in missing}
-    return found
+        docs |= {record["doc_id"] for record, label in zip(table.records, labels, strict=True) if label in missing}
+    return docs
 
 
 def _clusters(sides: Sequence[Side], tables: Sequence[Table], warnings: list[str]) -> NDArray[np.intp] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -185,8 +186,16 @@ def _contrasts(tasks: Sequence[MagicTask], draws: int, level: float, seed: int) 
                     lines = [_lines(task, logs_read) for task in (first, second)]
                     contrasts.append(_contrast(name, first, second, lines, draws, level, seed))
                 except RecordError as error:
-                    notes.append(f"{second.task} is not compared with {first.task}: {error}")
+                    notes.append(f"{second.task} is not compared with {first.task}: {_without_folders(error, first, second)}")
     return tuple(contrasts), tuple(dict.fromkeys(notes))
+
+
+def _without_folders(error: RecordError, *tasks: MagicTask) -> str:
+    """Return what went wrong with files named but not where they lie: notes stand in reports."""
+    said = str(error)
+    for task in tasks:
+        said = said.replace(f"{task.run.path.parent}{os.sep}", "")
+    return said
 
 
 def _lines(task: MagicTask, logs_read: dict[tuple[Path, str, int], Lines]) -> Lines:

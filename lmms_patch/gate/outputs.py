@@ -47,11 +47,11 @@ def word(one: Verdict) -> str:
     return "warned" if one.warned else one.call
 
 
-def sheet(found: Judgement) -> Sheet:
+def sheet(judgement: Judgement) -> Sheet:
     """Return the verdicts as a table."""
-    rows = [_row(one) for one in found.verdicts]
+    rows = [_row(one) for one in judgement.verdicts]
     used = [c for c in COLUMNS if any(row.get(c.key) is not None for row in rows) or c.key in ("verdict", "rule", "task", "value")]
-    return Sheet("gate", "Gate", tuple(used), tuple(rows), " ".join(map(clean, found.notes)))
+    return Sheet("gate", "Gate", tuple(used), tuple(rows), " ".join(map(clean, judgement.notes)))
 
 
 def _row(one: Verdict) -> Mapping[str, Cell]:
@@ -71,28 +71,28 @@ def what(one: Verdict) -> str:
     return clean(f"{one.task} of {one.model}: {one.metric} {value}{change}, limit {one.limit}{smallest}{why}")
 
 
-def text(found: Judgement) -> str:
+def text(judgement: Judgement) -> str:
     """Return the text for a terminal; its last line is the verdict that the exit status gives, too."""
-    lines = [f"{word(one)}: {clean(one.rule)}: {what(one)}" for one in found.verdicts if one.call != "pass"]
-    notes = [f"note: {clean(note)}" for note in found.notes]
-    blocks = [sheet(found).to_text() if found.verdicts else "", "\n".join([*lines, *notes]), clean(found.sentence)]
+    lines = [f"{word(one)}: {clean(one.rule)}: {what(one)}" for one in judgement.verdicts if one.call != "pass"]
+    notes = [f"note: {clean(note)}" for note in judgement.notes]
+    blocks = [sheet(judgement).to_text() if judgement.verdicts else "", "\n".join([*lines, *notes]), clean(judgement.sentence)]
     return "\n\n".join(block for block in blocks if block)
 
 
-def to_json(found: Judgement) -> dict[str, Any]:
+def to_json(judgement: Judgement) -> dict[str, Any]:
     """Return what ``--json`` writes (schema ``gate``)."""
     return {
         "schema": SCHEMA,
-        "status": found.status,
-        "verdict": WORDS[found.status],
-        "sentence": clean(found.sentence),
-        "error": clean(found.error) or None,
-        "config": clean(found.config),
-        "out": clean(found.out),
-        "baseline": clean(found.baseline) or None,
+        "status": judgement.status,
+        "verdict": WORDS[judgement.status],
+        "sentence": clean(judgement.sentence),
+        "error": clean(judgement.error) or None,
+        "config": clean(judgement.config),
+        "out": clean(judgement.out),
+        "baseline": clean(judgement.baseline) or None,
         "made": {"lmms_patch": __version__},
-        "notes": [clean(note) for note in found.notes],
-        "verdicts": [_verdict_json(one) for one in found.verdicts],
+        "notes": [clean(note) for note in judgement.notes],
+        "verdicts": [_verdict_json(one) for one in judgement.verdicts],
     }
 
 
@@ -107,22 +107,22 @@ def _verdict_json(one: Verdict) -> dict[str, Any]:
     return {("verdict" if key == "call" else key): value for key, value in out.items()}
 
 
-def junit(found: Judgement) -> str:
+def junit(judgement: Judgement) -> str:
     """Return JUnit XML with one testcase per verdict."""
-    cases = found.verdicts
+    cases = judgement.verdicts
     blocked = [one for one in cases if one.call != "pass" and not one.warned]
     counts = {
         "tests": len(cases) or 1,
         "failures": len(blocked),
-        "errors": int(found.status == BAD_INPUT),
+        "errors": int(judgement.status == BAD_INPUT),
         "skipped": sum(one.warned for one in cases),
     }
     numbers = {key: str(value) for key, value in counts.items()}
     root = ElementTree.Element("testsuites", {"name": "lmms-patch gate", **numbers})
     suite = ElementTree.SubElement(root, "testsuite", {"name": "lmms-patch gate", **numbers})
-    if found.status == BAD_INPUT:
+    if judgement.status == BAD_INPUT:
         case = ElementTree.SubElement(suite, "testcase", {"classname": "gate", "name": "input", "time": "0"})
-        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": clean(found.sentence)}).text = clean(found.sentence)
+        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": clean(judgement.sentence)}).text = clean(judgement.sentence)
     for one in cases:
         name = clean(f"{one.task} of {one.model}: {one.metric} {one.limit}")
         case = ElementTree.SubElement(suite, "testcase", {"classname": clean(one.rule), "name": name, "time": "0"})
@@ -136,24 +136,24 @@ def junit(found: Judgement) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def summary(found: Judgement) -> str:
+def summary(judgement: Judgement) -> str:
     """Return Markdown for a GitHub job summary."""
-    mark = {0: ":white_check_mark:", 1: ":x:", 2: ":x:", 3: ":grey_question:"}[found.status]
-    lines = [f"### {mark} {markdown(found.sentence)}", ""]
-    if found.verdicts:
-        lines += [sheet(found).to_markdown()]
-    lines += [f"- **{word(one)}**, {markdown(one.rule)}: {markdown(what(one))}" for one in found.verdicts if one.call != "pass"]
-    lines += [f"- {markdown(note)}" for note in found.notes]
+    mark = {0: ":white_check_mark:", 1: ":x:", 2: ":x:", 3: ":grey_question:"}[judgement.status]
+    lines = [f"### {mark} {markdown(judgement.sentence)}", ""]
+    if judgement.verdicts:
+        lines += [sheet(judgement).to_markdown()]
+    lines += [f"- **{word(one)}**, {markdown(one.rule)}: {markdown(what(one))}" for one in judgement.verdicts if one.call != "pass"]
+    lines += [f"- {markdown(note)}" for note in judgement.notes]
     return "\n".join(lines) + "\n\n"
 
 
-def workflow_commands(found: Judgement) -> list[str]:
+def workflow_commands(judgement: Judgement) -> list[str]:
     """Return GitHub workflow commands: an error for a verdict that blocks, a warning for one that does not."""
-    if found.status == BAD_INPUT:
-        return [_annotation("error", "lmms-patch gate: bad input", clean(found.sentence))]
+    if judgement.status == BAD_INPUT:
+        return [_annotation("error", "lmms-patch gate: bad input", clean(judgement.sentence))]
     return [
         _annotation("warning" if one.warned else "error", f"lmms-patch gate: {clean(one.rule)}: {one.call}", what(one))
-        for one in found.verdicts
+        for one in judgement.verdicts
         if one.call != "pass"
     ]
 
@@ -170,11 +170,11 @@ def _annotation(command: str, title: str, message: str) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def write(found: Judgement, *, json_file: Path | None = None, junit_file: Path | None = None, summary_file: Path | None = None) -> None:
+def write(judgement: Judgement, *, json_file: Path | None = None, junit_file: Path | None = None, summary_file: Path | None = None) -> None:
     """Write the files that were asked for: all of them, each whole, or none.
 
     Args:
-        found: the judgement.
+        judgement: the judgement.
         json_file: replaced if it exists; a link is replaced itself.
         junit_file: the same.
         summary_file: appended to, as GitHub asks; not a link.
@@ -182,12 +182,12 @@ def write(found: Judgement, *, json_file: Path | None = None, junit_file: Path |
     Raises:
         RecordError: one of them cannot be written.
     """
-    texts = [(json_file, json.dumps(to_json(found), indent=2, allow_nan=False) + "\n"), (junit_file, junit(found))]
+    texts = [(json_file, json.dumps(to_json(judgement), indent=2, allow_nan=False) + "\n"), (junit_file, junit(judgement))]
     wanted = [(path, content) for path, content in texts if path is not None]
     if len({os.path.abspath(path) for path in (json_file, junit_file, summary_file) if path is not None}) < len(wanted) + (summary_file is not None):
         raise RecordError(f"{wanted[-1][0]}: two outputs cannot go to one file")
     with files.staged(dict(wanted)):
         if summary_file is not None:
-            files.append(summary_file, summary(found))
+            files.append(summary_file, summary(judgement))
     for folder in {path.parent for path, _ in wanted}:
         files.sweep(folder)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -173,13 +173,13 @@ def parse(data: Any, source: str = "rules") -> Rules:
     if type(schema) is not int or schema != SCHEMA:
         raise OptionError(f"{source}: 'schema' is {_short(schema)}; this version of lmms-patch reads 'schema: {SCHEMA}'")
     defaults = _mapping(top.get("defaults") or {}, DEFAULTS, f"{source}: defaults")
-    ignore = _texts(defaults.get("ignore", []), f"{source}: defaults: ignore")
+    ignore = _texts(defaults.get("ignore", []), "ignore", f"{source}: defaults")
     primary = _primary(defaults, f"{source}: defaults")
-    given = top.get("rules")
-    if not isinstance(given, list) or not given:
-        raise OptionError(f"{source}: 'rules' must be a list of at least one rule, not {_short(given)}")
-    shared = _shared(defaults, f"{source}: defaults")
-    rules = tuple(_rule(one, shared, source, number) for number, one in enumerate(given, 1))
+    listed = top.get("rules")
+    if not isinstance(listed, list) or not listed:
+        raise OptionError(f"{source}: 'rules' must be a list of at least one rule, not {_short(listed)}")
+    shared = _fields(defaults, f"{source}: defaults")
+    rules = tuple(_rule(one, shared, source, number) for number, one in enumerate(listed, 1))
     names = [rule.name for rule in rules]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise OptionError(f"{source}: two rules have the name {_short(twice)}; each needs its own")
@@ -189,36 +189,26 @@ def parse(data: Any, source: str = "rules") -> Rules:
 def _rule(data: Any, shared: Mapping[str, Any], source: str, number: int) -> Rule:
     name = data.get("name") if isinstance(data, dict) else None
     where = f"{source}: rule {_short(name) if isinstance(name, str) else number}"
-    found = _mapping(data, RULE, where)
+    given = _mapping(data, RULE, where)
     if not isinstance(name, str) or not name.strip():
         raise OptionError(f"{where}: 'name' must be a text that says what the rule is for, not {_short(name)}")
-    if not any(key in found for key in CHECKS):
+    if not any(key in given for key in CHECKS):
         raise OptionError(f"{where}: no check, so it could never fail; give one of {', '.join(CHECKS)}")
-    metric = found.get("metric")
-    if "metric" in found and (not isinstance(metric, str) or not metric.strip()):
-        raise OptionError(f"{where}: 'metric' must be a name such as fip or rci3, or a wildcard, not {_short(metric)}")
-    given: dict[str, Any] = {key: _texts(found[key], f"{where}: {key}") for key in SELECTORS if key in found}
-    given |= {key: _number(found[key], key, where) for key in (*LIMITS, "max_tst_over_chance") if key in found}
-    rule = Rule(
-        name,
-        **given,
-        metric=metric,
-        absolute=_flag(found, "absolute", False, where),
-        interval=_flag(found, "interval", True, where),
-        valid_gate=VALID_GATE in (required := _required(found, where)),
-        looks=LOOKS in required,
-        checked=CHECKED in required,
-        max_excluded=_share(found, "max_excluded", where),
-        min_docs=_count(found, where),
-        **{**shared, **_shared(found, where)},
-    )
-    _check(rule, found, where)
+    required = _required(given, where)
+    fields = {**shared, **_fields(given, where)}
+    rule = Rule(name, **fields, valid_gate=VALID_GATE in required, looks=LOOKS in required, checked=CHECKED in required)
+    _check(rule, given, where)
     return rule
 
 
-def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
+def _fields(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the checked values of a rule, or of the defaults, by the names of ``Rule``'s fields."""
+    return {_FIELDS.get(key, key): read(given[key], key, where) for key, read in _READERS.items() if key in given}
+
+
+def _check(rule: Rule, given: Mapping[str, Any], where: str) -> None:
     """Check that the parts of a rule make sense together."""
-    limited = [key for key in LIMITS if key in found]
+    limited = [key for key in LIMITS if key in given]
     if limited and rule.metric is None:
         raise OptionError(f"{where}: '{limited[0]}' of what? name a 'metric', such as fip or rci3")
     if rule.metric is not None and not limited:
@@ -233,11 +223,7 @@ def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
         raise OptionError(f"{where}: 'absolute' with 'min' {rule.min:g}: every distance from 0 is at least 0, so nothing can fail")
     if rule.absolute and rule.metric is None:
         raise OptionError(f"{where}: 'absolute' needs a 'metric' with a limit")
-    lone = [
-        key
-        for key in ("interval", "margin", "level", "correction", "inconclusive", "max_lost", "allow_limit")
-        if key in found and not (rule.looks and key == "inconclusive")
-    ]
+    lone = [key for key in ("interval", *SHARED) if key in given and not (rule.looks and key == "inconclusive")]
     if lone and not limited and rule.max_tst_over_chance is None:
         raise OptionError(f"{where}: '{lone[0]}' says nothing here: the checks of this rule are counts, which have no interval")
     for pattern in rule.kind:
@@ -248,70 +234,23 @@ def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
 # --- single values --------------------------------------------------------------------------------
 
 
-def _shared(found: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return what a rule, or the defaults, say of the ``SHARED`` keys, by the names of ``Rule``'s fields."""
-    out: dict[str, Any] = {}
-    if "level" in found:
-        out["level"] = _number(found["level"], "level", where)
-        if not 0.5 <= out["level"] < 1:
-            raise OptionError(f"{where}: 'level' must be a fraction from 0.5 to below 1, such as 0.95, not {_short(found['level'])}")
-    if "margin" in found:
-        out["margin"] = _number(found["margin"], "margin", where)
-        if out["margin"] < 0:
-            raise OptionError(f"{where}: 'margin' must be at least 0, not {_short(found['margin'])}")
-    if "max_lost" in found:
-        out["max_lost"] = _share(found, "max_lost", where)
-    if "allow_limit" in found:
-        out["allow_limit"] = _flag(found, "allow_limit", False, where)
-    for key, name in (("inconclusive", "blocks"), ("correction", "corrected")):
-        if key in found:
-            value = found[key]
-            if value not in CHOICES[key]:
-                raise OptionError(f"{where}: '{key}' must be {' or '.join(CHOICES[key])}, not {_short(value)}")
-            out[name] = value == CHOICES[key][0]
-    return out
-
-
-def _primary(found: Mapping[str, Any], where: str) -> str | None:
+def _primary(defaults: Mapping[str, Any], where: str) -> str | None:
     """Return the name of the primary number; None where the defaults do not say."""
-    if "primary" not in found:
+    if "primary" not in defaults:
         return None
-    name = found["primary"]
+    name = defaults["primary"]
     if not isinstance(name, str) or not name.strip() or any(sign in name for sign in "*?["):
         raise OptionError(f"{where}: 'primary' must be the name of one number such as fip or rci3, no wildcard, not {_short(name)}")
     return name
 
 
-def _required(found: Mapping[str, Any], where: str) -> tuple[str, ...]:
+def _required(given: Mapping[str, Any], where: str) -> list[str]:
     """Return the ``REQUIREMENTS`` that a rule names."""
-    given = found.get("require", [])
-    asked = [given] if isinstance(given, str) else given
-    if not isinstance(asked, list) or ("require" in found and not asked) or any(one not in REQUIREMENTS for one in asked):
-        raise OptionError(f"{where}: 'require' must be '{VALID_GATE}', '{LOOKS}', '{CHECKED}', or a list of some, not {_short(given)}")
-    return tuple(asked)
-
-
-def _share(found: Mapping[str, Any], key: str, where: str) -> float | None:
-    if key not in found:
-        return None
-    value = _number(found[key], key, where)
-    if not 0 <= value < 1:
-        raise OptionError(f"{where}: '{key}' must be a share of the docs from 0 to below 1, not {_short(found[key])}")
-    return value
-
-
-def _count(found: Mapping[str, Any], where: str) -> int | None:
-    value = found.get("min_docs")
-    if "min_docs" in found and (type(value) is not int or value < 1):
-        raise OptionError(f"{where}: 'min_docs' must be a whole number of at least 1, not {_short(value)}")
-    return value
-
-
-def _flag(found: Mapping[str, Any], key: str, default: bool, where: str) -> bool:
-    value = found.get(key, default)
-    if not isinstance(value, bool):
-        raise OptionError(f"{where}: '{key}' must be true or false, not {_short(value)}")
-    return value
+    value = given.get("require", [])
+    asked = [value] if isinstance(value, str) else value
+    if not isinstance(asked, list) or ("require" in given and not asked) or any(one not in REQUIREMENTS for one in asked):
+        raise OptionError(f"{where}: 'require' must be '{VALID_GATE}', '{LOOKS}', '{CHECKED}', or a list of some, not {_short(value)}")
+    return asked
 
 
 def _number(value: Any, key: str, where: str) -> float:
@@ -320,12 +259,71 @@ def _number(value: Any, key: str, where: str) -> float:
     return float(value)
 
 
-def _texts(value: Any, where: str) -> tuple[str, ...]:
-    """Return one text, or a list of texts, as a tuple."""
-    found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found) or (not found and not where.endswith("ignore")):
-        raise OptionError(f"{where} must be a text or a list of texts, not {_short(value)}")
-    return tuple(found)
+def _level(value: Any, key: str, where: str) -> float:
+    if not 0.5 <= (level := _number(value, key, where)) < 1:
+        raise OptionError(f"{where}: 'level' must be a fraction from 0.5 to below 1, such as 0.95, not {_short(value)}")
+    return level
+
+
+def _margin(value: Any, key: str, where: str) -> float:
+    if (margin := _number(value, key, where)) < 0:
+        raise OptionError(f"{where}: 'margin' must be at least 0, not {_short(value)}")
+    return margin
+
+
+def _share(value: Any, key: str, where: str) -> float:
+    if not 0 <= (share := _number(value, key, where)) < 1:
+        raise OptionError(f"{where}: '{key}' must be a share of the docs from 0 to below 1, not {_short(value)}")
+    return share
+
+
+def _count(value: Any, key: str, where: str) -> int:
+    if type(value) is not int or value < 1:
+        raise OptionError(f"{where}: '{key}' must be a whole number of at least 1, not {_short(value)}")
+    return value
+
+
+def _flag(value: Any, key: str, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise OptionError(f"{where}: '{key}' must be true or false, not {_short(value)}")
+    return value
+
+
+def _choice(value: Any, key: str, where: str) -> bool:
+    """Return whether the first of the ``CHOICES`` is chosen."""
+    if value not in CHOICES[key]:
+        raise OptionError(f"{where}: '{key}' must be {' or '.join(CHOICES[key])}, not {_short(value)}")
+    return bool(value == CHOICES[key][0])
+
+
+def _metric(value: Any, key: str, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise OptionError(f"{where}: '{key}' must be a name such as fip or rci3, or a wildcard, not {_short(value)}")
+    return value
+
+
+def _texts(value: Any, key: str, where: str) -> tuple[str, ...]:
+    """Return one text, or a list of texts, as a tuple; only 'ignore' may be empty."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts) or (not texts and key != "ignore"):
+        raise OptionError(f"{where}: {key} must be a text or a list of texts, not {_short(value)}")
+    return tuple(texts)
+
+
+_READERS: dict[str, Callable[[Any, str, str], Any]] = {
+    "metric": _metric,
+    **dict.fromkeys(SELECTORS, _texts),
+    **dict.fromkeys((*LIMITS, "max_tst_over_chance"), _number),
+    **dict.fromkeys(("absolute", "interval", "allow_limit"), _flag),
+    **dict.fromkeys(("max_excluded", "max_lost"), _share),
+    "min_docs": _count,
+    "level": _level,
+    "margin": _margin,
+    **dict.fromkeys(CHOICES, _choice),
+}
+"""How each key of a rule or of the defaults is checked."""
+_FIELDS = {"inconclusive": "blocks", "correction": "corrected"}
+"""The names of ``Rule``'s fields, where they are not the key's own."""
 
 
 def _mapping(data: Any, allowed: Iterable[str], where: str) -> Mapping[str, Any]:

@@ -199,29 +199,35 @@ class Logged:
         """Check that the log gives a number of the results file: else the value would be of one file and its interval of the other."""
         picked = self._table.picked(chosen) if used is None else self._table.picked(chosen).where(used)
         if self._form is not None and own is not None and np.isfinite(picked.scores).all():
-            check_number(self._run, name, self._form, forms.value_of(self._form, picked), own)
+            check_number(self._run.name, name, self._form, forms.value_of(self._form, picked), own)
 
     def aggregate(self, items: list[Any]) -> float | None:
         return None
 
 
-def check_number(run: TaskRun, name: str, form: forms.Form, value: float, own: float) -> list[str]:
+def check_number(where: str, name: str, form: forms.Form, value: float, own: float, *, nearly: bool = True) -> list[str]:
     """Check that the log gives a number of the results file, within rounding.
 
+    Args:
+        where: what an error starts with.
+        name: of the number.
+        form: of the aggregation.
+        value: what the log gives.
+        own: what the run reported.
+        nearly: whether a mean of docs may differ by 2 %, as that of captions does.
+
     Returns:
-        A warning where it is only nearly so, as a mean of docs may be.
+        A warning where the two are only nearly the same.
 
     Raises:
-        RecordError: it gives another one.
+        RecordError: they differ.
     """
     decimals = max(2, len(repr(own).partition(".")[2]))
     if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
         return []
-    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own):  # captions: ``analysis`` takes this form so
+    if nearly and form is forms.MEAN and abs(value - own) <= 0.02 * abs(own):  # captions: ``analysis`` takes this form so
         return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
-    raise RecordError(
-        f"{run.name}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"
-    )
+    raise RecordError(f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed")
 
 
 def has_fip(result: TaskResult, table: Table) -> bool:
