@@ -16,7 +16,7 @@ def test_every_number_of_earlier_runs_stays(tmp_path):
 
 def test_a_difference_is_seen():
     before = stored()
-    task = before["analyze mosaic_a"]["wrote"]["runs"][0]["tasks"][0]["metrics"]
+    task = before["analyze mosaic"]["wrote"]["runs"][0]["tasks"][0]["metrics"]
     name = next(key for key, value in task.items() if isinstance(value, float))
     task[name] = task[name] * (1 + 1e-15) + 5e-324
     assert len(list(differences(stored(), before))) == 1
