@@ -538,15 +538,10 @@ def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[K
     out = []
     if own is not None and np.isfinite(scores).all():
         value = float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full))
-        out += check_number(where, table.metric, form, value, own, nearly=_of_captions(table))
+        out += check_number(where, table.metric, form, value, own, table)
     for key in sets:
         out += _check_best(run, table, form, key, where)
     return out
-
-
-def _of_captions(table: Table) -> bool:
-    """Tell whether all docs ask for captions, whose aggregation may be only nearly the mean of its docs."""
-    return all(doc.format == "caption" for doc in table.asked)
 
 
 def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) -> list[str]:
@@ -562,7 +557,7 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
     for what, (chosen, own) in numbers.items():
         picked = table.picked(chosen).where(used)
         if own is not None and np.isfinite(picked.scores).all():
-            warnings[what] = check_number(where, what, form, forms.value_of(form, picked), own, nearly=_of_captions(table))
+            warnings[what] = check_number(where, what, form, forms.value_of(form, picked), own, table)
     return warnings.get(name, [])  # of FIP it is said already
 
 
