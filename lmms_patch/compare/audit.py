@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.ask.spec import KINDS, Key, end, parse
-from lmms_patch.compare import magic as magic_pairs
 from lmms_patch.compare.checks import tst_score
+from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
@@ -566,7 +566,7 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 
 def _check_magic(run: Run, result: TaskResult, where: str, intervals: bool) -> tuple[str, ...]:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
-    every = [line["magic"] for line in magic_pairs.read(run, result).values()]
+    every = [line["magic"] for line in read_magic(run, result).values()]
     unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, run.log(result), map(hashed, every)))
     about, settings = result.details["magic"], result.details.get("settings") or {}
     records, judged = magic.answered(every), any(record.get("judge") for record in every)

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import REGIONS, Key
+from lmms_patch.ask.spec import REGIONS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import TaskRun
 from lmms_patch.runs.records import TaskResult, read_samples
 from lmms_patch.runs.run import Run
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats import forms
-from lmms_patch.stats.forms import Form
 
 _DIGESTS = ("docs", "prompts", "image sizes", "images", "generation", "views", "boxes shown", "statistics", "system instruction")
 
@@ -80,11 +78,6 @@ def sources(table: Table) -> list[Hashable] | None:
     return None if all(label is None for label in labels) else [f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]
 
 
-def view_scores(record: Mapping[str, Any]) -> list[Any]:
-    """Return the scores of each view."""
-    return [view["scores"] for view in record["views"]]
-
-
 def view_sets(record: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the views of a doc by the set that they are of: "" for the first view, a grid, or one of ``REGIONS``."""
     sets: dict[str, list[Mapping[str, Any]]] = {"": record["views"][:1]}
@@ -96,28 +89,6 @@ def view_sets(record: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
 def failed(record: Mapping[str, Any], n: int) -> bool:
     """Tell whether a cell of a grid could not be scored."""
     return any("error" in view for view in record["views"] if view.get("n") == n)
-
-
-class Sums:
-    """The aggregation of some docs by its form (a ``draws.Native`` for analyses without grids)."""
-
-    no_calls = "the native aggregation can only be called in the run"
-
-    def __init__(self, table: Table, form: Form) -> None:
-        self._table, self._form, self.form = table, form, form.name
-
-    def whole(self) -> float | None:
-        """Return the number of these docs; None where it is not defined."""
-        value = forms.value_of(self._form, self._table.picked(self._table.full))
-        return value if math.isfinite(value) else None
-
-    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        """Raise: analyses without grids do not ask."""
-        raise NotImplementedError
-
-    def aggregate(self, items: list[Any]) -> float | None:
-        """Return None: there is no code to call."""
-        return None
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.compare import magic
 from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (
-    Sums,
     check_digest,
     check_golds,
     check_result,
@@ -30,14 +29,13 @@ from lmms_patch.compare.checks import (
     options_apart,
     sources,
     tst_score,
-    view_scores,
     view_sets,
 )
 from lmms_patch.compare.engine import Compared, Result, fingerprints, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.draws import Settings
-from lmms_patch.rci.recompute import Changes, TaskRun, form_of, table_of
+from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import has_failed
 from lmms_patch.runs.measures import measures
@@ -434,7 +432,7 @@ class Pair:
         part = of_docs(side.table, [doc_id for doc_id, keep in zip(self.ids, used, strict=True) if keep])
         if not len(part) or self.form is None:
             return None, "no doc is compared"
-        gate = analyse(part, Sums(part, self.form), side.settings).gate
+        gate = analyse(part, Logged(side.run, part, self.form, whole=False), side.settings).gate
         return gate.valid, gate.reason
 
     def marks(self) -> dict[str, tuple[str, ...]]:
@@ -460,7 +458,8 @@ class Pair:
             return False
         if self.kind.folds:
             return np.array_equal(self.firsts[0].scores, self.firsts[1].scores)
-        return all(view_scores(a) == view_scores(b) for a, b in zip(self.tables[0].records, self.tables[1].records, strict=True))
+        ours, theirs = ([[view["scores"] for view in record["views"]] for record in table.records] for table in self.tables)
+        return ours == theirs
 
     def unchanged(self) -> tuple[str, ...]:
         """Return the numbers of the second run of which no answer changed (``Compared.unchanged``)."""
