@@ -92,6 +92,12 @@ def _refuse(where: str, name: str, reported: Any, given: Any, by: str = "the sam
     return RecordError(f"{where}: {by} gives {name} {_said(given)}, but the run reported {_said(reported)}; {CHANGED}")
 
 
+def _match(where: str, name: str, reported: Any, given: Any, by: str = "the sample log") -> None:
+    """Check that a reported value is the one that something else gives."""
+    if not _same(reported, given):
+        raise _refuse(where, name, reported, given, by)
+
+
 def _said(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -113,23 +119,23 @@ def _check_file(run: Run, result: TaskResult, where: str) -> None:
     """Check what needs no log."""
     details, analysis = result.details, result.details.get("analysis") or {}
     for name, value in details.items():
-        if (value is None or isinstance(value, (int, float))) and name in result.metrics and not _same(value, result.metrics[name]):
-            raise _refuse(where, name, result.metrics[name], value, "the object of all its numbers")
+        if (value is None or isinstance(value, (int, float))) and name in result.metrics:
+            _match(where, name, result.metrics[name], value, "the object of all its numbers")
     for path, one in _estimates(details, ""):
         _check_estimate(path, one, where)
     _check_size(run, result, where)
     if result.described["kind"] == "magic":
         for name, one in ((details.get("magic") or {}).get("numbers") or {}).items():
-            if name in result.metrics and not _same(one["value"], result.metrics[name]):
-                raise _refuse(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
+            if name in result.metrics:
+                _match(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
         return
     _check_settings(result, where)
     if not analysis:
         return
     _check_grids(result, analysis, where)
     for name, value in _flat(result, analysis).items():
-        if name in result.metrics and not _same(value, result.metrics[name]):
-            raise _refuse(where, name, result.metrics[name], value, "the analysis in the same file")
+        if name in result.metrics:
+            _match(where, name, result.metrics[name], value, "the analysis in the same file")
     for key, grid in sets_in(analysis).items():
         _check_index(grid, f"{where}, {key if str(key).isalpha() else f'grid {key}'}")
     _check_gate(analysis, where)
@@ -183,8 +189,8 @@ def _check_settings(result: TaskResult, where: str) -> None:
     options, settings = result.described["options"], result.details.get("settings") or {}
     said = {**options, "form": (options.get("aggregation") or {}).get(result.described["metric"])}
     for name in ("seed", "delta", "scale", "chance", "signed", "form"):
-        if name in settings and name in said and not _same(settings[name], said[name]):
-            raise _refuse(where, f"settings.{name}", settings[name], said[name], "its configuration")
+        if name in settings and name in said:
+            _match(where, f"settings.{name}", settings[name], said[name], "its configuration")
 
 
 def _check_grids(result: TaskResult, analysis: Mapping[str, Any], where: str) -> None:
@@ -251,9 +257,7 @@ def _check_index(grid: Mapping[str, Any], where: str) -> None:
             continue
         if fip is None or mpp is None or (name == "index" and not fip):
             raise _refuse(where, name, own, None, "FIP and MPP")
-        given = 1 - mpp / fip if name == "index" else fip - mpp
-        if not _same(given, own):
-            raise _refuse(where, name, own, given, f"FIP {fip:.6g} and MPP {mpp:.6g}")
+        _match(where, name, own, 1 - mpp / fip if name == "index" else fip - mpp, f"FIP {fip:.6g} and MPP {mpp:.6g}")
 
 
 def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
@@ -261,13 +265,12 @@ def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
     gate = analysis.get("gate") or {}
     valid, fip, threshold = gate.get("valid"), gate.get("fip"), gate.get("threshold")
     for name in ("fip", "chance"):
-        if name in gate and not _same(gate[name], analysis[name]["value"]):
-            raise _refuse(where, f"gate.{name}", gate[name], analysis[name]["value"], "the analysis in the same file")
+        if name in gate:
+            _match(where, f"gate.{name}", gate[name], analysis[name]["value"], "the analysis in the same file")
     terms = [gate.get(name) for name in ("fip", "chance", "delta", "se", "threshold")]
     if all(isinstance(term, (int, float)) for term in terms):
         _, chance, delta, se, asked = map(float, terms)  # type: ignore[arg-type]
-        if not _same(asked, chance + max(delta, 2 * se)):
-            raise _refuse(where, "gate.threshold", asked, chance + max(delta, 2 * se), "the gate's own terms")
+        _match(where, "gate.threshold", asked, chance + max(delta, 2 * se), "the gate's own terms")
     unseen = any(one.get("value") is False for one in gate.get("looks") or () if isinstance(one, Mapping))
     if valid and (unseen or (fip is not None and threshold is not None and fip < threshold - _TOLERANCE * max(1.0, abs(threshold)))):
         raise _refuse(where, "gate", "valid", "not valid", "the gate's own terms")
@@ -358,8 +361,7 @@ class _Log:
         if doc_id is not None and doc_id != record["doc_id"]:
             raise _refuse(where, "doc_id", record["doc_id"], doc_id, "its line")
         for name in ("kind", "grids"):
-            if record.get(name) != self.described[name]:
-                raise _refuse(where, name, record.get(name), self.described[name], "the results file")
+            _match(where, name, record.get(name), self.described[name], "the results file")
         for view in (*record["views"], *(record.get("wrong_image") or {}).get("views", ())):
             for metric, score in view["scores"].items():
                 item = view["items"].get(metric)

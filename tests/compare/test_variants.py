@@ -80,6 +80,7 @@ def test_a_lines_of_another_run_is_found_out(tmp_path):
     found = gather([tmp_path / "one"], draws=200)
     assert [one.found.name for one in found.contrasts] == ["hints"]
     assert "but the run reported 0.6667; the log is of another run, or was changed" in found.notes[0]
+    assert str(tmp_path) not in found.notes[0]  # notes stand in reports that others read
     lines = (tmp_path / "one" / name).read_text().splitlines()[:-1]
     (tmp_path / "one" / name).write_text("\n".join(lines) + "\n")
     assert ": 19 docs, but the run scored 20" in gather([tmp_path / "one"], draws=200).notes[0]
