@@ -18,7 +18,14 @@ BRING_TORCH = {"accelerate", "datasets", "evaluate", "lmms-eval", "peft"}
 """Not in the row: installing them takes minutes."""
 OF_THE_HOST = {"torch", "torchvision", "transformers", "tokenizers"}
 """What lmms-eval itself requires, in the versions that its adapters need."""
-NAMES = {"cv2": "opencv-python-headless", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml", "markupsafe": "jinja2"}
+NAMES = {
+    "pydantic_core": "pydantic",
+    "cv2": "opencv-python-headless",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+    "markupsafe": "jinja2",
+}
 
 
 def floors():

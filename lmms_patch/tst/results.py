@@ -1,6 +1,6 @@
 """The numbers of a Test-set Stress-Test, from the records of a run. NumPy only; needs neither model nor data.
 
-Source: TsT paper, 3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority, chance); DESIGN 7.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority, chance).
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from lmms_patch.stats.resample import Estimate, Seed, cluster_numbers, generator
 Array = NDArray[np.float64]
 
 FLIPS = 2000
+"""The number of random sign flips of a permutation test."""
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """One cross-validation: how the folds were grouped, and what came out.
+    """The numbers of one cross-validation, whose folds have one grouping.
 
     Attributes:
-        accuracy: TsT accuracy, mean over docs and fold seeds, with an interval over docs in their clusters (it covers new
-            items from the same sources, given the folds).
+        accuracy: TsT accuracy, mean over docs and fold seeds. Its interval resamples docs in their clusters: it covers new items from the same
+            sources, given the folds.
         sd: standard deviation over fold seeds; None with one seed.
         seeds: number of fold seeds.
         majority: the frequency baseline of the training folds, mean over docs and seeds.
@@ -48,8 +49,12 @@ class Category:
 
     Attributes:
         docs: number of docs.
-        accuracy, majority, chance, s: means (fraction).
-        low, high: interval of the accuracy; None where there are too few clusters.
+        accuracy: mean TsT accuracy (fraction).
+        low: lower end of its interval; None where there are too few clusters.
+        high: upper end of its interval; None where there are too few clusters.
+        majority: mean frequency baseline (fraction).
+        chance: mean of what an uninformed guess earns (fraction).
+        s: mean bias score (fraction).
     """
 
     docs: int
@@ -66,16 +71,16 @@ class Stress:
     """All numbers of a Test-set Stress-Test.
 
     Attributes:
-        headline: the name of the grouping that the answers, s(x) and the categories are of.
-        by_grouping: source, none (random folds) and text, as far as they could be done.
-        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a diagnostic
-            recognises the source, not the question; None without both.
+        headline: the name of the grouping to which the answers, s(x) and the categories belong.
+        by_grouping: numbers for source, none (random folds) and text, as far as they could be computed.
+        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a diagnostic recognises the source
+            instead of the question; None without both.
         zero_shot: accuracy of the same model before training; None where the diagnostic has none.
         delta: headline accuracy less zero-shot, paired by doc; None without it.
         chance: mean of what an uninformed guess earns, on the metric's own scale.
         s: mean bias score.
-        categories: by category, headline.
-        unscored: docs without a score.
+        categories: the headline numbers by category.
+        unscored: number of docs without a score.
     """
 
     headline: str
@@ -90,29 +95,31 @@ class Stress:
 
 
 def stress(records: Sequence[Mapping[str, Any]], *, draws: int = 1000, level: float = 0.95, seed: int = 0) -> Stress | None:
-    """The numbers of a finished run.
+    """Compute the numbers of a finished run.
 
     Args:
         records: the ``patch`` objects of all docs.
-        draws, level, seed: of the bootstrap.
+        draws: number of bootstrap draws.
+        level: nominal coverage of the intervals, 0..1.
+        seed: of the bootstrap.
 
     Returns:
         None where no record has a text-only cross-validation.
     """
-    records = sorted((r for r in records if r.get("tst")), key=lambda r: r.get("doc_id", 0))  # ranks hand them on in another order
+    records = sorted((r for r in records if r.get("tst")), key=lambda r: r.get("doc_id", 0))  # several ranks write records in another order
     if not records:
         return None
     return _Records(records, draws, level, seed).stress()
 
 
 def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: Seed = 0, flips: int = FLIPS) -> float:
-    """P-value of a mean above 0, paired: the signs of whole clusters are exchangeable under the null.
+    """Return the p-value of a mean above 0, paired: under the null, the signs of whole clusters are exchangeable.
 
     Args:
         differences: shape (n,).
-        clusters: labels of shape (n,); None: each for itself.
+        clusters: labels of shape (n,); None: each doc alone.
         seed: of the flips.
-        flips: how many; the smallest p-value is 1 / (flips + 1).
+        flips: number of flips; the smallest p-value is 1 / (flips + 1).
     """
     stream = generator(seed)
     totals = differences if clusters is None else np.bincount(np.unique(clusters, return_inverse=True)[1], differences)
@@ -139,7 +146,7 @@ class _Records:
         self.ends = intervals.ends_of(np.concatenate([np.ravel(one) for one in (*self.scores.values(), *self.baseline.values())]))
 
     def _by_seed(self, key: str, name: str) -> Array:
-        """Shape (seeds, docs)."""
+        """Return the values by fold seed, shape (seeds, docs)."""
         rows = [[np.nan if v is None else v for v in r["tst"][key][name]] for r in self.records]
         return np.array(rows, float).T
 
@@ -153,14 +160,14 @@ class _Records:
         return np.array(out, float)
 
     def _mean(self, values: Array, known: NDArray[np.bool_] | None = None, *, difference: bool = False) -> Estimate:
-        """The mean of some docs' values: of scores, or of differences of two scores."""
+        """Return the mean of some docs' values: of scores, or of differences of two scores."""
         used = np.isfinite(values) if known is None else known & np.isfinite(values)
         low, high = self.ends
         ends = (low - high, high - low) if difference else (low, high)
         return intervals.mean(values[used], None if self.clusters is None else self.clusters[used], ends=ends, **self._options)
 
     def grouped(self, name: str) -> Grouped:
-        """One cross-validation."""
+        """Return the numbers of one cross-validation."""
         scores, baseline = self.scores[name], self.baseline[name]
         per_seed = np.array([np.nanmean(row) if np.isfinite(row).any() else np.nan for row in scores])
         above = scores.mean(axis=0) - baseline.mean(axis=0)
@@ -171,7 +178,6 @@ class _Records:
         return Grouped(self._mean(scores.mean(axis=0)), sd, len(scores), _known_mean(baseline.mean(axis=0)), self._mean(above, difference=True), p)
 
     def stress(self) -> Stress:
-        """All numbers."""
         head = self.scores[self.headline].mean(axis=0)
         zero = self._column("zero_shot", "score")
         has_zero = bool(np.isfinite(zero).any())
@@ -203,7 +209,7 @@ class _Records:
 
 
 def _cluster(record: Mapping[str, Any]) -> Any:
-    """What a doc is resampled with: its source, else its cluster; None where neither is known."""
+    """Return what a doc is resampled with: its source, else its cluster; None where neither is known."""
     source = record["tst"].get("source")
     return source if source is not None else (record.get("fields") or {}).get("cluster")
 
@@ -214,7 +220,7 @@ def _known_mean(values: Array) -> float | None:
 
 
 def flat(found: Stress | None) -> dict[str, float | None]:
-    """The flat numbers by name (docs/records.md); empty without a cross-validation."""
+    """Return the flat numbers by name (docs/records.md); empty without a cross-validation."""
     if found is None:
         return {}
     head = found.by_grouping[found.headline]
@@ -238,4 +244,4 @@ def flat(found: Stress | None) -> dict[str, float | None]:
 
 
 ROWS = ("tst", "tst_majority", "tst_zero_shot", "tst_delta")
-"""The flat numbers that are rows of the harness's table."""
+"""The flat numbers that appear as rows in the harness's table."""

@@ -82,7 +82,7 @@ def test_options_that_are_paths_may_be_texts(tmp_path, monkeypatch):
     assert arguments.output == Path("out/here")
     assert quiet, "the functions print nothing unless they are asked to"
     assert str(tmp_path) in stress.command_of(arguments, tmp_path)
-    made = pruning.Arguments("toy", output="out/here", scores_of="out/there")
+    made = pruning.Arguments(task="toy", output="out/here", scores_of="out/there")
     assert (made.folder, made.scores_of) == (Path("out/here"), Path("out/there"))
 
 

@@ -43,8 +43,8 @@ def test_what_is_not_known_is_nan_and_counted():
     found = locality(records, 2)
     assert all(math.isnan(score) for score in found.scores.values())
     assert (found.unusable, found.without_donor) == (2, 2)
-    assert found.warnings[0] == "2 of 4 docs could not be used at grid 2: they have no locality"
-    assert found.warnings[1].startswith("2 of 4 docs have no donor")
+    assert found.warnings[0] == "2 of 4 docs have no locality: they could not be used at grid 2"
+    assert found.warnings[1].startswith("2 of 4 docs have no locality: no other doc")
 
 
 def test_where_lower_is_better_the_sign_is_turned():

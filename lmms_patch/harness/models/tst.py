@@ -19,9 +19,9 @@ from lmms_eval.api.model import lmms
 from lmms_patch.ask.spec import parse
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness.refuse import refuse
-from lmms_patch.harness.tst.text_only import Found, TextOnly
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
+from lmms_patch.harness.wrap.text_only import Found, TextOnly
 from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
