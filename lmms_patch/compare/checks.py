@@ -8,25 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import REGIONS, Key
+from lmms_patch.ask.spec import REGIONS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import TaskRun
 from lmms_patch.runs.records import TaskResult, read_samples
 from lmms_patch.runs.run import Run
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats import forms
-from lmms_patch.stats.forms import Form
 
 _DIGESTS = ("docs", "prompts", "image sizes", "images", "generation", "views", "boxes shown", "statistics", "system instruction")
 
 
-def load(run: Run, result: TaskResult, *, lent: bool = True) -> TaskRun:
-    """A result with its records.
-
-    Args:
-        run: the run.
-        result: one of its results.
-        lent: with the answers lent to other docs, which only the index with luck removed needs.
+def load(run: Run, result: TaskResult) -> TaskRun:
+    """Return a result with its records. Of the answers lent to other docs they keep only a hash: enough to tell whether these are the same.
 
     Raises:
         RecordError: its sample log is missing, cut, of another benchmark, or of another run.
@@ -38,8 +31,7 @@ def load(run: Run, result: TaskResult, *, lent: bool = True) -> TaskRun:
     for record in read_samples(log, result.place, lean=True):
         if record.get("base") != base:
             raise RecordError(f"{log}: records of {record.get('base')}, but {result.task} asks {base}; the file is of another run")
-        if not lent:  # of the answers lent to other docs only whether they are the same
-            record["lent_hash"] = hash(repr(record.pop("lent", None)))
+        record["lent_hash"] = hash(repr(record.pop("lent", None)))
         records.append(record)
     if len(records) != result.docs:
         raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
@@ -47,15 +39,15 @@ def load(run: Run, result: TaskResult, *, lent: bool = True) -> TaskRun:
 
 
 def check_result(run: Run, result: TaskResult) -> None:
-    """Whether a result is described in the types that docs/records.md gives.
+    """Check that a result is described in the types that docs/records.md gives.
 
     Raises:
         RecordError: it is not.
     """
     described, details = result.described, result.details
     analysis = details.get("analysis") or {}
-    inner = analysis.get("gate") if isinstance(analysis, dict) else None
-    objects = [described["options"], analysis, inner or {}, *(details.get(key, {}) for key in ("made", "settings", "higher_is_better"))]
+    gate = analysis.get("gate") if isinstance(analysis, dict) else None
+    objects = [described["options"], analysis, gate or {}, *(details.get(key, {}) for key in ("made", "settings", "higher_is_better"))]
     grids = described["grids"]
     if not isinstance(grids, list) or not all(isinstance(n, int) for n in grids) or not all(isinstance(one, dict) for one in objects):
         raise RecordError(f"{run.path}: {result.task} is not described as a run writes it; the file was changed or written by another program")
@@ -65,72 +57,45 @@ def check_result(run: Run, result: TaskResult) -> None:
 
 
 def of_docs(table: Table, ids: Sequence[int]) -> Table:
-    """The docs of these ids, in this order."""
+    """Return the table of the docs with these ids, in this order."""
     records = [table.records[table.place[doc_id]] for doc_id in ids]
     return Table(records, table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
 
 
 def tst_score(record: Mapping[str, Any]) -> float:
-    """As ``tst.results``: nan where a fold seed has no score."""
-    found = record.get("tst")
-    scores: list[Any] = found["scores"][found["grouping"]] if found else []
+    """Return a doc's text-only score, the mean over fold seeds (as ``tst.results``); nan where a fold seed has no score."""
+    tst = record.get("tst")
+    scores: list[Any] = tst["scores"][tst["grouping"]] if tst else []
     return math.nan if not scores or None in scores else float(np.mean(scores))
 
 
 def sources(table: Table) -> list[Hashable] | None:
-    """What a doc of a text-only cross-validation is drawn with, as ``tst.results``: its source, else its cluster."""
-    found = []
+    """Return what each doc of a text-only cross-validation is drawn with (as ``tst.results``): its source, else its cluster."""
+    labels = []
     for record in table.records:
         source = (record.get("tst") or {}).get("source")
-        found.append(source if source is not None else (record.get("fields") or {}).get("cluster"))
-    return None if all(one is None for one in found) else [f"doc {i}" if one is None else repr(one) for i, one in enumerate(found)]
-
-
-def view_scores(record: Mapping[str, Any]) -> list[Any]:
-    """The scores of each view."""
-    return [view["scores"] for view in record["views"]]
+        labels.append(source if source is not None else (record.get("fields") or {}).get("cluster"))
+    return None if all(label is None for label in labels) else [f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]
 
 
 def view_sets(record: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the views of a doc by the set that they are of: "" for the first view, a grid, or one of ``REGIONS``."""
-    out: dict[str, list[Mapping[str, Any]]] = {"": record["views"][:1]}
+    sets: dict[str, list[Mapping[str, Any]]] = {"": record["views"][:1]}
     for view in record["views"][1:]:
-        out.setdefault(str(view.get("n", REGIONS[0 if view.get("relevant") else 1])), []).append(view)
-    return out
+        sets.setdefault(str(view.get("n", REGIONS[0 if view.get("relevant") else 1])), []).append(view)
+    return sets
 
 
 def failed(record: Mapping[str, Any], n: int) -> bool:
-    """Whether a cell of a grid could not be scored."""
+    """Tell whether a cell of a grid could not be scored."""
     return any("error" in view for view in record["views"] if view.get("n") == n)
-
-
-class Sums:
-    """The aggregation of some docs, as its form gives it (``draws.Native``)."""
-
-    no_calls = "the native aggregation can only be called in the run"
-
-    def __init__(self, table: Table, form: Form) -> None:
-        self._table, self._form, self.form = table, form, form.name
-
-    def whole(self) -> float | None:
-        """Over these docs; None where it is not defined."""
-        value = forms.value_of(self._form, self._table.picked(self._table.full))
-        return value if math.isfinite(value) else None
-
-    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        """Not asked: it is handed on without grids."""
-        raise NotImplementedError
-
-    def aggregate(self, items: list[Any]) -> float | None:
-        """None: there is no code to call."""
-        return None
 
 
 # --- what is refused ------------------------------------------------------------------------------
 
 
 def check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
-    """Whether the docs are the same in both; they are joined by their numbers."""
+    """Check that the docs are the same in both runs; they are joined by their numbers."""
     golds = {record["doc_id"]: (record.get("answer") or {}).get("gold") for record in first.records}
     for record in second.records:
         ours, theirs = golds.get(record["doc_id"]), (record.get("answer") or {}).get("gold")
@@ -141,11 +106,11 @@ def check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
             )
 
 
-def check_digest(task: str, prints: Sequence[Mapping[str, Any]], results: Sequence[TaskResult], others: bool) -> None:
-    """Whether all golds are the same, also those of docs with several, where one version made both digests."""
+def check_digest(task: str, prints: Sequence[Mapping[str, Any]], results: Sequence[TaskResult]) -> None:
+    """Check that all golds are the same, also those of docs with several golds, where one version of lmms-patch made both digests."""
     docs = [one["docs"] for one in prints]
     made = [(result.details.get("made") or {}).get("lmms_patch") for result in results]
-    if not others and None not in docs and docs[0] != docs[1] and made[0] == made[1]:
+    if None not in docs and docs[0] != docs[1] and made[0] == made[1]:
         raise RecordError(f"{task}: the same docs have other golds in the two runs: the benchmark has changed")
 
 
@@ -153,12 +118,12 @@ def check_digest(task: str, prints: Sequence[Mapping[str, Any]], results: Sequen
 
 
 def in_words(apart: Sequence[str]) -> list[str]:
-    """The differences of two fingerprints, without digests that nobody can read."""
+    """Return the differences of two fingerprints without digests, which nobody can read."""
     return [key if key in _DIGESTS else one for one in apart for key in [one.partition(" (")[0]]]
 
 
 def options_apart(key: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
-    """Where the statistics differ, by which options."""
+    """Return the name of a setting that differs; of the statistics with the options that differ."""
     if key != "statistics":
         return key
     names = [name for name, value in ours["options"].items() if theirs["options"].get(name) != value]

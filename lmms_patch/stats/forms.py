@@ -58,6 +58,7 @@ class Form:
         whole: whether rows have a meaning only per cluster (they stand on the cluster's first doc).
         linear: whether M is linear in the scores, so that M of expected scores is the expected M.
         plain: whether M is a mean, a percentage or a sum of the scores, so that every doc weighs the same.
+        weight: a function from the rows of a set of answers to what an unseen doc of this set adds below the line; 1 but for ``RATIO``.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Form:
     whole: bool = False
     linear: bool = False
     plain: bool = False
+    weight: Callable[[Array], float] = lambda _: 1.0
 
     @property
     def of_scores(self) -> bool:
@@ -111,6 +113,15 @@ def _ends_with_ones(ends: tuple[float, float], _: int) -> Array:
 MEAN = Form("mean", _with_ones, lambda sums: _divided(sums[..., 0], sums[..., 1]), _ends_with_ones, linear=True, plain=True)
 PERCENT = Form("percent", _with_ones, lambda sums: 100 * _divided(sums[..., 0], sums[..., 1]), _ends_with_ones, linear=True, plain=True)
 SUM = Form("sum", _with_ones, lambda sums: np.asarray(sums[..., 0], float), _ends_with_ones, linear=True, plain=True)
+
+
+def _mean_below(rows: Array) -> float:
+    counted = rows[:, 1] > 0
+    return float(rows[counted, 1].mean()) if counted.any() else 1.0
+
+
+RATIO = Form("ratio", _with_ones, MEAN.value, _ends_with_ones, weight=_mean_below)
+"""A ratio of sums over docs that may weigh differently, from rows of what a doc adds above and below the line (MAGIC's numbers)."""
 
 
 def _counts(picked: Picked) -> Array:

@@ -21,7 +21,7 @@ Intervals: over clusters of items (``stats.intervals``); macro means over the it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,6 +174,16 @@ _STATISTICS: tuple[tuple[str, dict[str, float], dict[str, float]], ...] = (
     ("invented", {"invents": 1}, {"n": 1}),
     ("invented_boxes", {"invented": 1}, {"invented": 1, "tp": 1, "fp": 1}),
 )
+
+
+def counted(item: ItemScore, name: str) -> tuple[float, float]:
+    """Return what an item adds above and below the line of a micro number, such as ``f1_micro``."""
+    above, below = next(sides for one, *sides in _STATISTICS if one == name)
+    return _weighted(item, above), _weighted(item, below)
+
+
+def _weighted(item: ItemScore, weights: Mapping[str, float]) -> float:
+    return float(sum(weight * getattr(item, count) for count, weight in weights.items()))
 
 
 def magiscore(

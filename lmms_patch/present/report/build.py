@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import __version__, files
-from lmms_patch.errors import OptionError, PatchError, RecordError
+from lmms_patch.errors import OptionError, PatchError, RecordError, require
 from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
 from lmms_patch.present.report.gather import Source, Tell
@@ -58,8 +58,9 @@ def build(
         tell: is handed a line as work goes on.
 
     Raises:
-        PatchError: a file cannot be read, or the folder not be written.
+        PatchError: a file cannot be read, the folder cannot be written, or matplotlib is missing.
     """
+    require("report", "matplotlib")
     check_output(output)
     runs = run.find(paths) if paths else []
     entries, sources, warnings = gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
