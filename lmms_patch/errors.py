@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import re
 import reprlib
 from collections.abc import Iterable, Sequence
@@ -48,6 +49,21 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """
     lower = {one.lower(): one for one in known}
     return [] if len(name) > 200 else [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=count, cutoff=0.6)]
+
+
+def require(extra: str, *modules: str) -> None:
+    """Check that the modules of an optional part are installed.
+
+    Args:
+        extra: the name of the part in ``pip install 'lmms-patch[...]'``.
+        modules: the modules that the part imports.
+
+    Raises:
+        PatchError: a module is missing; the message says what to type.
+    """
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise PatchError(f"{module} is not installed; type: pip install 'lmms-patch[{extra}]'")
 
 
 # --- faults of a pydantic model -------------------------------------------------------------------

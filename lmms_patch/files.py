@@ -19,7 +19,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,12 @@ def write_all(contents: Mapping[Path, str | bytes]) -> None:
 
 
 @contextlib.contextmanager
-def staged(contents: Mapping[Path, str | bytes]) -> Iterator[None]:
+def staged(contents: Mapping[Path, str | bytes], gone: Iterable[Path] = ()) -> Iterator[None]:
     """Write several files under temporary names and rename all of them at the end of the block; rename none where the block raises.
+
+    Args:
+        contents: what is written, by path.
+        gone: files that are removed with that.
 
     Raises:
         RecordError: a file cannot be written; the message says which, and why.
@@ -71,13 +75,46 @@ def staged(contents: Mapping[Path, str | bytes]) -> Iterator[None]:
                 parts.append((part, path))
                 _create(part, content)
         yield
-        for part, path in parts:
-            with _told(path):
-                os.replace(part, path)
+        _take_places([*parts, *((None, Path(path)) for path in gone)])
     finally:
         for part, _ in parts:
             with contextlib.suppress(OSError):
                 part.unlink()
+
+
+def _take_places(changes: Sequence[tuple[Path | None, Path]]) -> None:
+    """Rename temporary files into their places, and remove files; where one of several fails, undo those before it.
+
+    Args:
+        changes: temporary name and place; None in place of the name: what is there is removed.
+    """
+    kept: list[tuple[Path, Path | None]] = []
+    try:
+        for part, path in changes:
+            with _told(path):
+                if len(changes) > 1:  # a single change needs no way back
+                    kept.append((path, _kept(path)))
+                os.replace(part, path) if part is not None else path.unlink()
+    except BaseException:
+        for path, copy in reversed(kept):
+            os.replace(copy, path) if copy is not None else path.unlink(missing_ok=True)
+        raise
+    finally:
+        for _, copy in kept:
+            if copy is not None:
+                copy.unlink(missing_ok=True)
+
+
+def _kept(path: Path) -> Path | None:
+    """Return a second name of what lies in a place; None where nothing does."""
+    if not os.path.lexists(path):
+        return None
+    copy = temporary(path.parent, ".part")
+    try:
+        os.link(path, copy, follow_symlinks=False)
+    except OSError:  # a file system without links
+        shutil.copy2(path, copy, follow_symlinks=False)
+    return copy
 
 
 @contextlib.contextmanager

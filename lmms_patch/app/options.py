@@ -112,7 +112,7 @@ class PruneArguments(BaseModel):
 class StressArguments(BaseModel):
     """What to test text-only, and how."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())  # model_args is an option
 
     task: Annotated[str, typer.Argument(metavar="TASK", help="A base task, group or tag, such as gqa.")]
     diagnostic: Annotated[Literal["rf", "lora"], typer.Option("--diagnostic", help="rf: features and trees, on the CPU; lora: a language model.")] = (

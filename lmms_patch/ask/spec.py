@@ -23,8 +23,6 @@ Key = int | str
 """Names a set of a doc's views that compete to be its best: a grid size n (the n² cells), or one of ``REGIONS``."""
 REGIONS = ("relevant", "adversarial")
 """The two sets of a doc's own boxes."""
-BOX_FORMS = ("ltrb", "ltwh")
-"""How four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
 
 
 @dataclass(frozen=True)
@@ -241,6 +239,11 @@ class Options(BaseModel):
         return self.model_dump()
 
 
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of the options of a task."""
+    return Options.model_json_schema()
+
+
 @dataclass(frozen=True)
 class WrapSpec:
     """What to make of a base task.
@@ -250,7 +253,7 @@ class WrapSpec:
         kind: a key of ``KINDS``.
         grids: grid sizes n, ascending, each 2..9; empty for kinds without a grid.
         folds: number of folds of ``tst``, 2..50; 0 for other kinds.
-        options: see ``Options``.
+        options: the options of the wrapped task.
         name: the name of the wrapped task; by default it is made of the parts.
     """
 

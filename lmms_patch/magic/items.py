@@ -19,8 +19,6 @@ import numpy as np
 SCHEMA = 1
 TYPES = ("verify", "query", "choose", "logical", "compare")
 """The five question types (paper, §3)."""
-SHOWN = ("all", "relevant", "none")
-"""Which boxes are drawn: the candidate set, only the relevant ones, or none."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def shown(boxes: Sequence[Box], item_id: str, which: str = "all", seed: int = 0)
     Args:
         boxes: the item's boxes.
         item_id: its id.
-        which: one of ``SHOWN``.
+        which: ``all`` (the candidate set), ``relevant`` or ``none``.
         seed: of the order.
     """
     stream = np.random.default_rng(int(hashlib.sha256(f"{seed}/{item_id}".encode()).hexdigest()[:16], 16))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from lmms_patch.ask.answers import as_number
@@ -80,6 +79,8 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
     """
 
     def run(prepared: Prepared, jobs: Sequence[Job], groups: Places) -> list[list[Prediction]]:
+        from threadpoolctl import threadpool_limits  # of the extra ``tst``, which a plain RCI run does not need
+
         def one(job: Job) -> list[Prediction]:
             train, test, seed = job
             assert train is not None

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from lmms_patch.tst.rewards import Rewards
 
 Places = NDArray[np.intp]
 """Places of items in a list of items, shape (m,)."""
@@ -104,6 +101,23 @@ class Prediction:
     probabilities: NDArray[np.float64]
 
 
+class AnswerScores(Protocol):
+    """What the native scorer gives for answers, as far as a diagnostic may ask (``rewards.Rewards``)."""
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """All items."""
+        ...
+
+    def of(self, place: int, answer: str) -> float:
+        """Return the score of an answer on the item at a place; nan where it cannot be scored."""
+        ...
+
+    def vector(self, place: int, answers: tuple[str, ...]) -> NDArray[np.float64]:
+        """Return the scores of several answers on the item at a place, shape (answers,)."""
+        ...
+
+
 class Prepared(Protocol):
     """A diagnostic that has read all items once."""
 
@@ -127,7 +141,7 @@ class Diagnostic(Protocol):
         """``rf`` or ``lora``."""
         ...
 
-    def prepare(self, items: Sequence[Item], rewards: Rewards) -> Prepared:
+    def prepare(self, items: Sequence[Item], rewards: AnswerScores) -> Prepared:
         """Read the items once.
 
         Args:

@@ -42,15 +42,6 @@ class Locality:
     warnings: tuple[str, ...]
 
 
-def choose_grid(records: Sequence[Record]) -> int:
-    """Return the finest grid of a run: a doc that one of its cells solves needs the least of the image.
-
-    Raises:
-        RecordError: these are not the records of an rci or pcri run.
-    """
-    return max(_grids(records))
-
-
 def scores(records: Sequence[Record], n: int | None = None, metric: str | None = None) -> dict[int, float]:
     """Return the locality of each doc by its id; nan where it is not known. See ``locality``."""
     return dict(locality(records, n, metric).scores)
@@ -61,7 +52,7 @@ def locality(records: Sequence[Record], n: int | None = None, metric: str | None
 
     Args:
         records: the ``patch`` objects of an rci or pcri run, one per doc.
-        n: grid; default: the finest of the run.
+        n: grid; default: the finest of the run, whose cells show the least of the image.
         metric: the run's primary metric; needed where docs are scored by several.
         higher: whether higher scores are better.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.answers import as_number
-from lmms_patch.tst.items import Item, Places, Score
+from lmms_patch.tst.items import AnswerScores, Item, Places, Score
 
 Array = NDArray[np.float64]
 
@@ -117,7 +117,7 @@ class Values:
     reward: Array
 
 
-def values_of(rewards: Rewards, places: Places) -> Values:
+def values_of(rewards: AnswerScores, places: Places) -> Values:
     """Summarise the golds of training items of one category: by themselves, or by ``MOST_VALUES`` quantiles.
 
     Args:

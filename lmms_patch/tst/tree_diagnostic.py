@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.answers import as_number
+from lmms_patch.errors import require
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.features import Features, NumberTable, OptionTable
-from lmms_patch.tst.items import Item, Places, Prediction
-from lmms_patch.tst.rewards import Rewards, Values, values_of
+from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
+from lmms_patch.tst.rewards import Values, values_of
 from lmms_patch.tst.target_encoding import inner_folds
 from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
 
@@ -44,15 +45,21 @@ class RfDiagnostic:
 
     Attributes:
         settings: the model class and its size.
+
+    Raises:
+        PatchError: LightGBM or scikit-learn is not installed.
     """
 
     settings: ModelSettings = field(default_factory=ModelSettings)
+
+    def __post_init__(self) -> None:
+        require("tst", "lightgbm", "sklearn", "threadpoolctl")
 
     @property
     def name(self) -> str:
         return "rf"
 
-    def prepare(self, items: Sequence[Item], rewards: Rewards) -> PreparedRf:
+    def prepare(self, items: Sequence[Item], rewards: AnswerScores) -> PreparedRf:
         return PreparedRf(items, rewards, self.settings)
 
 
@@ -95,7 +102,7 @@ class Ready:
 class PreparedRf:
     """Items divided into kinds and rows; nothing here depends on folds."""
 
-    def __init__(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings) -> None:
+    def __init__(self, items: Sequence[Item], rewards: AnswerScores, settings: ModelSettings) -> None:
         self.items, self._rewards, self._settings = items, rewards, settings
         usable = [i for i, item in enumerate(items) if item.golds]
         self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,13 +56,6 @@ class ModelSettings:
         return self.trees if self.trees is not None else 100 if self.model == "boosting" else 1000
 
 
-class Fitted(Protocol):
-    """A fitted model with importances."""
-
-    importance: Array
-    """Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned."""
-
-
 @dataclass(frozen=True)
 class Right:
     """A fitted model of "is this option right?".
@@ -70,7 +63,7 @@ class Right:
     Attributes:
         model: the fitted model; None where all training rows are alike.
         constant: the probability of every row where there is no model.
-        importance: see ``Fitted``.
+        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
     """
 
     model: Any
@@ -111,7 +104,7 @@ class Density:
 
     Attributes:
         of: a function from values of held-out items to shape (items, count): the weight of each value of the training golds, not normalised.
-        importance: see ``Fitted``.
+        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
     """
 
     of: Callable[[NDArray[np.float32]], Array]

@@ -116,8 +116,19 @@ def test_schema_gives_one_or_all():
 
 
 def test_importing_it_is_cheap():
-    code = "import sys, lmms_patch.app.api; print(sorted({'numpy', 'torch', 'lmms_eval', 'typer', 'sklearn'} & set(sys.modules)))"
+    code = "import sys, lmms_patch.app.api; print(sorted({'numpy', 'torch', 'lmms_eval', 'typer', 'sklearn', 'pydantic'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_what_it_hands_on_is_the_function_itself():
+    import lmms_patch.api
+    from lmms_patch.compare.tasks import compare
+    from lmms_patch.gate.judge import gate
+
+    for module in (api, lmms_patch.api):
+        assert (module.compare, module.gate) == (compare, gate)
+        assert not hasattr(module, "comparre")
+    assert lmms_patch.api.show is api.show
 
 
 def test_each_command_has_a_function_of_its_name():

@@ -7,7 +7,7 @@ import pytest
 
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import load
-from lmms_patch.tst.locality import choose_grid, locality, scores
+from lmms_patch.tst.locality import locality, scores
 from tests.making.runs import mc_run, write_run
 
 
@@ -55,9 +55,8 @@ def test_where_lower_is_better_the_sign_is_turned():
 
 def test_the_default_is_the_finest_grid():
     spec, records, _ = mc_run(n=60, grid=3)
-    assert choose_grid(records) == 3
+    assert locality(records).grid == 3
     assert scores(records) == scores(records, 3)
-    assert choose_grid([record(0, [1.0] * 4, grids=(3, 2, 5))]) == 5
     assert spec.grids == (3,)
 
 

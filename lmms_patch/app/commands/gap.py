@@ -38,6 +38,7 @@ def command(
 def text(gap: Gap) -> str:
     """Lay out the table, the verdict and the warnings."""
     from lmms_patch.compare.gap import rows
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
-    return "\n".join([aligned(rows(gap)), *(line for line in (gap.verdict, *gap.warnings) if line)])
+    heads, *numbers = rows(gap)
+    return "\n".join([table(heads, numbers).to_text(), *(line for line in (gap.verdict, *gap.warnings) if line)])

@@ -60,7 +60,7 @@ def command(
 def text(built: Built, previews: bool = False) -> str:
     """Tell what was made, what was dropped and why, and where to look."""
     from lmms_patch.magic.build.builder import UNNAMED
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
     n, lines = built.counts, []
     out_of = f" of {n['questions']} questions" + (f" ({n['considered']} gone through)" if n["considered"] < n["questions"] else "")
@@ -69,12 +69,12 @@ def text(built: Built, previews: bool = False) -> str:
     lines.append(boxes + (f", {n['synthetic boxes']} of these synthetic" if n["synthetic boxes"] else ""))
     noted = [[name, str(count)] for name, count in n.items() if count and name not in _TOLD and not name.startswith("dropped: ")]
     if built.dropped:
-        lines += ["", aligned([["dropped", "questions", "such as"], *_dropped(built)])]
+        lines += ["", table(["dropped", "questions", "such as"], _dropped(built)).to_text()]
     if built.counts.get(UNNAMED):
         what = "their images may be in this dataset too; give them 'group', or image paths"
         lines += ["", f"mind: {n[UNNAMED]} rows of the other dataset do not name their image: {what}"]
     if noted:
-        lines += ["", aligned([["noted", "how often"], *noted])]
+        lines += ["", table(["noted", "how often"], noted).to_text()]
     lines += ["", f"written: {built.folder / 'items.jsonl'}", f"settings, and everything that was dropped: {built.folder / 'build.json'}"]
     if previews:
         lines.append(f"each item with its boxes: {built.folder / 'previews'}")

@@ -56,7 +56,7 @@ def text(checked: Checked, every: bool = False) -> str:
         checked: the dataset.
         every: whether all warnings are told, or the first of each kind.
     """
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
     blocks = []
     errors, warnings = checked.level("error"), checked.level("warning")
@@ -67,7 +67,7 @@ def text(checked: Checked, every: bool = False) -> str:
         blocks.append("\n".join(["warnings (the items are used):", *_warned(warnings, every)]))
     if checked.faults:
         rows = [[level, kind, str(many), str(lines)] for level, kind, many, lines in checked.kinds()]
-        blocks.append(aligned([["level", "what", "faults", "items"], *rows]))
+        blocks.append(table(["level", "what", "faults", "items"], rows).to_text())
     blocks.append("\n".join([_verdict(checked), *_inside(checked)]))
     return "\n\n".join(blocks)
 

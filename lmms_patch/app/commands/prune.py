@@ -36,7 +36,7 @@ def command(
 
 def text(done: Pruning) -> str:
     """Tell what went, what a judge says of it, by category, and how to run what is left."""
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
     asked, task = done.arguments, done.task_file
     lines = [f"{asked.task}: {len(done.found.removed)} of {len(done.items)} docs removed; stopped: {done.found.stopped}"]
@@ -49,6 +49,6 @@ def text(done: Pruning) -> str:
             f"(matched-random removal: {100 * o.expected:.1f} %, p = {o.p:.3f}; Jaccard index {o.jaccard:.2f})"
         )
     rows = [[name, str(a), str(b), f"{c:.1f} %", str(d)] for name, a, b, c, d in done.categories]
-    lines += ["", aligned([["question category", "original", "removed", "percent", "final"], *rows])]
+    lines += ["", table(["question category", "original", "removed", "percent", "final"], rows).to_text()]
     lines += ["", f"written: {done.folder}", f"to run the kept docs: lmms-eval --tasks {task.stem} --include_path {task.parent} ..."]
     return "\n".join(lines)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import OptionError, require
 from lmms_patch.magic.build import gqa
 from lmms_patch.magic.build.choose import Inputs, choose, maps_of
 from lmms_patch.magic.build.contact_sheet import CONTACT, PREVIEWS, preview_of, write_pictures
@@ -157,7 +157,10 @@ def build(
 
     Raises:
         BuildError: an input cannot be read, ``out`` holds something else, or not one item can be built.
+        PatchError: OpenCV is missing.
     """
+    if settings.saliency is not None:
+        require("magic", "cv2")
     inputs, unnamed = _inputs(questions, scenes, images, settings)
     out = Path(out)
     print_ = _fingerprint(inputs.questions, inputs.scenes, settings, inputs.used_elsewhere)

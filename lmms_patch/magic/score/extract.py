@@ -79,11 +79,6 @@ def regions_of_steps(steps: Iterable[str], count: int) -> Mentions:
     return Mentions(used, frozenset(number for one in mentions for number in one.invented), used - kept)
 
 
-def is_exhaustive(mentions: Mentions, count: int) -> bool:
-    """Tell whether all boxes were used (paper, 5.3); False where there is none."""
-    return count > 0 and len(mentions.used) == count
-
-
 def _dismissed(text: str, group: Group) -> bool:
     clause = re.split(r"[.!?;\n]", text[max(0, group.start - 80) : group.start])[-1]
     return bool(_DISMISSED_BEFORE.search(clause) or _DISMISSED_AFTER.match(text, group.end))
