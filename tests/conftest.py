@@ -4,6 +4,7 @@ import gc
 import os
 import tempfile
 
+import loguru  # noqa: F401 - here, because it writes to the stderr that it finds at its first import: within a test that would be one that ends with the test
 import pytest
 from hypothesis import settings
 
