@@ -39,7 +39,8 @@ from lmms_patch.rci.recompute import Changes, TaskRun, form_of, table_of
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import has_failed
 from lmms_patch.runs.measures import measures
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.record import Record
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run, differences, fingerprint, not_compared, task_label
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import forms, paired
@@ -142,7 +143,7 @@ class _Both:
         self.runs = (first, second)
         kinds = [KINDS[run.result.described["kind"]] for run in self.runs]
         self.index, self.folds, self.has_full = kinds[1].index, kinds[1].folds, kinds[1].full
-        ids = [{record["doc_id"] for record in run.records} for run in self.runs]
+        ids = [{record.doc_id for record in run.records} for run in self.runs]
         self.only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
         self.warnings: list[str] = []
         self.unscored = 0
@@ -184,8 +185,8 @@ class _Both:
         scored, other = set(common), set()
         for run, table, chosen in zip(self.runs, self.whole_runs, firsts, strict=True):
             known = np.array([item is not None for item in chosen.items]) if counted else np.isfinite(chosen.scores)
-            scored &= {record["doc_id"] for record, is_known in zip(table.records, known.tolist(), strict=True) if is_known}
-            broken = {record["doc_id"] for record in run.records if any("error" in view or has_failed(view) for view in record["views"])}
+            scored &= {record.doc_id for record, is_known in zip(table.records, known.tolist(), strict=True) if is_known}
+            broken = {record.doc_id for record in run.records if any(view.error is not None or has_failed(view) for view in record.views)}
             other |= {doc_id for doc_id in common if doc_id not in table.place and doc_id not in broken}
         neither = {doc_id for doc_id in other if all(doc_id not in table.place for table in self.whole_runs)}  # docs of another metric
         self.unscored = len(common) - len(scored) - len(neither)
@@ -201,8 +202,8 @@ class _Both:
         halved: set[int] = set()
         for table in self.whole_runs:
             labels = (table.clusters if table.clusters is not None else np.arange(len(table))).tolist()
-            missing = {label for record, label in zip(table.records, labels, strict=True) if record["doc_id"] not in scored}
-            halved |= {record["doc_id"] for record, label in zip(table.records, labels, strict=True) if label in missing}
+            missing = {label for record, label in zip(table.records, labels, strict=True) if record.doc_id not in scored}
+            halved |= {record.doc_id for record, label in zip(table.records, labels, strict=True) if label in missing}
         return halved
 
     def _firsts(self, tables: Sequence[Table]) -> Sides:
@@ -228,7 +229,7 @@ class _Both:
 
     def other_images(self) -> int:
         """Count the docs that both asked with other images; a record of an earlier version does not say."""
-        ours, theirs = ({record["doc_id"]: record.get("images") for record in run.records} for run in self.runs)
+        ours, theirs = ({record.doc_id: record.images for record in run.records} for run in self.runs)
         return sum(bool(seen) and bool(theirs.get(doc_id)) and seen != theirs[doc_id] for doc_id, seen in ours.items())
 
     def identical(self) -> bool:
@@ -243,15 +244,17 @@ class _Both:
         """Return the numbers of the second run of which no answer changed (``Compared.unchanged``)."""
         if self.only[0] or self.only[1]:
             return ()
-        ours, theirs = ({record["doc_id"]: record for record in run.records} for run in self.runs)
+        ours, theirs = ({record.doc_id: record for record in run.records} for run in self.runs)
         pairs = [(record, theirs[doc_id]) for doc_id, record in ours.items()]
         names = tuple(measures(self.runs[1].result))
         if self.folds:
-            return names if all(one.get("tst") == other.get("tst") for one, other in pairs) else ()
+            return names if all(one.tst == other.tst for one, other in pairs) else ()
         changed = {change for pair in pairs for change in _changes(*pair)}
+        if self.runs[0].lent != self.runs[1].lent:
+            changed.add(("lent", "", ""))
         primary = self.runs[1].result.described["metric"]
         exact = self.form is None or self.form.name in _COUNTS  # then items count, not their scalars
-        natives = {metric for record in ours.values() for metric in record["views"][0]["items"]}
+        natives = {metric for record in ours.values() for metric in record.views[0].items}
 
         def alike(name: str) -> bool:
             metric = name if name in natives else primary
@@ -444,23 +447,24 @@ class _Both:
         return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
 
 
-def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:
     """Yield what is not the same of one doc in two runs: (set of views, metric, scores or items).
 
     The metric is empty where the views themselves, what excludes them, or what was lent to other docs, are not the same.
     """
-    if one.get("lent_hash") != other.get("lent_hash") or one.get("wrong_image") != other.get("wrong_image"):
+    if one.wrong_image != other.wrong_image or one.lent != other.lent:
         yield "lent", "", ""
     ours, theirs = view_sets(one), view_sets(other)
     for key in {*ours, *theirs}:
         views = list(zip(ours.get(key, ()), theirs.get(key, ()), strict=False))
-        left_out = one["excluded"].get(key), other["excluded"].get(key)
+        left_out = one.excluded.get(key), other.excluded.get(key)
         # earlier versions asked the boxes of docs that are left out, too
         if left_out[0] != left_out[1] or (len(ours.get(key, ())) != len(theirs.get(key, ())) and not left_out[0]):
             yield key, "", ""
         for a, b in views:
-            for part in ("scores", "items"):
-                yield from ((key, m, part) for m in {*a[part], *b[part]} if a[part] != b[part] and a[part].get(m) != b[part].get(m))
+            for part, ours_of, theirs_of in (("scores", a.scores, b.scores), ("items", a.items, b.items)):
+                if ours_of != theirs_of:
+                    yield from ((key, m, part) for m in {*ours_of, *theirs_of} if ours_of.get(m) != theirs_of.get(m))
 
 
 def _mark(grid: Mapping[str, Any]) -> str:

@@ -45,7 +45,7 @@ def scored_places(table: Table, key: Key) -> list[list[int]]:
     """The views of each doc that are of a set and have a score; none where the doc is not used for it."""
     metric = table.metric
     return [
-        [i for i in places if record["views"][i]["scores"].get(metric) is not None]
+        [i for i in places if record.views[i].scores.get(metric) is not None]
         for record, places in zip(table.records, table.set_places(key), strict=True)
     ]
 
@@ -84,7 +84,7 @@ def _drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], strea
     """The best of so many boxes of each doc, drawn at random: expected scores where the form is linear in them, else some draws."""
     if form.linear:
         scores = [
-            expected_best([record["views"][i]["scores"][table.metric] for i in found], k, table.higher) if k else math.nan
+            expected_best([record.views[i].scores[table.metric] or 0.0 for i in found], k, table.higher) if k else math.nan
             for record, found, k in zip(table.records, places, sizes, strict=True)
         ]
         return [Chosen(table.at([found[0] if k else None for found, k in zip(places, sizes, strict=True)]).items, np.asarray(scores, float))]
@@ -95,6 +95,6 @@ def _best_of(table: Table, doc: int, found: Sequence[int], k: int, stream: np.ra
     """The best of k views of a doc, drawn at random without replacement; None where k is 0."""
     if not k:
         return None
-    views, sign = table.records[doc]["views"], 1 if table.higher else -1
+    views, sign = table.records[doc].views, 1 if table.higher else -1
     drawn = sorted(int(found[j]) for j in stream.permutation(len(found))[:k])
-    return max(drawn, key=lambda i: sign * views[i]["scores"][table.metric])
+    return max(drawn, key=lambda i: sign * (views[i].scores[table.metric] or 0.0))

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lmms_patch.stats.bounds import Number
 from lmms_patch.stats.resample import Estimate
 
 FLOORS = ("uniform", "constant", "stratum", "other")
@@ -76,11 +77,11 @@ class Chance:
         reason: why it is unknown; empty otherwise.
     """
 
-    value: float | None
-    se: float | None
+    value: Number | None
+    se: Number | None
     floor: str | None
     floors: Mapping[str, Estimate] = field(default_factory=dict)
-    published: float | None = None
+    published: Number | None = None
     constants: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
 

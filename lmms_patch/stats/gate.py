@@ -9,7 +9,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Literal
 
+from lmms_patch.stats.bounds import Count, Number
 from lmms_patch.stats.resample import Estimate
 
 DELTA = 0.01
@@ -22,6 +24,8 @@ NEARLY_NONE = 5
 """A difference that is shown to be below this many δ is called none."""
 SAME, NOT_SHOWN = "the answers do not depend on the image", "not shown that it looks"
 """What the reason of a gate that fails for the image starts with."""
+
+Against = Literal["wrong images", "blind"]
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,12 @@ class Looks:
         reason: why it is not True; empty otherwise.
     """
 
-    against: str
+    against: Against
     value: bool | None
-    full: float | None
-    other: float | None
+    full: Number | None
+    other: Number | None
     difference: Estimate
-    docs: int
+    docs: Count
     wanted: int | None = None
     reason: str = ""
 
@@ -66,14 +70,14 @@ class Gate:
     """
 
     valid: bool | None
-    fip: float | None
-    chance: float | None
-    delta: float | None
-    se_fip: float | None
-    se_chance: float | None
-    threshold: float | None
+    fip: Number | None
+    chance: Number | None
+    delta: Number | None
+    se_fip: Number | None
+    se_chance: Number | None
+    threshold: Number | None
     reason: str = ""
-    se: float | None = None
+    se: Number | None = None
     marginal: bool = False
     looks: tuple[Looks, ...] = ()
 
@@ -147,7 +151,7 @@ def looks(
     other: float | None,
     docs: int,
     *,
-    against: str,
+    against: Against,
     everyone: int,
     step: float,
     delta: float,

@@ -24,10 +24,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.stats.bounds import Count, Number
 from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
 
@@ -42,6 +44,7 @@ LEAST_ASKED = 50
 PRIOR = 0.5
 """Jeffreys' pseudo-counts: each draw adds Gamma(½) docs at each corner of the scale, so that "no wrong picture was ever answered" is no certainty."""
 
+Null = Literal["measured", "assumed"]
 Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
@@ -110,13 +113,13 @@ class ClassLuck:
     """
 
     label: str
-    docs: int
+    docs: Count
     state: str
-    fip: float
-    mpp: float
-    ceiling: float
-    fip0: float
-    mpp0: float
+    fip: Number | None
+    mpp: Number | None
+    ceiling: Number | None
+    fip0: Number | None
+    mpp0: Number | None
 
 
 @dataclass(frozen=True)
@@ -135,15 +138,15 @@ class Luck:
     """
 
     estimate: Estimate
-    fip0: float | None
-    mpp0: float | None
-    kappa_full: float | None
-    kappa_best: float | None
+    fip0: Number | None
+    mpp0: Number | None
+    kappa_full: Number | None
+    kappa_best: Number | None
     classes: tuple[ClassLuck, ...]
-    saturated_docs: int
-    without_donor: int
-    null: str = "assumed"
-    asked: int = 0
+    saturated_docs: Count
+    without_donor: Count
+    null: Null = "assumed"
+    asked: Count = 0
 
     @property
     def misleads(self) -> bool:
@@ -430,7 +433,7 @@ def judge(
     *,
     scale: float,
     level: float,
-    null: str = "assumed",
+    null: Null = "assumed",
     may_leave: Flags | None = None,
 ) -> Luck:
     """Apply the null rules, class by class and then over all, and form the corrected index.

@@ -7,14 +7,29 @@ import pytest
 
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import load
-from lmms_patch.tst.locality import choose_grid, locality, scores
-from tests.making.runs import mc_run, write_run
+from lmms_patch.tst import locality as module
+from tests.making.runs import as_records, mc_run, write_run
+
+
+def locality(records, *arguments, **options):
+    return module.locality(as_records(records), *arguments, **options)
+
+
+def scores(records, *arguments):
+    return module.scores(as_records(records), *arguments)
+
+
+def choose_grid(records):
+    return module.choose_grid(as_records(records))
 
 
 def record(doc_id, cells, lent=(), *, kind="rci", excluded=False, grids=(2,), metrics=("acc",)):
     """A doc with the scores of its cells at grid 2, and what its best cell's answer scores for others: ``(to, score)``."""
     views = [{"kind": "full", "scores": dict.fromkeys(metrics, 1.0), "items": {}}]
-    views += [{"kind": "cell", "n": 2, "cell": i + 1, "scores": dict.fromkeys(metrics, s), "items": {}} for i, s in enumerate(cells)]
+    views += [
+        {"kind": "cell", "n": 2, "cell": i + 1, "row": i // 2, "col": i % 2, "scores": dict.fromkeys(metrics, s), "items": {}}
+        for i, s in enumerate(cells)
+    ]
     scored = [s for s in cells if s is not None]
     best = {} if excluded or not scored else {"2": 1 + cells.index(max(scored))}
     loans = {"to": [to for to, _ in lent], "p": list(range(len(lent))), "full": [0.0 for _ in lent], "best": {"2": [score for _, score in lent]}}

@@ -12,7 +12,7 @@ import typer
 from lmms_patch.text import printed
 
 if TYPE_CHECKING:
-    from lmms_patch.runs.records import Taken
+    from lmms_patch.runs.results import Taken
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

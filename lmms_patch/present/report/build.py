@@ -114,7 +114,7 @@ def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Image
     wanted: dict[str, set[int]] = defaultdict(set)
     pairs = [(entry, source) for entry, source in zip(entries, sources, strict=True) if not entry.magic]
     for _, source in pairs:
-        wanted[source.result.described["base"]] |= {int(line["patch"]["doc_id"]) for lines in source.picked.values() for line in lines}
+        wanted[source.result.described["base"]] |= {int(line.record.doc_id) for lines in source.picked.values() for line in lines}
     pictures: dict[str, Mapping[int, Any]] = {}
     warnings = []
     for base, ids in wanted.items() if images is not None else ():

@@ -8,7 +8,7 @@ from lmms_patch.compare.contrast import CONTRASTS
 from lmms_patch.compare.variants import Contrasted, MagicRuns, numbers_of
 from lmms_patch.magic.score import results
 from lmms_patch.present.sheets import Cell, Column, Sheet, shown
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.stats.resample import Estimate
 
 _ORDER = (*results.HEALED, *results.JUDGED, *results.ANSWERS, "answer_found", *results.MAGISCORE, *results.REGIONS)

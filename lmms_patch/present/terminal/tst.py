@@ -7,7 +7,7 @@ from typing import Any
 
 from lmms_patch.errors import RecordError
 from lmms_patch.present.terminal.rci import aligned, number
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.text import line
 
 _NEEDED = {
