@@ -1,7 +1,9 @@
-"""Whole files or none: what we write comes into being under a temporary name, and takes its place in one step.
+"""Whole files or none, and reading of JSON and YAML that anybody may have written.
 
-So no reader sees half a file, and two writers of one file never share a temporary one: the last wins, whole. A link in the place
-of a file is replaced, never followed: nobody can have us write elsewhere by putting one there. Folders on the way may be links.
+Every file is written under a temporary name and renamed at the end, so no reader sees half of it. Two writers of one file never share a temporary
+name: the last one wins, with its whole file.
+Where the target is a link, the link is replaced and never followed: nobody can make us write elsewhere by placing a link. Folders on the way may be
+links.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ import yaml
 from lmms_patch.errors import RecordError
 
 OLD = 24 * 3600
-"""Seconds after which a temporary file or folder is left over, whoever made it."""
+"""Age in seconds at which a temporary file or folder counts as abandoned, on any machine."""
 _OURS = re.compile(r"\.lmms-patch-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{16}(\.part|\.old)?")
 
 
@@ -34,17 +36,17 @@ def write(path: Path, content: str | bytes) -> None:
     """Write a file, whole or not at all.
 
     Raises:
-        RecordError: it cannot be written.
+        RecordError: the file cannot be written.
     """
     with staged({path: content}):
         pass
 
 
 def write_all(contents: Mapping[Path, str | bytes]) -> None:
-    """Write some files, all of them whole or none, and remove what killed processes left beside them.
+    """Write several files, all of them or none, and remove what killed processes left beside them.
 
     Raises:
-        RecordError: one cannot be written; says which, and why.
+        RecordError: a file cannot be written; the message says which, and why.
     """
     with staged(contents):
         pass
@@ -53,11 +55,15 @@ def write_all(contents: Mapping[Path, str | bytes]) -> None:
 
 
 @contextlib.contextmanager
-def staged(contents: Mapping[Path, str | bytes]) -> Iterator[None]:
-    """Write some files under temporary names; at the end of the block all take their places, or none where it raises.
+def staged(contents: Mapping[Path, str | bytes], gone: Iterable[Path] = ()) -> Iterator[None]:
+    """Write several files under temporary names and rename all of them at the end of the block; rename none where the block raises.
+
+    Args:
+        contents: what is written, by path.
+        gone: files that are removed with that.
 
     Raises:
-        RecordError: one cannot be written; says which, and why.
+        RecordError: a file cannot be written; the message says which, and why.
     """
     parts: list[tuple[Path, Path]] = []
     try:
@@ -69,21 +75,56 @@ def staged(contents: Mapping[Path, str | bytes]) -> Iterator[None]:
                 parts.append((part, path))
                 _create(part, content)
         yield
-        for part, path in parts:
-            with _told(path):
-                os.replace(part, path)
+        _take_places([*parts, *((None, Path(path)) for path in gone)])
     finally:
         for part, _ in parts:
             with contextlib.suppress(OSError):
                 part.unlink()
 
 
+def _take_places(changes: Sequence[tuple[Path | None, Path]]) -> None:
+    """Rename temporary files into their places, and remove files; where one of several fails, undo those before it.
+
+    Args:
+        changes: temporary name and place; None in place of the name: what is there is removed.
+    """
+    kept: list[tuple[Path, Path | None]] = []
+    try:
+        for part, path in changes:
+            with _told(path):
+                if len(changes) > 1:  # a single change needs no way back
+                    kept.append((path, _kept(path)))
+                os.replace(part, path) if part is not None else path.unlink()
+    except BaseException:
+        for path, copy in reversed(kept):
+            os.replace(copy, path) if copy is not None else path.unlink(missing_ok=True)
+        raise
+    finally:
+        for _, copy in kept:
+            if copy is not None:
+                copy.unlink(missing_ok=True)
+
+
+def _kept(path: Path) -> Path | None:
+    """Return a second name of what lies in a place; None where nothing does."""
+    if not os.path.lexists(path):
+        return None
+    copy = temporary(path.parent, ".part")
+    try:
+        os.link(path, copy, follow_symlinks=False)
+    except OSError:  # a file system without links
+        shutil.copy2(path, copy, follow_symlinks=False)
+    return copy
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside a file, in a folder that is there; what the block makes of that name takes the file's place at the end.
+    """Yield a temporary name beside ``path``; what the block writes under that name replaces ``path`` at the end.
+
+    Missing folders are made.
 
     Raises:
-        RecordError: it cannot be written.
+        RecordError: the file cannot be written.
     """
     with _told(path):
         _check_place(path)
@@ -98,12 +139,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def append(path: Path, text: str) -> None:
-    """Add text to the end of a file, which is made where there is none. A link is refused: who put it there may mean another file.
+    """Add text to the end of a file, creating the file where there is none.
+
+    A link is refused: whoever placed it may mean another file.
 
     Raises:
-        RecordError: it cannot be written, or is no plain file.
+        RecordError: the file cannot be written, or is no plain file.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe must not stop us
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # opening a pipe must not block
     with _told(path):
         if Path(path).is_symlink():
             raise OSError(None, "it is a link; name the file itself")
@@ -114,23 +157,23 @@ def append(path: Path, text: str) -> None:
 
 
 def temporary(folder: Path, end: str = "") -> Path:
-    """Return a new name in a folder for a temporary file or folder; it says which process of which machine it is of."""
+    """Return a new name in a folder for a temporary file or folder; the name holds the machine and the process."""
     return Path(folder) / f".lmms-patch-{_host()}-{os.getpid()}-{secrets.token_hex(8)}{end}"
 
 
 def is_left(path: Path) -> bool:
-    """Return whether something is a temporary file or folder of ours whose process has ended, or that is a day old."""
+    """Tell whether a path is an abandoned temporary file or folder of ours: its process has ended, or it is a day old."""
     match = _OURS.fullmatch(path.name)
     if match is None:
         return False
     with contextlib.suppress(OSError):
         if time.time() - path.lstat().st_mtime > OLD:
             return True
-    return match[1] == _host() and match[3] != ".old" and not _is_alive(int(match[2]))  # .old: what a killed report was to replace
+    return match[1] == _host() and match[3] != ".old" and not _is_alive(int(match[2]))  # .old holds a replaced report: keep it a day
 
 
 def sweep(folder: Path) -> None:
-    """Remove from a folder the temporary files and folders that killed processes left there, ours only."""
+    """Remove the temporary files and folders that killed processes left in a folder; only those named by ``temporary``."""
     with contextlib.suppress(OSError):
         for path in [path for path in Path(folder).iterdir() if is_left(path)]:
             if path.is_dir() and not path.is_symlink():
@@ -140,21 +183,21 @@ def sweep(folder: Path) -> None:
 
 
 def _create(path: Path, content: str | bytes) -> None:
-    """Write a file that must not be there yet, not even as a link."""
+    """Create and write a file; a file or link of that name must not exist."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), "wb") as file:
         file.write(_bytes(content))
 
 
 def _bytes(content: str | bytes) -> bytes:
-    """Return text as UTF-8; halves of surrogate pairs as ``\\udxxx``, which is JSON too."""
+    r"""Return text as UTF-8 bytes; half a surrogate pair becomes ``\udxxx``, which JSON reads back."""
     return content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
 
 
 def _check_place(path: Path) -> None:
-    """Refuse a place that holds something that is no file: as root, we could replace ``/dev/stdout``.
+    """Refuse a path that holds something other than a plain file: running as root we could replace ``/dev/stdout``.
 
     Raises:
-        OSError: it does.
+        OSError: the path is a folder, a device or a pipe.
     """
     try:
         mode = os.stat(path).st_mode
@@ -168,7 +211,7 @@ def _check_place(path: Path) -> None:
 
 @contextlib.contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Make one line of what the system says of a file.
+    """Turn an OSError into one line about the file.
 
     Raises:
         RecordError: in place of an OSError.
@@ -180,13 +223,13 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def _host() -> str:
-    """Return eight hex digits of this machine's name: a process number says nothing on another one."""
+    """Return eight hex digits that stand for this machine: process numbers have a meaning only on their own machine."""
     return hashlib.sha256(platform.node().encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def _is_alive(process: int) -> bool:
-    """Return whether a process of this machine runs; True where that cannot be asked."""
-    if os.name != "posix":  # elsewhere signal 0 is not a question
+    """Tell whether a process of this machine still runs; True where the system cannot tell."""
+    if os.name != "posix":  # on Windows, signal 0 is Ctrl+C, not a question
         return True
     try:
         os.kill(process, 0)
@@ -200,14 +243,14 @@ def _is_alive(process: int) -> bool:
 # --- JSON and YAML that anybody may have written -----------------------------------------------------
 
 DIGITS = 300
-"""Digits of a whole number: every longer one is larger than any float, so arithmetic with it raises."""
+"""The most digits of a whole number: a longer one exceeds every float, and arithmetic with it would raise."""
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Read JSON, as ``json.loads`` does, for files of a few megabytes.
+    """Parse JSON as ``json.loads`` does; for files of a few megabytes.
 
     Raises:
-        ValueError: it is not JSON, is nested too deeply, or has a number that no float can hold. The message is short.
+        ValueError: the text is not JSON, is nested too deeply, or holds a number that no float can hold. The message is short.
     """
     try:
         return json.loads(text, parse_int=_json_whole, parse_float=_json_float)
@@ -222,36 +265,36 @@ def _json_whole(digits: str) -> int:
 
 
 def _json_float(digits: str) -> float:
-    found = float(digits)
-    if math.isinf(found):
+    number = float(digits)
+    if math.isinf(number):
         raise ValueError(f"the number {digits[:20]} is larger than any float")
-    return found
+    return number
 
 
 YAML_LONGEST = 1_000_000
-"""Characters of one file: a megabyte takes ten seconds."""
+"""The most characters of a YAML file: PyYAML takes ten seconds for a megabyte."""
 YAML_DEEPEST = 50
+"""The most brackets inside each other: PyYAML's time grows with the square of the depth."""
 YAML_MOST = 100_000
-"""Values of one file, those that references repeat counted each time: ten lines of references to references would be billions."""
+"""The most values of a YAML file, counting each repetition by reference: ten lines of references to references can stand for billions."""
 
 
 class YamlLoader(yaml.SafeLoader):
-    """Refuses references that repeat too much or refer to themselves, and whole numbers that no float can hold."""
+    """A YAML loader that refuses references which repeat too much or contain themselves, and whole numbers that no float can hold."""
 
     def __init__(self, stream: str) -> None:
-        """See the base class."""
         if len(stream) > YAML_LONGEST:
             raise yaml.constructor.ConstructorError(None, None, f"more than {YAML_LONGEST:,} characters")
         super().__init__(stream)
 
     def fetch_flow_collection_start(self, token: Any) -> None:
-        """See the base class, which takes time in proportion to the square of the depth."""
+        """Fetch an opening bracket, but refuse one that is nested too deeply."""
         if self.flow_level >= YAML_DEEPEST:
             raise yaml.constructor.ConstructorError(None, None, f"more than {YAML_DEEPEST} brackets in each other", self.get_mark())
         super().fetch_flow_collection_start(token)
 
     def get_single_node(self) -> Any:
-        """See the base class."""
+        """Compose the document, but refuse one that grows too large by references."""
         node = super().get_single_node()
         if node is not None:
             _yaml_size(node, {})
@@ -265,8 +308,8 @@ def _yaml_whole(loader: YamlLoader, node: Any) -> Any:
 
 
 def _yaml_date(loader: YamlLoader, node: Any) -> Any:
-    if not isinstance(node, yaml.ScalarNode) or not loader.timestamp_regexp.match(node.value):  # PyYAML itself stumbles over it
-        raise yaml.constructor.ConstructorError(None, None, "a date that is none", node.start_mark)
+    if not isinstance(node, yaml.ScalarNode) or not loader.timestamp_regexp.match(node.value):  # PyYAML itself fails with an AttributeError
+        raise yaml.constructor.ConstructorError(None, None, "not a date", node.start_mark)
     return loader.construct_yaml_timestamp(node)
 
 
@@ -275,10 +318,14 @@ YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", _yaml_date)
 
 
 def _yaml_size(node: Any, known: dict[int, int]) -> int:
-    """Return how many values a node holds with all that it refers to.
+    """Count the values of a node, including everything it refers to.
+
+    Args:
+        node: the node.
+        known: counts so far, by ``id`` of the node; 0 while a node is being counted, which shows a circle.
 
     Raises:
-        yaml.constructor.ConstructorError: too many, or without end.
+        yaml.constructor.ConstructorError: there are too many values, or a node contains itself.
     """
     if id(node) in known:
         if not known[id(node)]:
@@ -295,10 +342,10 @@ def _yaml_size(node: Any, known: dict[int, int]) -> int:
 
 
 def parse_yaml(text: str) -> Any:
-    """Read YAML.
+    """Parse YAML.
 
     Raises:
-        ValueError: it is not YAML, or more than plain values.
+        ValueError: the text is not YAML, or holds more than plain values.
     """
     try:
         return yaml.load(text, Loader=YamlLoader)

@@ -1,4 +1,4 @@
-"""Where the folders that travel with the package lie: ``tasks`` and ``configs``."""
+"""The place of the data folders that travel with the package: ``tasks`` and ``configs``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def folder(name: str) -> Path:
-    """The absolute path of a data folder of this project.
+    """Return the absolute path of a data folder of this project.
 
     An installed wheel carries it inside the package; a checkout (editable install) has it beside
     the package.

@@ -46,13 +46,13 @@ _ACCENT = re.compile(f"[{_ACCENTS}]")
 
 
 def block(text: Any) -> str:
-    """Return a text whose every character can be seen; lines and tabs stay.
+    r"""Return a text whose every character can be seen; lines and tabs stay.
 
     Control characters, halves of characters, marks that turn the direction of text and characters without width become U+FFFD;
     every kind of line end becomes a line feed; of more than 8 accents on one letter the rest is dropped. Secrets are ``masked``.
 
-    >>> block("a\\x00b\\u202ec\\r\\nd")
-    'a\ufffdb\ufffdc\\nd'
+    >>> block("a\x00b\u202ec\r\nd")
+    'a�b�c\nd'
     """
     given = masked(str(text))
     if given.isascii() and given.isprintable():
@@ -62,36 +62,36 @@ def block(text: Any) -> str:
 
 
 def line(text: Any, most: int | None = None) -> str:
-    """Return ``block`` on one line, white space as single spaces.
+    r"""Return ``block`` on one line, white space as single spaces.
 
     Args:
         text: any.
         most: the middle of a longer one is left out; None: it stays whole.
 
-    >>> line("a\\nb\\tc"), line("x" * 50, 21)
+    >>> line("a\nb\tc"), line("x" * 50, 21)
     ('a b c', 'xxxxxxxxxxxxx … xxxxx')
     """
     given = str(text)
     if most is not None and len(given) > 8 * most:  # the middle of a very long text is not even looked at
         given = f"{given[: 4 * most]} {given[-4 * most :]}"
-    found = " ".join(block(given).split())
-    if most is None or len(found) <= most:
-        return found
+    shown = " ".join(block(given).split())
+    if most is None or len(shown) <= most:
+        return shown
     end = max(0, (most - 3) // 3 - 1)
-    return f"{found[: most - 3 - end]} … {found[len(found) - end :]}"
+    return f"{shown[: most - 3 - end]} … {shown[len(shown) - end :]}"
 
 
-def clean(text: Any) -> str:
-    """Return a name: ``line``, cut after ``LONGEST`` characters.
+def clean(text: Any, most: int = LONGEST) -> str:
+    r"""Return a name: ``line``, cut after so many characters.
 
-    >>> clean("a\\x00b")
-    'a\ufffdb'
+    >>> clean("a\x00b"), clean("a long name", 7)
+    ('a�b', 'a long…')
     """
     given = str(text)
-    if len(given) <= LONGEST and given.isascii() and given.isprintable() and "  " not in given:
+    if len(given) <= most and given.isascii() and given.isprintable() and "  " not in given:
         return masked(given).strip()
-    found = " ".join(block(given[: 4 * LONGEST]).split())
-    return found if len(found) <= LONGEST and len(given) <= 4 * LONGEST else f"{found[: LONGEST - 1]}…"
+    shown = " ".join(block(given[: 4 * most]).split())
+    return shown if len(shown) <= most and len(given) <= 4 * most else f"{shown[: most - 1].rstrip()}…"
 
 
 def harmless(value: Any) -> Any:
@@ -205,8 +205,8 @@ def masked(text: str) -> str:
     """
     if not _HINT.search(text):
         return text
-    found = _SCHEME.sub(rf"\1 {MASK}", _LOOKS.sub(MASK, text))
-    return _IN_ADDRESS.sub(rf"\1{MASK}", _LOGIN.sub(f"{MASK}@", found))
+    plain = _SCHEME.sub(rf"\1 {MASK}", _LOOKS.sub(MASK, text))
+    return _IN_ADDRESS.sub(rf"\1{MASK}", _LOGIN.sub(f"{MASK}@", plain))
 
 
 def arguments(text: str) -> str:
@@ -222,14 +222,14 @@ def arguments(text: str) -> str:
 
 def _without_values(text: str) -> Iterator[str]:
     at = following = 0
-    while found := _KEY.search(text, at):
-        start = found.end()
-        if is_secret(found["key"], _LIKE_A_KEY):
+    while match := _KEY.search(text, at):
+        start = match.end()
+        if is_secret(match["key"], _LIKE_A_KEY):
             if following < start:
                 after = _NEXT.search(text, start)
                 following = after.start() if after else len(text)
             end = _value_end(text, start, following)
-            if is_secret(found["key"], text[start : min(end, start + _VALUE)]):
+            if is_secret(match["key"], text[start : min(end, start + _VALUE)]):
                 quote = text[start] if text[start : start + 1] in ('"', "'") and end - start > 1 else ""
                 yield f"{text[at:start]}{quote}{MASK}{quote}"
                 at = end
@@ -241,8 +241,8 @@ def _without_values(text: str) -> Iterator[str]:
 
 def _value_end(text: str, start: int, following: int) -> int:
     """Return where the value that starts here ends: a quoted text, or all up to the next key."""
-    if text[start : start + 1] in ('"', "'") and (found := _QUOTED.match(text, start)):
-        return found.end()
+    if text[start : start + 1] in ('"', "'") and (quoted := _QUOTED.match(text, start)):
+        return quoted.end()
     end = following
     while end > start and text[end - 1] in "}]) \t\n":
         end -= 1
@@ -319,13 +319,13 @@ def markdown(text: str) -> str:
     escaped = _MARKUP.sub(_marked, shown)
     if links:
         escaped = escaped.replace("[", "\\[").replace("]", "\\]")
-    if found := _OPENS.match(escaped):  # what would open a list, a quotation or a heading
-        escaped = f"{escaped[: found.end() - 1]}\\{escaped[found.end() - 1 :]}"
+    if match := _OPENS.match(escaped):  # what would open a list, a quotation or a heading
+        escaped = f"{escaped[: match.end() - 1]}\\{escaped[match.end() - 1 :]}"
     return escaped
 
 
-def _marked(found: re.Match[str]) -> str:
-    one = found[0]
+def _marked(match: re.Match[str]) -> str:
+    one = match[0]
     return ":&#8203;" if one == ":" else _BECOMES.get(one, "\\" + one)
 
 
@@ -344,9 +344,9 @@ def latex(text: str) -> str:
 
 
 def said(message: object, encoding: str | None = None) -> str:
-    """Return a message for a terminal or a log on one line of bearable length, without secrets.
+    r"""Return a message for a terminal or a log on one line of bearable length, without secrets.
 
-    >>> said("no such\\ntask: ##[error]x")
+    >>> said("no such\ntask: ##[error]x")
     'no such task: # #[error]x'
     """
     return printed(line(message, SENTENCE), encoding)
@@ -357,14 +357,14 @@ _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
 
 
 def printed(text: str, encoding: str | None = None) -> str:
-    """Return a text for a terminal or a log: ``block``, and no line that a build server takes for a command (``::error::``, ``##[group]``).
+    r"""Return a text for a terminal or a log: ``block``, and no line that a build server takes for a command (``::error::``, ``##[group]``).
 
     Args:
         text: any.
         encoding: of the stream; what it has no place for is written as an escape.
 
-    >>> printed("a\\n::error::b\\n##[group]c")
-    'a\\n: :error::b\\n# #[group]c'
+    >>> printed("a\n::error::b\n##[group]c")
+    'a\n: :error::b\n# #[group]c'
     """
     shown = _OLD_COMMAND.sub("# #", _COMMAND.sub(r"\1: ", block(text)))
     return shown if encoding is None else shown.encode(encoding, "backslashreplace").decode(encoding)

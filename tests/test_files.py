@@ -173,7 +173,7 @@ def test_a_link_that_is_left_over_goes_and_not_what_it_names(tmp_path):
 
 def test_no_file_is_written_in_another_way():
     """Every door goes through ``files``: nothing else renames into place, or opens a file to write it whole."""
-    own = {"files.py", "write.py", "build.py", "builder.py", "verdict_cache.py"}  # folders renamed whole; a database
+    own = {"files.py", "build.py", "builder.py", "verdict_cache.py"}  # folders renamed whole; a database
     found = {
         path.name
         for path in Path(files.__file__).parent.rglob("*.py")

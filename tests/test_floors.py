@@ -13,16 +13,25 @@ if sys.version_info >= (3, 11):
 else:
     tomllib = pytest.importorskip("tomli")
 
-DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name not in ("all", "dev")}
+DECLARED = [*PROJECT["dependencies"], *(line for lines in EXTRAS.values() for line in lines)]
 BRING_TORCH = {"accelerate", "datasets", "evaluate", "lmms-eval", "peft"}
 """Not in the row: installing them takes minutes."""
 OF_THE_HOST = {"torch", "torchvision", "transformers", "tokenizers"}
 """What lmms-eval itself requires, in the versions that its adapters need."""
-NAMES = {"cv2": "opencv-python-headless", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml", "markupsafe": "jinja2"}
+NAMES = {
+    "pydantic_core": "pydantic",
+    "cv2": "opencv-python-headless",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+    "markupsafe": "jinja2",
+}
 
 
 def floors():
-    """By name, the version after ``>=``."""
+    """By name, the version after ``>=``, of what is always installed and of all extras."""
     found = {}
     for line in DECLARED:
         matched = re.fullmatch(r"([\w-]+)>=([\d.]+)(?:,<[\d.]+)?", line)
@@ -45,6 +54,12 @@ def test_the_row_installs_just_the_floors():
     assert set(pinned) == set(wanted)
     for name, floor in wanted.items():
         assert whole(pinned[name])[: len(whole(floor))] == whole(floor), name  # a floor of 4.7 is the first wheel of 4.7
+
+
+def test_all_is_all_extras_and_whoever_works_here_installs_it():
+    assert PROJECT["optional-dependencies"]["all"] == [f"lmms-patch[{','.join(sorted(EXTRAS))}]"]
+    assert "--editable '.[all,dev]'" in (ROOT / "Makefile").read_text()
+    assert len(DECLARED) == len(set(DECLARED)), "an extra is also always installed"
 
 
 def test_the_row_types_files_that_are_there():

@@ -10,7 +10,8 @@ A path is a text or a ``Path``; where several are taken, one is enough.
 
 Numbers are those that the commands show: scores on the metric's own scale (fractions where the metric is one), shares as
 fractions, None where not defined (docs/metrics.md). A user's mistake raises ``lmms_patch.errors.PatchError``, whose message
-is one line. What a function needs is imported when it is called: importing this module is cheap.
+is one line. ``compare`` is ``lmms_patch.compare.tasks.compare``, and ``gate`` is ``lmms_patch.gate.judge.gate``. What a function needs
+is imported when it is called: importing this module is cheap.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from lmms_patch.app import api_magic
-from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.errors import OptionError, RecordError, read_as
 
 if TYPE_CHECKING:
     from lmms_patch.app.pruning import Pruning
     from lmms_patch.compare.gap import Gap
     from lmms_patch.compare.gap_sides import Side
-    from lmms_patch.compare.tasks import Comparison
-    from lmms_patch.gate.judge import Judgement
+    from lmms_patch.compare.tasks import compare as compare
+    from lmms_patch.gate.judge import gate as gate
     from lmms_patch.harness.names.catalog import Entry
     from lmms_patch.present.board.build import Built
     from lmms_patch.present.report.data import Report
@@ -49,12 +51,21 @@ magic = api_magic
 """The functions of the ``lmms-patch magic`` commands."""
 
 
+_ELSEWHERE = {"compare": "lmms_patch.compare.tasks", "gate": "lmms_patch.gate.judge"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ELSEWHERE[name]), name)
+
+
 def _silent(line: str) -> None:
-    """Told of progress, says nothing."""
+    pass
 
 
 def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
-    """Return one name or path as a list of one: a text alone would be taken for its characters."""
+    """Return a list of names or paths; a single one becomes a list of one, as a text alone would be taken for its characters."""
     return [names] if isinstance(names, (str, os.PathLike)) else list(names)
 
 
@@ -64,7 +75,7 @@ def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What can be wrapped.
+    """The names that can be wrapped.
 
     Attributes:
         entries: the names that were asked for, each with its verdict.
@@ -118,17 +129,17 @@ class Recomputed:
     taken: list[Taken] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """What ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
+        """Return what ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
         from lmms_patch.runs import numbers
         from lmms_patch.runs.record import SCHEMA
 
-        found = [{"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
+        runs = [{"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
         average = {"average": numbers.to_json(self.averaged)} if self.averaged else {}
-        return {"schema": SCHEMA, "runs": found, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
+        return {"schema": SCHEMA, "runs": runs, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
 
 
 def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None) -> Catalogue:
-    """What can be wrapped, what cannot and why, and what it costs.
+    """List what can be wrapped, what cannot and why, and what it costs.
 
     Args:
         pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
@@ -157,7 +168,7 @@ def _catalogue(manager: Any, pattern: str | None, kind: str | None) -> Catalogue
 
 
 def coverage() -> list[Entry]:
-    """Which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded."""
+    """List which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded."""
     from lmms_patch.harness.names import catalog
 
     with catalog.quietly():
@@ -165,7 +176,7 @@ def coverage() -> list[Entry]:
 
 
 def show(folder: str | Path) -> Run:
-    """The wrapped tasks of a finished run.
+    """Read the wrapped tasks of a finished run.
 
     Args:
         folder: the ``--output_path`` of the run (of several the newest with a task of ours), or one ``*_results.json``.
@@ -194,41 +205,43 @@ def show(folder: str | Path) -> Run:
 
 
 def tst(task: str, *, quiet: bool = True, **options: Any) -> Run:
-    """Test-set Stress-Test: can a text-only model, cross-validated on the test set, answer without looking?
+    """Run a Test-set Stress-Test: can a text-only model, cross-validated on the test set, answer without looking?
 
-    It runs lmms-eval as a command of its own, which writes results and sample log into ``output``.
+    lmms-eval runs as a command of its own, and writes results and sample log into ``output``.
 
     Args:
         task: a base task, group or tag.
         quiet: keep back what lmms-eval prints; False: it goes to stdout and stderr.
-        options: the other fields of ``lmms_patch.app.stress.Arguments``.
+        options: the other fields of ``lmms_patch.app.options.StressArguments``.
 
     Raises:
         PatchError: an option out of range, or lmms-eval ended with an error.
     """
     from lmms_patch.app import stress
+    from lmms_patch.app.options import StressArguments
 
-    return show(stress.run(stress.Arguments(task, **options), quiet))
+    return show(stress.run(read_as(StressArguments, {"task": task, **options}, "tst"), quiet))
 
 
 def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
     """Remove what can be answered without looking, say whether that was more than noise, and write it all down.
 
-    A call that was interrupted goes on where it stopped when it is made again.
+    After an interruption, the same call goes on where the first one stopped.
 
     Args:
         task: a base task.
         tell: told of every round, and of every number of the judge.
-        options: the other fields of ``lmms_patch.app.pruning.Arguments``.
+        options: the other fields of ``lmms_patch.app.options.PruneArguments``.
 
     Raises:
         PatchError: an option out of range, a task that cannot be pruned, or a folder of another pruning.
     """
     from lmms_patch.app import pruning
+    from lmms_patch.app.options import PruneArguments
     from lmms_patch.harness.names import catalog
 
     with catalog.quietly(bars=tell is not _silent):
-        return pruning.run(pruning.Arguments(task, **options), tell)
+        return pruning.run(read_as(PruneArguments, {"task": task, **options}, "prune"), tell)
 
 
 def gap(
@@ -240,7 +253,7 @@ def gap(
     metric: str | None = None,
     match: str = "category",
 ) -> Gap:
-    """The vision-blind gap of two finished runs: the score with images less the score without, on the metric's own scale.
+    """Measure the vision-blind gap of two finished runs: the score with images less the score without, on the metric's own scale.
 
     Args:
         full: run with images, of the plain task or a wrapped one that asks the full image: its folder or results file.
@@ -262,7 +275,7 @@ def gap(
 
 
 def _asked_apart(full: Side, blind: Side) -> list[str]:
-    """Say in what the full and the blind run were asked otherwise, beside the image, and what of that is not known."""
+    """Say in which settings, beside the image, the full and the blind run differ, and which settings are not known."""
     from lmms_patch.compare.checks import in_words
     from lmms_patch.runs import run as runs
 
@@ -271,8 +284,8 @@ def _asked_apart(full: Side, blind: Side) -> list[str]:
         assert side.file is not None
         run = runs.read(side.file)
         wrapped = next((result for result in run.tasks if result.task == side.task and not result.place), None)
-        found = runs.asked(run, side.task) if wrapped is None else runs.fingerprint(run, wrapped)
-        prints.append({key: found.get(key) for key in (*runs.RECORDED, "limit", "generation") if key not in ("image sizes", "images")})
+        settings = runs.asked(run, side.task) if wrapped is None else runs.fingerprint(run, wrapped)
+        prints.append({key: settings.get(key) for key in (*runs.RECORDED, "limit", "generation") if key not in ("image sizes", "images")})
     apart, unknown = in_words(runs.differences(*prints)), runs.not_compared(*prints)
     said = [f"the full and the blind run differ in {', '.join(apart)} too: the gap is not of the image alone"] if apart else []
     return [*said, *([unknown] if unknown else [])]
@@ -306,7 +319,7 @@ def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool
 
 
 def _check_runs(paths: Sequence[Path]) -> list[str]:
-    """Check that runs which are averaged are several runs, of one model, asked alike. The model's arguments may differ (a seed).
+    """Check that averaged runs are different runs of one model with equal settings. The model's arguments may differ (a seed).
 
     Returns:
         Warnings: what could not be checked, and other versions of lmms-eval.
@@ -317,22 +330,22 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
     from lmms_patch.compare.checks import in_words
     from lmms_patch.runs import run as runs
 
-    found = [runs.read(path) for path in paths]
-    models = {(run.model, run.adapter) for run in found if run.adapter}
+    read = [runs.read(path) for path in paths]
+    models = {(run.model, run.adapter) for run in read if run.adapter}
     if len(models) > 1:
         names = ", ".join(sorted(model for model, _ in models))
         raise RecordError(f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: type 'lmms-patch compare A B'")
     warnings: dict[str, None] = {}
-    first = {(result.task, result.filter): (found[0], result) for result in found[0].tasks}
+    first = {(result.task, result.filter): (read[0], result) for result in read[0].tasks}
     seen: dict[str, Path] = {}
-    for path, run in zip(paths, found, strict=True):
+    for path, run in zip(paths, read, strict=True):
         for result in run.tasks:
             if (origin := runs.origin(run, result)) in seen:
                 raise RecordError(
                     f"{seen[origin]} and {path} are one run, not two: {result.task} has the same date, model and numbers; give each once"
                 )
             seen[origin] = path
-            if run is found[0] or (result.task, result.filter) not in first:
+            if run is read[0] or (result.task, result.filter) not in first:
                 continue
             prints = [runs.fingerprint(*first[result.task, result.filter]), runs.fingerprint(run, result)]
             apart = in_words(runs.differences(prints[0], prints[1], ignore=["lmms-eval version"]))
@@ -345,12 +358,7 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
 
 
 def _check_changes(changes: Changes) -> None:
-    if changes.draws is not None and not 200 <= changes.draws <= 100_000:
-        raise OptionError(f"draws must be a whole number from 200 to 100000, not {changes.draws}")
-    if changes.seed is not None and changes.seed < 0:
-        raise OptionError(f"seed must be a whole number of at least 0, not {changes.seed}")
-    if changes.level is not None and not 0.5 <= changes.level < 1:
-        raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {changes.level:g}")
+    api_magic.check_bootstrap(changes.draws, changes.level, changes.seed)
     chance = changes.chance
     if chance is not None and chance != "majority" and (isinstance(chance, str) or not math.isfinite(chance)):
         raise OptionError(f"chance must be a number on the metric's own scale, or 'majority', not {chance!r}")
@@ -390,8 +398,8 @@ def report(
 
     images = None
     if with_images:
+        from lmms_patch.harness.images import first_images
         from lmms_patch.harness.names.catalog import quietly
-        from lmms_patch.harness.wrap.images import first_images
 
         def images(base: str, ids: Sequence[int]) -> dict[int, Any]:
             with quietly(bars=tell is not _silent):
@@ -434,43 +442,6 @@ def leaderboard(
     return build.leaderboard(paths, Path(output), by=by, ignore=_listed(ignore), over=_listed(over), fresh=fresh, title=title, tell=tell)
 
 
-def compare(
-    first: str | Path, second: str | Path, *, task: str | None = None, level: float = 0.95, draws: int = 0, seed: int = 0, watch: Watch = _unwatched
-) -> Comparison:
-    """Compare all tasks that two runs have in common, paired by doc; differences are second less first.
-
-    Args:
-        first, second: ``--output_path`` of a run, a folder of runs of one model, or one ``*_results.json``.
-        task: only tasks, or base tasks, that this wildcard means.
-        level: coverage of the intervals, from 0.5 to below 1.
-        draws: bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.
-        seed: of the bootstrap.
-        watch: hands the pairs of results on one by one, for a bar of progress.
-
-    Raises:
-        PatchError: an option out of range, a file that cannot be read, no task in both, or results that cannot be compared.
-    """
-    from lmms_patch.compare import tasks as comparing
-
-    return comparing.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: watch(list(pairs), label))
-
-
-def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: str | Path | None = None) -> Judgement:
-    """Judge a run by rules: every verdict, and the exit status that the command ends with (0 pass, 1 fail, 3 inconclusive where that blocks).
-
-    Args:
-        out: ``--output_path`` of the run, or its ``*_results.json``.
-        config: a YAML file of rules (docs/gate.md), the name of a shipped one, such as ``model-regression``, or the rules as a mapping.
-        baseline: the run to compare with, for rules with ``max_drop`` or ``max_rise``.
-
-    Raises:
-        PatchError: rules or runs that cannot be read or compared (exit status 2).
-    """
-    from lmms_patch.gate import judge
-
-    return judge.gate(out, config, baseline=baseline)
-
-
 @overload
 def config(name: str) -> str: ...
 
@@ -480,7 +451,7 @@ def config(name: None = None) -> dict[str, str]: ...
 
 
 def config(name: str | None = None) -> str | dict[str, str]:
-    """The text of a shipped file: a run config for lmms-eval, the rules of a gate, or the profile of a benchmark.
+    """Return the text of a shipped file: a run config for lmms-eval, the rules of a gate, or the profile of a benchmark.
 
     Args:
         name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; None: all of them by name.
@@ -496,18 +467,18 @@ def config(name: str | None = None) -> str | dict[str, str]:
     if name is None:
         return {one: path.read_text(encoding="utf-8") for one, path in files.items()}
     asked = name.removesuffix(".yaml").removeprefix("configs/")
-    found = [one for one in files if asked in (one, one.partition("/")[2])]
-    if len(found) > 1:
-        raise UnknownNameError(f"{name!r} is the name of {len(found)} shipped files; write one of {', '.join(found)}")
-    if not found:
+    matching = [one for one in files if asked in (one, one.partition("/")[2])]
+    if len(matching) > 1:
+        raise UnknownNameError(f"{name!r} is the name of {len(matching)} shipped files; write one of {', '.join(matching)}")
+    if not matching:
         close = nearest(asked, [*files, *(one.partition("/")[2] for one in files)])
         hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch config' for what there is"
         raise UnknownNameError(f"no shipped file {name!r}; {hint}")
-    return files[found[0]].read_text(encoding="utf-8")
+    return files[matching[0]].read_text(encoding="utf-8")
 
 
 def schema(name: str | None = None) -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of this name; None: all of them by name, each with its ``title`` and ``description``.
+    """Return the JSON schema (draft 2020-12) of this name; None: all of them by name, each with its ``title`` and ``description``.
 
     Raises:
         UnknownNameError: there is none of this name.

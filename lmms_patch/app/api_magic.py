@@ -1,4 +1,4 @@
-"""The ``magic`` commands from Python: ``api.magic.check`` and so on; they return data and print nothing.
+"""The ``magic`` commands from Python, such as ``api.magic.check``; they return data and print nothing.
 
 Numbers are fractions in 0..1; what is not defined is None, with the reason. A user's mistake raises
 ``lmms_patch.errors.PatchError``, whose message is one line. What a function needs is imported when it is called.
@@ -25,7 +25,7 @@ FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
 
 
 def check(data: str | Path, *, split: str = "test", tell: Callable[[int], None] | None = None) -> Checked:
-    """Everything that is wrong with a MAGIC dataset, and what is in it.
+    """List everything that is wrong with a MAGIC dataset, and count what is in it.
 
     Args:
         data: a .jsonl or .parquet file, a folder with one, or a name on the hub (docs/magic.md).
@@ -52,7 +52,8 @@ def build(
     """Make a MAGIC dataset from questions and scene graphs in GQA's form (Algorithm 1 of the paper), or go on with one that was begun.
 
     Args:
-        questions, scenes: JSON files in GQA's form.
+        questions: JSON file of questions in GQA's form.
+        scenes: JSON file of scene graphs in GQA's form.
         images: folder with ``<imageId>.jpg`` (or another suffix).
         output: folder to write.
         tell: is called after each question.
@@ -74,18 +75,20 @@ def build(
 
 
 def show(folders: str | Path | Sequence[str | Path], *, draws: int = 10_000, level: float = 0.95, seed: int = 0) -> MagicRuns:
-    """The numbers of the MAGIC tasks of finished runs, and what other boxes change: paired by item, where a run has several variants.
+    """Read the numbers of the MAGIC tasks of finished runs; where a run has several variants, compare them item by item.
 
     Args:
         folders: of one run or several: ``--output_path``, or a results file. Of each model and task the newest result counts.
-        draws, level, seed: of the contrasts' bootstrap; the tasks' own numbers are those of the run.
+        draws: bootstrap draws of the contrasts; the tasks' own numbers are those of the run.
+        level: coverage of the contrasts' intervals.
+        seed: of the contrasts' bootstrap.
 
     Raises:
         PatchError: an option out of range, no run, a file that cannot be read, or no MAGIC task.
     """
     from lmms_patch.compare import variants
 
-    _check_bootstrap(draws, level, seed)
+    check_bootstrap(draws, level, seed)
     paths = [folders] if isinstance(folders, (str, Path)) else list(folders)
     return variants.gather(paths, draws=draws, level=level, seed=seed)
 
@@ -117,7 +120,7 @@ class Steps:
     errors: tuple[str, ...] = ()
 
     def to_text(self, form: str) -> str:
-        """The rows as a file's content: ``.csv`` or ``.jsonl``."""
+        """Return the rows as the content of a ``.csv`` or ``.jsonl`` file."""
         from lmms_patch.magic.score import labels
 
         return labels.to_jsonl(self.rows) if form == ".jsonl" else labels.to_csv(self.rows)
@@ -134,7 +137,7 @@ def steps(
     concurrency: int = 8,
     tell: Callable[[int, int], None] | None = None,
 ) -> Steps:
-    """The reasoning steps of a finished run's responses, one row each: to be labelled by people, or labelled by a judge.
+    """List the reasoning steps of a finished run's responses, one row each: for people to label, or labelled by a judge.
 
     Args:
         folder: ``--output_path`` of a run (of several the newest), or its results file.
@@ -150,7 +153,7 @@ def steps(
         PatchError: an option out of range, no such run or task, or a log that is missing or not whole.
     """
     from lmms_patch.compare.variants import lines_of
-    from lmms_patch.magic.score import steps as found_steps
+    from lmms_patch.magic.score import steps as stepping
 
     for name, value in (("items", items), ("concurrency", concurrency)):
         if value is not None and value < 1:
@@ -158,23 +161,23 @@ def steps(
     if annotator and judge:
         raise OptionError("annotator and judge exclude each other: a judge's labels bear its own name")
     name, lines = lines_of(Path(folder), task)
-    chains = [found_steps.chain_of(line) for line in lines]
-    chosen = found_steps.sample(chains, items, seed)
+    chains = [stepping.chain_of(line) for line in lines]
+    chosen = stepping.sample(chains, items, seed)
     if not chosen:
         raise RecordError(f"{folder}: no response of {name} has a reasoning step; there is nothing to label")
     some = len(chosen), sum(bool(chain.steps) for chain in chains)
     counts = (*some, len(chains) - some[1], sum(len(chain.steps) != chain.scored for chain in chosen))
     if not judge:
-        return Steps(name, tuple(found_steps.rows(chosen, annotator)), *counts)
+        return Steps(name, tuple(stepping.rows(chosen, annotator)), *counts)
     verdicts = _judged(chosen, judge, concurrency, tell)
     labelled = {item: [one.value for one in said] for item, said in verdicts.items()}
     missing = [one for said in verdicts.values() for one in said if one.value is None]
     why = tuple(dict.fromkeys(one.error for one in missing))
-    return Steps(name, tuple(found_steps.rows(chosen, judge, "judge", labelled)), *counts, judge, len(missing), why)
+    return Steps(name, tuple(stepping.rows(chosen, judge, "judge", labelled)), *counts, judge, len(missing), why)
 
 
 def _judged(chains: Sequence[Chain], model: str, concurrency: int, tell: Callable[[int, int], None] | None) -> dict[str, Sequence[Verdict]]:
-    """By item, the judge's verdict on each step; verdicts that are in its cache are not asked again."""
+    """Return the judge's verdict on each step, by item; verdicts that are in its cache are not asked again."""
     import itertools
     import os
 
@@ -185,19 +188,21 @@ def _judged(chains: Sequence[Chain], model: str, concurrency: int, tell: Callabl
     if missing := [chain.item for chain in chains if not chain.question]:
         raise RecordError(f"the log has no question of item {missing[0]}; a judge needs it")
     asked = [steps_inquiry(chain.question, chain.gold, chain.steps) for chain in chains]
-    found = judge_from(JudgeSettings.from_env({**os.environ, "MAGIC_JUDGE": model}))
-    assert found is not None
+    judge = judge_from(JudgeSettings.from_env({**os.environ, "MAGIC_JUDGE": model}))
+    assert judge is not None
     done = itertools.count(1)
-    said = found.many(asked, concurrency, None if tell is None else lambda: tell(next(done), len(set(asked))))
+    said = judge.many(asked, concurrency, None if tell is None else lambda: tell(next(done), len(set(asked))))
     return {chain.item: verdicts for chain, verdicts in zip(chains, said, strict=True)}
 
 
 def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, level: float = 0.95, seed: int = 0) -> StepSenses:
-    """StepSense of step labels: the share of correct steps, and how far annotators agree; people and judges apart.
+    """Compute StepSense of step labels: the share of correct steps, and how far annotators agree; people and judges apart.
 
     Args:
         files: ``.csv`` or ``.jsonl`` files of labels (docs/magic.md), of one annotator or several.
-        draws, level, seed: of the bootstrap, images (where the files say which) kept together.
+        draws: bootstrap draws; the bootstrap keeps images together, where the files name them.
+        level: coverage of the intervals.
+        seed: of the bootstrap.
 
     Raises:
         PatchError: an option out of range, a file that cannot be read, or labels that contradict each other.
@@ -206,20 +211,25 @@ def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, le
     from lmms_patch.magic.score.stepsense import MOST_ANNOTATORS, StepSenses, across
     from lmms_patch.magic.score.stepsense import stepsense as score
 
-    _check_bootstrap(draws, level, seed)
-    found = read_labels([files] if isinstance(files, (str, Path)) else files)
-    bounds: dict[str, Any] = {"clusters": found.groups or None, "draws": draws, "level": level, "seed": seed}
-    scores = tuple(score(labels, **bounds) for source in SOURCES if (labels := found.of(source)))
-    between = across(found.of("human"), found.of("judge"), **bounds) if len(scores) > 1 else ()
+    check_bootstrap(draws, level, seed)
+    labelled = read_labels([files] if isinstance(files, (str, Path)) else files)
+    bounds: dict[str, Any] = {"clusters": labelled.groups or None, "draws": draws, "level": level, "seed": seed}
+    scores = tuple(score(labels, **bounds) for source in SOURCES if (labels := labelled.of(source)))
+    between = across(labelled.of("human"), labelled.of("judge"), **bounds) if len(scores) > 1 else ()
     many = max(len(one.annotators) for one in scores)
     crowd = (f"{many} annotators: how far they agree is computed for at most {MOST_ANNOTATORS}",) if many > MOST_ANNOTATORS else ()
-    return StepSenses(scores, between, dict(found.unlabelled), bool(found.groups), (*found.notes, *crowd))
+    return StepSenses(scores, between, dict(labelled.unlabelled), bool(labelled.groups), (*labelled.notes, *crowd))
 
 
-def _check_bootstrap(draws: int, level: float, seed: int) -> None:
-    if not FEWEST_DRAWS <= draws <= MOST_DRAWS:
+def check_bootstrap(draws: int | None, level: float | None, seed: int | None) -> None:
+    """Refuse settings of a bootstrap that are out of range; None is not looked at.
+
+    Raises:
+        OptionError: a setting out of range.
+    """
+    if draws is not None and not FEWEST_DRAWS <= draws <= MOST_DRAWS:
         raise OptionError(f"draws must be a whole number from {FEWEST_DRAWS} to {MOST_DRAWS}, not {draws}")
-    if not 0.5 <= level < 1:
+    if level is not None and not 0.5 <= level < 1:
         raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {level:g}")
-    if seed < 0:
+    if seed is not None and seed < 0:
         raise OptionError(f"seed must be a whole number of at least 0, not {seed}")

@@ -152,7 +152,7 @@ def _unexpected(error: Exception) -> str:
 
 
 def _misused(argv: Sequence[str]) -> None:
-    """Tell the command whose arguments cannot be read, where it wants to know."""
+    """Tell a command that its arguments cannot be read, where it wants to know."""
     words = _called(argv)
     listed = listed_at(*words) if words else None
     if listed is not None and listed.misused:
@@ -164,7 +164,7 @@ def _module(words: Sequence[str]) -> Any:
 
 
 def _hush() -> None:
-    """Nothing more goes to a stdout whose reader is gone, also not what Python still writes at its end."""
+    """Send the rest of stdout nowhere, as its reader is gone; Python writes to it once more at its end."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -173,7 +173,7 @@ def _hush() -> None:
 
 
 def _said(error: Any, argv: Sequence[str]) -> str:
-    """One line for an error of the command line itself."""
+    """Return one line for an error of the command line itself."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else " ".join(["lmms-patch", *_called(argv)])
     kind, param = type(error).__name__, getattr(error, "param", None)
@@ -191,19 +191,19 @@ def _said(error: Any, argv: Sequence[str]) -> str:
 
 
 def _called(argv: Sequence[str]) -> list[str]:
-    """The command that the arguments name, as far as there is one."""
-    found: list[str] = []
+    """Return the words of the command that the arguments name, as far as there is one."""
+    words: list[str] = []
     table: Mapping[str, Listed] = COMMANDS
     for word in argv:
         if word not in table:
             break
-        found.append(word)
+        words.append(word)
         table = table[word].commands
-    return found
+    return words
 
 
 def _name(param: Any) -> str:
-    """How a parameter is typed."""
+    """Return how a parameter is typed."""
     return str(max(param.opts, key=len) if param.param_type_name == "option" else param.metavar or param.name.upper())
 
 
@@ -211,9 +211,9 @@ _WANTED = {"Input should be a valid integer": "must be a whole number", "Input s
 
 
 def _wrong_value(error: Any) -> str:
-    """What a value must be, and what it is."""
-    found: list[Any] = getattr(error.__cause__, "errors", list)()
-    given = f", not {found[0]['input']!r}" if found else ""
+    """Say what a value must be, and what it is."""
+    errors: list[Any] = getattr(error.__cause__, "errors", list)()
+    given = f", not {errors[0]['input']!r}" if errors else ""
     if allowed := error.param.type_descriptor.choices:
         return f"must be {', '.join(allowed[:-1])} or {allowed[-1]}{given}"
     for start, words in _WANTED.items():
@@ -226,7 +226,7 @@ def _wrong_value(error: Any) -> str:
 
 
 def _decorated() -> bool:
-    """Whether help may have boxes and colours: only where a person reads it."""
+    """Tell whether help may have boxes and colours: only where a person reads it."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
@@ -236,12 +236,12 @@ class _Plain:
     rich_markup_mode: MarkupMode
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """See the base class."""
+        """Write help as the base class does, plain where no person reads it."""
         self.rich_markup_mode = "rich" if _decorated() else None
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """The examples as they are: commands that are wrapped cannot be pasted."""
+        """Write the examples as they are: commands with line breaks cannot be pasted."""
         if epilog := getattr(self, "epilog", None):
             formatter.write("\n" + "".join(f"  {line}\n" if line and not line.endswith(":") else f"{line}\n" for line in epilog.splitlines()))
 
@@ -256,11 +256,11 @@ class _Lazy(Command):
     words: tuple[str, ...] = ()
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """The line, whole."""
+        """Return the whole line."""
         return self.help or ""
 
     def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """The context of the command itself."""
+        """Import the command, and return its context."""
         return built(*self.words).make_context(info_name, args, parent, **extra)
 
 
@@ -271,25 +271,25 @@ class Group(_Plain, TyperGroup):
     table: Mapping[str, Listed] = COMMANDS
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of the table."""
+        """List the commands in the order of the table."""
         return list(self.table)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name, or None."""
+        """Return the command of this name, or None."""
         if (listed := self.table.get(cmd_name)) is None:
             return None
-        found = _SubGroup(name=cmd_name, help=listed.help) if listed.commands else _Lazy(cmd_name, help=listed.help)
-        found.words = (*self.words, cmd_name)
-        if isinstance(found, _SubGroup):
-            found.table = listed.commands
-            found.epilog = _examples_of(found.words)
-        return found
+        command = _SubGroup(name=cmd_name, help=listed.help) if listed.commands else _Lazy(cmd_name, help=listed.help)
+        command.words = (*self.words, cmd_name)
+        if isinstance(command, _SubGroup):
+            command.table = listed.commands
+            command.epilog = _examples_of(command.words)
+        return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is asked for.
+        """Return the command that the arguments name.
 
         Raises:
-            UnknownNameError: there is none of this name.
+            UnknownNameError: there is no command of this name.
         """
         if args[0] not in self.table:
             close = nearest(args[0], self.table)
@@ -302,14 +302,14 @@ class _SubGroup(Group):
     """A group within the group of all."""
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """The line, whole."""
+        """Return the whole line."""
         return self.help or ""
 
     def invoke(self, ctx: Any) -> Any:
-        """The command that is asked for.
+        """Run the command that the arguments name.
 
         Raises:
-            OptionError: none is.
+            OptionError: they name none.
         """
         if not ctx._protected_args:
             raise OptionError(f"no {' '.join(self.words)} command given; allowed: {', '.join(self.table)}; type '{ctx.command_path} --help'")
@@ -317,21 +317,21 @@ class _SubGroup(Group):
 
 
 def _examples_of(words: tuple[str, ...]) -> str:
-    """What a group's help ends with: how each of its commands is asked for its own."""
+    """Return the end of a group's help: how to ask for the help of each of its commands."""
     program = " ".join(["lmms-patch", *words])
     return "Examples:\n\n" + "\n".join(f"{program} {name} --help" for name in listed_at(*words).commands)
 
 
 def listed_at(*words: str) -> Listed:
-    """What the table says of a command: ``listed_at("magic", "check")``."""
-    found = COMMANDS[words[0]]
+    """Return the entry of a command in the table: ``listed_at("magic", "check")``."""
+    listed = COMMANDS[words[0]]
     for word in words[1:]:
-        found = found.commands[word]
-    return found
+        listed = listed.commands[word]
+    return listed
 
 
 def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
-    """The words of every command that runs something: ``("show",)``, ``("magic", "check")``."""
+    """List the words of every command that runs something: ``("show",)``, ``("magic", "check")``."""
     out: list[tuple[str, ...]] = []
     for name, listed in (COMMANDS if table is None else table).items():
         out += [(name, *rest) for rest in paths(listed.commands)] if listed.commands else [(name,)]
@@ -339,7 +339,7 @@ def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
 
 
 def built(*words: str) -> Any:
-    """A command with its options, from its module: ``built("show")``, ``built("magic", "check")``."""
+    """Return a command with its options, from its module: ``built("show")``, ``built("magic", "check")``."""
     listed = listed_at(*words)
     function = getattr(_module(words), listed.function)
     single = typer.Typer(add_completion=False)
@@ -348,7 +348,7 @@ def built(*words: str) -> Any:
 
 
 def versions() -> list[str]:
-    """One line per package that decides what a run gives; nothing is imported for it."""
+    """Return one line per package that decides what a run gives, without importing it."""
     out = [f"lmms-patch {__version__}"]
     for name in VERSIONS:
         try:

@@ -128,10 +128,10 @@ class RCI(evaluate.Metric):  # type: ignore[misc]
 
 
 def _grid(cell_scores: Sequence[Sequence[float]]) -> int:
-    """The grid size n.
+    """Return the grid size n.
 
     Raises:
-        ValueError: there are no items, they have different numbers of cells, or the number is not n² with n of at least 2.
+        ValueError: there are no items, items have different numbers of cells, or the number is not n² with n of at least 2.
     """
     counts = {len(cells) for cells in cell_scores}
     if len(counts) != 1:

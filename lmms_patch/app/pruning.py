@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.app.options import PruneArguments as Arguments
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs import logs, results
 from lmms_patch.runs.record import Record
 from lmms_patch.tst import controls, locality, pruned
-from lmms_patch.tst.controls import CONTROLS, SHUFFLES
 from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.items import Item, Places
@@ -26,128 +26,12 @@ from lmms_patch.tst.selection import PruneSettings, Selector
 from lmms_patch.tst.shuffle import shuffle_golds
 
 if TYPE_CHECKING:
-    from lmms_patch.harness.tst.text_only import TextOnly
+    from lmms_patch.harness.wrap.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
 
 JUDGE_TREES = 50
 
 Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """What to prune, and how.
-
-    Attributes:
-        task: a base task.
-        output: folder for lists, history and the pruned task; None: ``out/pruned/<task>``.
-        include_path: a folder with more task files.
-        budget: docs to remove: a number, or a share below 1.
-        batch: docs per round, likewise; None: a fifth of the budget.
-        tau: stop when no score is this high; None: never for that reason.
-        near_chance_stop: stop when text-only answers are no better than the majority answer.
-        by: the score that ranks: ``s_minus_chance``, ``s``, ``delta`` or ``locality``.
-        strategy: ``top``, ``weighted`` or ``balanced`` (``selection.PruneSettings``).
-        allocate: ``global``, ``format``, ``category``, or budgets by category (``a=0.3,b=20``, or a mapping).
-        floor: docs that every category keeps: a number, or a share below 1.
-        scores_of: single pass by the scores of a finished ``_tst`` run, or for ``locality`` of an ``_rci`` run: its folder or results file.
-        grid: for ``locality``: the grid; None: the finest of the run.
-        folds: number of folds, 2 to 50.
-        fold_seeds: fold seeds per round.
-        grouping: what stays in one fold.
-        key: doc field with a stable id; None: the task's option ``key``, else a hash of the doc.
-        model: the diagnostic that selects, ``boosting`` or ``forest``; the judge is the other.
-        controls: matched-random removals.
-        shuffles: prunings of shuffled golds; 0: no verdict.
-        match: what random removals keep the counts of: ``category``, ``format`` or ``none``.
-        against: a true/false doc field: how far the removed docs are those.
-        seed: of ties, draws and fold seeds.
-        fresh: begin anew where an earlier call was interrupted.
-    """
-
-    task: str
-    output: Path | None = None
-    include_path: str | Path | None = None
-    budget: float = 0.3
-    batch: float | None = None
-    tau: float | None = None
-    near_chance_stop: bool = True
-    by: str = "s_minus_chance"
-    strategy: str = "top"
-    allocate: str | Mapping[str, float] = "global"
-    floor: float = 0
-    scores_of: Path | None = None
-    grid: int | None = None
-    folds: int = 5
-    fold_seeds: int = 3
-    grouping: str = "auto"
-    key: str | None = None
-    model: str = "boosting"
-    controls: int = CONTROLS
-    shuffles: int = SHUFFLES
-    match: str = "category"
-    against: str | None = None
-    seed: int = 0
-    fresh: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("output", "scores_of"):
-            if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, Path(given))
-
-    @property
-    def folder(self) -> Path:
-        """Where everything is written."""
-        return self.output or Path("out/pruned") / self.task
-
-    @property
-    def judge_model(self) -> str:
-        """The model class that did not select."""
-        return "forest" if self.model == "boosting" else "boosting"
-
-    @property
-    def about(self) -> str:
-        """What a history depends on beside docs and settings."""
-        return f"{self.model}/{self.folds}/{self.grouping}/{self.by}"
-
-    def settings(self) -> PruneSettings:
-        """The settings of the pruning itself.
-
-        Raises:
-            OptionError: a value that is not allowed.
-        """
-        return PruneSettings(
-            budget=self.budget,
-            batch=self.batch,
-            tau=self.tau,
-            near_chance=self.near_chance_stop,
-            by="s" if self.by == "locality" else self.by,
-            strategy=self.strategy,
-            allocation=_allocation(self.allocate) if isinstance(self.allocate, str) else self.allocate,
-            floor=self.floor,
-            seed=self.seed,
-            fold_seeds=self.fold_seeds,
-        )
-
-    def check(self) -> None:
-        """Refuse what cannot end well before anything is computed.
-
-        Raises:
-            OptionError: an option that is missing or out of range.
-        """
-        if self.by in ("locality", "delta") and self.scores_of is None:
-            raise OptionError(
-                f"--by {self.by} needs --from OUT, a finished {'_rci run' if self.by == 'locality' else '_tst run with --model tst_lora'}"
-            )
-        if self.model not in ("boosting", "forest"):
-            raise OptionError(f"model must be boosting or forest, not {self.model!r}")
-        if self.match not in controls.MATCHES:
-            raise OptionError(f"match must be {', '.join(controls.MATCHES)}, not {self.match!r}")
-        if self.controls < 1:
-            raise OptionError("--controls: at least one matched-random removal is needed to compare with")
-        if self.shuffles < 0:
-            raise OptionError(f"--shuffles must be 0 or more, not {self.shuffles}")
-        _check_output(self.folder)
 
 
 @dataclass(frozen=True)
@@ -178,11 +62,35 @@ class Pruning:
         return pruned.categories(self.items, self.found)
 
 
-def _allocation(text: str) -> str | dict[str, float]:
-    """``category``, or ``a=0.3,b=20`` as a mapping.
+def _settings(arguments: Arguments) -> PruneSettings:
+    """Return the settings of the pruning itself.
 
     Raises:
-        OptionError: neither.
+        OptionError: values that are not allowed, alone or together.
+    """
+    if arguments.by in ("locality", "delta") and arguments.scores_of is None:
+        run = "_rci run" if arguments.by == "locality" else "_tst run with --model tst_lora"
+        raise OptionError(f"--by {arguments.by} needs --from OUT, a finished {run}")
+    _check_output(arguments.folder)
+    return PruneSettings(
+        budget=arguments.budget,
+        batch=arguments.batch,
+        tau=arguments.tau,
+        near_chance=arguments.near_chance_stop,
+        by="s" if arguments.by == "locality" else arguments.by,
+        strategy=arguments.strategy,
+        allocation=_allocation(arguments.allocate) if isinstance(arguments.allocate, str) else arguments.allocate,
+        floor=arguments.floor,
+        seed=arguments.seed,
+        fold_seeds=arguments.fold_seeds,
+    )
+
+
+def _allocation(text: str) -> str | dict[str, float]:
+    """Return ``category`` as it is, and ``a=0.3,b=20`` as a mapping.
+
+    Raises:
+        OptionError: a budget is no number.
     """
     if "=" not in text:
         return text
@@ -205,7 +113,7 @@ class _Work:
     folds: int
 
     def diagnose(self, items: Sequence[Item], rewards: Rewards, model: str) -> Diagnose:
-        """A diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
+        """Return a diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
         from lmms_patch.tst.trees import ModelSettings
 
@@ -227,8 +135,7 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
     from lmms_patch.harness.load import text_only
     from lmms_patch.harness.tst import pruned_task
 
-    settings, out = arguments.settings(), arguments.folder
-    arguments.check()
+    settings, out = _settings(arguments), arguments.folder
     pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
     task = text_only(arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping)
     items = task.keyed_items(arguments.key)
@@ -295,7 +202,7 @@ def _has_scores(result: results.TaskResult, by: str) -> bool:
 
 
 def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any:
-    """The scores of a finished run, in the order of the items; nan for docs without.
+    """Return the scores of a finished run, in the order of the items; nan for docs without a score.
 
     Raises:
         RecordError: the run is of another task or kind, or has no such scores.
@@ -317,27 +224,31 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     log = results.samples_file(path, wanted[0].task)
     if log is None:
         raise RecordError(f"{path}: no sample log of {wanted[0].task} beside it; run it with --log_samples")
-    found = list(logs.read_samples(log, 0))
-    if found and len(found) != wanted[0].docs:
-        raise RecordError(f"{log}: {len(found)} docs, but the run scored {wanted[0].docs}; the file is cut, or of another run")
-    _check_golds(log, found, items)
+    lines = list(logs.read_samples(log, 0))
+    if lines and len(lines) != wanted[0].docs:
+        raise RecordError(f"{log}: {len(lines)} docs, but the run scored {wanted[0].docs}; the file is cut, or of another run")
+    _check_golds(log, lines, items)
     if arguments.by == "locality":
-        told = locality.locality(found, arguments.grid, wanted[0].described["metric"])
+        told = locality.locality(lines, arguments.grid, wanted[0].described["metric"])
         for line in told.warnings:
             tell(line)
         by_doc: Mapping[int, float | None] = told.scores
     else:
-        by_doc = {r.doc_id: getattr(r.tst, arguments.by, None) for r in found}
+        by_doc = {record.doc_id: getattr(record.tst, arguments.by, None) for record in lines}
     scores = np.array([np.nan if (value := by_doc.get(item.doc_id)) is None else value for item in items], float)
     if not np.isfinite(scores).any():
         raise RecordError(f"{log}: no doc has a score {arguments.by!r}")
     return scores
 
 
-def _check_golds(log: Path, found: Sequence[Record], items: Sequence[Item]) -> None:
-    """Whether the docs of a run are those of the task as it is now; they are joined by their numbers."""
+def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> None:
+    """Refuse a run whose docs are not those of the task as it is now; they are joined by their numbers.
+
+    Raises:
+        RecordError: a gold has changed.
+    """
     golds = {item.doc_id: item.golds[0] for item in items if item.golds}
-    for record in found:
+    for record in lines:
         gold, doc_id = record.answer.gold, record.doc_id
         if gold is not None and doc_id in golds and golds[doc_id] != gold:
             raise RecordError(

@@ -7,59 +7,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from lmms_patch.app.options import StressArguments as Arguments
 from lmms_patch.ask.spec import Options, check_folds
 from lmms_patch.errors import OptionError, PatchError
 from lmms_patch.runs.results import results_files
-
-DIAGNOSTICS = ("rf", "lora")
 
 
 class RunError(PatchError):
     """The harness ended with an error; its own lines say why."""
 
 
-@dataclass(frozen=True)
-class Arguments:
-    """What to test, and how.
-
-    Attributes:
-        task: a base task, group or tag.
-        diagnostic: ``rf`` (features and trees) or ``lora`` (a language model).
-        folds: number of folds, 2 to 50.
-        fold_seed: the first fold seed; None: 0.
-        fold_seeds: number of fold seeds to average over; None: 3.
-        grouping: what stays in one fold (``spec.GROUPINGS``); None: auto.
-        model_args: arguments of the diagnostic, ``name=value,...``.
-        check: first see on these docs that nothing leaks from held-out ones (``rf`` only).
-        limit: the first docs only; None: all.
-        include_path: a folder with more task files.
-        output: folder for results and sample log.
-    """
-
-    task: str
-    diagnostic: str = "rf"
-    folds: int = 5
-    fold_seed: int | None = None
-    fold_seeds: int | None = None
-    grouping: str | None = None
-    model_args: str = ""
-    check: bool = False
-    limit: int | None = None
-    include_path: str | Path | None = None
-    output: Path = Path("out/tst")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "output", Path(self.output))
-
-
 def command_of(arguments: Arguments, folder: Path) -> list[str]:
-    """The harness command line.
+    """Return the harness command line.
 
     Args:
         arguments: what to test.
@@ -69,8 +33,6 @@ def command_of(arguments: Arguments, folder: Path) -> list[str]:
         PatchError: an option out of range.
     """
     name = f"{arguments.task}_tst{check_folds('tst', (arguments.folds,), '--folds')}"
-    if arguments.diagnostic not in DIAGNOSTICS:
-        raise OptionError(f"diagnostic must be {' or '.join(DIAGNOSTICS)}, not {arguments.diagnostic!r}")
     if arguments.check and arguments.diagnostic != "rf":
         raise OptionError("--check: a language model has no features to check; it is for --diagnostic rf")
     given = {key: value for key in ("fold_seed", "fold_seeds", "grouping") if (value := getattr(arguments, key)) is not None}
@@ -124,7 +86,7 @@ def run(arguments: Arguments, quiet: bool = False) -> Path:
 
 
 def _last_line(text: str | None) -> str:
-    """What the harness said at last: our own refusal where there is one."""
+    """Return what the harness said at last: our own refusal where there is one."""
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     own = [line.removeprefix("lmms-patch: ") for line in lines if line.startswith("lmms-patch: ")]
     return f"it said: {(own or lines)[-1]}" if lines else "it said nothing"

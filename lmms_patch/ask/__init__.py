@@ -1,1 +1,1 @@
-"""From a task's name to what is asked: views, boxes, golds, uninformed answers."""
+"""What is asked and what is scored beside it: from a task name and its docs to views, boxes, golds and uninformed answers."""

@@ -1,7 +1,7 @@
-"""How the docs of a task are to be answered: format, options, golds. Pure text work.
+"""Recognition of how the docs of a task are answered: format, options, golds. Pure text work.
 
-An uninformed answer, a donor's answer and a text-only model all need to know what an answer looks
-like. Nothing in lmms-eval says so; it is read off the golds and the prompts, by ``recognise``.
+Uninformed answers, donors' answers and text-only models must know what an answer looks like. lmms-eval does not say it, so ``recognise`` infers it
+from golds and prompts.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FORMATS = ("mc", "yesno", "number", "open", "caption")
+"""The answer formats; ``mc`` is multiple choice."""
 
 _LETTER = re.compile(r"^(\W*)([A-Z])(\W*)$")
 _MARK = re.compile(r"(?:(?<=^)|(?<=[\s,;]))\(?([A-Z])(?:\)|[.:])(?=\s|$)\s*")
@@ -22,13 +23,13 @@ _BINARY = ({"yes", "no"}, {"true", "false"})
 
 @dataclass(frozen=True)
 class Asked:
-    """What is known of a doc before it is recognised.
+    """What is known of a doc before its format is recognised.
 
     Attributes:
         prompt: the prompt as the base task builds it.
-        target: the gold as the base task (or the profile's field) gives it: a text, a list of texts, an index into the choices.
+        target: the gold as the base task (or the profile's field) gives it: a text, a list of texts, or an index into the choices.
         choices: the option texts, where a field or the task names them.
-        by_index: whether an answer is the index of a choice (log-likelihoods).
+        by_index: whether an answer is the index of a choice (tasks scored by log-likelihoods).
     """
 
     prompt: str
@@ -44,7 +45,7 @@ class Answer:
     Attributes:
         format: one of ``FORMATS``.
         golds: the gold answers, most frequent first; empty where there is none.
-        options: every answer that may be given, spelled as the gold is; empty for open formats.
+        options: every possible answer, spelled as the gold is; empty for open formats.
         texts: the option texts, where they are known.
     """
 
@@ -55,19 +56,19 @@ class Answer:
 
     @property
     def gold(self) -> str | None:
-        """The (most frequent) gold answer."""
+        """The most frequent gold answer; None where there is none."""
         return self.golds[0] if self.golds else None
 
     @property
     def label(self) -> str:
-        """The answer class: format and number of options, as in ``mc4``."""
+        """The answer class: the format, with the number of options for multiple choice, as in ``mc4``."""
         return f"{self.format}{len(self.options)}" if self.format == "mc" else self.format
 
 
 def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer]:
-    """The answer format of every doc of a task.
+    """Recognise the answer format of every doc of a task.
 
-    In this order, for each doc:
+    The first rule that fits a doc decides:
 
     1. an index into its choices (log-likelihood tasks): ``mc``, answered by index;
     2. a gold that is yes or no, true or false: ``yesno``;
@@ -80,16 +81,16 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
 
     Args:
         docs: all docs of the task.
-        declared: the profile's format, which wins over what is recognised, but for the options.
+        declared: the profile's format. It wins over the recognised format; the options are still the recognised ones.
     """
     golds = [_golds(doc) for doc in docs]
     letters = _letters_of_task(golds)
     out = []
     for doc, own in zip(docs, golds, strict=True):
-        found = _recognise(doc, own, letters)
-        if declared is not None and found.format != declared:
-            found = _as_declared(declared, own, found)
-        out.append(found)
+        answer = _recognise(doc, own, letters)
+        if declared is not None and answer.format != declared:
+            answer = _as_declared(declared, own, answer)
+        out.append(answer)
     return out
 
 
@@ -115,9 +116,9 @@ def _recognise(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
     return Answer("open", golds)
 
 
-def _as_declared(declared: str, golds: tuple[str, ...], found: Answer) -> Answer:
-    options = ("Yes", "No") if declared == "yesno" else found.options if declared == "mc" else ()
-    return Answer(declared, golds, options, found.texts)
+def _as_declared(declared: str, golds: tuple[str, ...], recognised: Answer) -> Answer:
+    options = ("Yes", "No") if declared == "yesno" else recognised.options if declared == "mc" else ()
+    return Answer(declared, golds, options, recognised.texts)
 
 
 def _golds(doc: Asked) -> tuple[str, ...]:
@@ -135,21 +136,24 @@ def _golds(doc: Asked) -> tuple[str, ...]:
 
 
 def _letters_of_task(golds: Sequence[tuple[str, ...]]) -> str:
-    """``ABCD`` where the golds of a task are letters; empty otherwise."""
-    found = [match[2] for own in golds if own and (match := _LETTER.match(own[0]))]
-    if len(found) < 2 or len(found) < 0.9 * len(golds) or len(set(found)) < 2:
+    """Return the answer letters of a task, such as ``ABCD``; empty where its golds are not letters.
+
+    At least nine in ten golds must be letters, of two kinds or more and none beyond J.
+    """
+    given = [match[2] for own in golds if own and (match := _LETTER.match(own[0]))]
+    if len(given) < 2 or len(given) < 0.9 * len(golds) or len(set(given)) < 2:
         return ""
-    last = max(found)
+    last = max(given)
     return "".join(chr(c) for c in range(ord("A"), ord(last) + 1)) if last <= "J" else ""
 
 
 def _spelled(gold: re.Match[str], count: int) -> tuple[str, ...]:
-    """Letters from A, with what stands around the gold's: ``(A)``, ``(B)``."""
+    """Return ``count`` letters from A, each with the marks that surround the gold's letter: ``(A)``, ``(B)``."""
     return tuple(f"{gold[1]}{chr(ord('A') + i)}{gold[3]}" for i in range(count))
 
 
 def _binary(gold: str) -> tuple[str, ...]:
-    """Both answers of a yes/no (true/false) question, spelled as the gold is; empty for any other gold."""
+    """Return both answers of a yes/no (true/false) question, spelled as the gold is; empty for any other gold."""
     word = gold.strip().rstrip(".").lower()
     pair = next((pair for pair in _BINARY if word in pair), None)
     if pair is None:
@@ -162,7 +166,7 @@ def _binary(gold: str) -> tuple[str, ...]:
 
 
 def as_number(text: str) -> float | None:
-    """The finite number that a text is, thousands commas, % and $ left out; None where it is none."""
+    """Return the finite number that a text spells, ignoring thousands commas, % and $; None where it spells none."""
     try:
         value = float(text.replace(",", "").strip("%$ "))
     except ValueError:
@@ -171,11 +175,11 @@ def as_number(text: str) -> float | None:
 
 
 def options_in(prompt: str) -> tuple[str, ...]:
-    """The option texts that a prompt lists as A, B, C, ...; empty where it lists none.
+    r"""Return the option texts that a prompt lists as A, B, C, ...; empty where it lists none.
 
-    The longest run of marks that starts at A and goes on without a gap; of equal ones the last.
+    The options are the longest run of marks that starts at A and has no gap; among equally long runs the last.
 
-    >>> options_in("Which one?\\nA. a cat\\nB. a dog\\nAnswer with a letter.")
+    >>> options_in("Which one?\nA. a cat\nB. a dog\nAnswer with a letter.")
     ('a cat', 'a dog')
     >>> options_in("Choose: (A) red, (B) green")
     ('red', 'green')
@@ -188,7 +192,7 @@ def options_in(prompt: str) -> tuple[str, ...]:
 
 
 def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Option texts without their letters, where each begins with its own; as they are otherwise.
+    """Return option texts without their letters where every text begins with its own letter; otherwise return them unchanged.
 
     >>> without_letters(("A. a cat", "B. a dog"))
     ('a cat', 'a dog')
@@ -201,9 +205,9 @@ def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def without_options(question: str) -> str:
-    """A question up to the options that it lists; the whole of it where it lists none, or begins with them.
+    r"""Return a question up to the options that it lists; the whole question where it lists none, or begins with them.
 
-    >>> without_options("Which one?\\nA. a cat\\nB. a dog")
+    >>> without_options("Which one?\nA. a cat\nB. a dog")
     'Which one?'
     """
     run = _listed(question)
@@ -211,14 +215,20 @@ def without_options(question: str) -> str:
 
 
 def _listed(prompt: str) -> list[re.Match[str]]:
-    """The marks A, B, C, ... of the options that a prompt lists."""
+    """Return the marks A, B, C, ... of the options that a prompt lists; marks at the beginning of a line are preferred."""
     marks = list(_MARK.finditer(prompt))
     run = _longest_run([mark for mark, last in zip(marks, [None, *marks], strict=False) if _begins_line(prompt, mark, last)])
     return run if len(run) > 1 else _longest_run(marks)
 
 
 def _begins_line(prompt: str, mark: re.Match[str], last: re.Match[str] | None) -> bool:
-    """Tell whether a mark is the first on its line; ``last``: the mark before it, so that no text is looked at twice."""
+    """Tell whether a mark is the first on its line.
+
+    Args:
+        prompt: the prompt.
+        mark: the mark.
+        last: the mark before it: the search starts there, so that no text is searched twice.
+    """
     start = prompt.rfind("\n", 0 if last is None else last.start(), mark.start()) + 1
     return (start > 0 or last is None) and not prompt[start : mark.start()].strip()
 
@@ -238,7 +248,7 @@ def _one_line(text: str) -> str:
 
 
 def first_words(question: str, count: int = 2) -> str:
-    """The question's skeleton: its first words in lower case, digits as #.
+    """Return a question's first words in lower case with digits as #, its skeleton.
 
     >>> first_words("How many 3s are there?")
     'how many'

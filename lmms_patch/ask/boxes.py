@@ -1,7 +1,7 @@
 """A doc's own boxes, read from its row. Pure; docs/regions.md lists the forms that are understood.
 
-A doc with any box that cannot be read has none: a set of boxes with one missing would give another best box. The fault says why, its
-part before the colon what kind of fault it is.
+A doc with one unreadable box counts as a doc without boxes: with one box missing, another box could come out best. The fault names the kind of
+problem before the colon and the details after it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DocBoxes:
 
     Attributes:
         boxes: in the doc's order, numbered from 1; none where there is a fault.
-        fault: why the doc has no boxes that can be used, though it may have some; empty otherwise.
+        fault: why the doc's boxes cannot be used; empty otherwise.
     """
 
     boxes: tuple[Region, ...] = ()
@@ -33,17 +33,17 @@ class DocBoxes:
 
 
 class _BoxError(ValueError):
-    """What is wrong with a doc's boxes."""
+    """A fault in a doc's boxes."""
 
 
 def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant", form: str = "ltrb") -> DocBoxes:
-    """The boxes of a doc.
+    """Read the boxes of a doc.
 
     Args:
         row: the doc.
-        boxes: the field with its boxes: a list, each four numbers or a mapping; or a mapping of lists; or JSON text of one of these.
-        relevant: the field that says which are relevant: a list as long as that of the boxes. Not asked where each box says it itself.
-        form: what four numbers are (pixels): ``ltrb`` left, top, right, bottom; ``ltwh`` left, top, width, height.
+        boxes: name of the field with the boxes: a list, each box four numbers or a mapping; or a mapping of lists; or JSON text of either.
+        relevant: name of the field that says which boxes are relevant: a list as long as that of the boxes. Not read where each box says it itself.
+        form: meaning of the four numbers (pixels): ``ltrb`` left, top, right, bottom; ``ltwh`` left, top, width, height.
 
     >>> read({"boxes": [[0, 0, 9, 5]], "relevant": [True]}).boxes[0].area
     (0, 0, 9, 5)
@@ -63,12 +63,12 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
 
 
 def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
-    """Why the boxes of a doc do not fit an image of this size (pixels); empty where they do.
+    """Return why a doc's boxes do not fit an image of this size; empty where they do.
 
     Args:
-        boxes: those of the doc.
-        size: of the image as the base task shows it.
-        min_side: the least side of a box.
+        boxes: the boxes of the doc.
+        size: width and height of the image as the base task shows it (pixels).
+        min_side: the shortest allowed side of a box (pixels).
     """
     for one in boxes:
         left, top, right, bottom = one.area
@@ -80,7 +80,7 @@ def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
 
 
 def _entries(value: Any, name: str) -> list[Any]:
-    """One entry per box."""
+    """Return one entry for each box, from a list, a mapping of lists or JSON text."""
     if isinstance(value, str):
         try:
             value = files.parse_json(value) if value.strip() else []
@@ -88,26 +88,26 @@ def _entries(value: Any, name: str) -> list[Any]:
             raise _BoxError(f"boxes that cannot be read: field {name!r} holds a text that is not JSON") from None
     if value is None:
         return []
-    if isinstance(value, Mapping):  # by column, as HF datasets give a list of structs
+    if isinstance(value, Mapping):  # HF datasets give a list of structs as a mapping of columns
         columns = {key: _listed(column) for key, column in value.items()}
         lengths = {len(column) for column in columns.values() if column is not None}
         if len(lengths) != 1 or None in columns.values():
             raise _BoxError(f"boxes that cannot be read: field {name!r} is a mapping, but not of lists that are equally long")
         return [{key: (column or [])[i] for key, column in columns.items()} for i in range(lengths.pop())]
-    found = _listed(value)
-    if found is None:
+    listed = _listed(value)
+    if listed is None:
         raise _BoxError(f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes")
-    return found
+    return listed
 
 
 def _listed(value: Any) -> list[Any] | None:
-    """A list, tuple or array as a list; None for anything else."""
+    """Return a list, tuple or array as a list; None for anything else."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return list(value) if isinstance(value, (list, tuple)) else None
 
 
 def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> list[bool]:
-    """Whether each box is relevant: as the box says, else as the field beside it says."""
+    """Return whether each box is relevant: as the box itself says, else as the parallel field says."""
     if not entries:
         return []
     if all(isinstance(entry, Mapping) and ("relevant" in entry or "adversarial" in entry) for entry in entries):
@@ -118,16 +118,16 @@ def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> 
                 parallel = files.parse_json(parallel)
             except ValueError:
                 parallel = None
-        found = _listed(parallel)
-        if found is None:
-            told = f"neither its boxes nor a list in field {relevant!r} say it"
+        listed = _listed(parallel)
+        if listed is None:
+            told = f"neither the boxes nor a list in field {relevant!r} say so"
             raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; name the field with the option 'relevant'")
-        if len(found) != len(entries):
-            raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(found)} in {relevant!r}")
-        said = found
+        if len(listed) != len(entries):
+            raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(listed)} in {relevant!r}")
+        said = listed
     for place, one in enumerate(said, 1):
         if not isinstance(one, (bool, int, float, str)) or one not in _FLAGS:
-            raise _BoxError(f"a box that is neither relevant nor not: of box {place} it says {one!r}; allowed: true, false")
+            raise _BoxError(f"a box that is neither relevant nor not: box {place} is marked {one!r}; allowed: true, false")
     return [_FLAGS[one] for one in said]
 
 
@@ -136,22 +136,25 @@ def _not(flag: Any) -> Any:
 
 
 def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, float]:
-    """Left, top, right, bottom of a box, as it says."""
+    """Return left, top, right and bottom of a box, as it gives them."""
     numbers: Any = entry
     if isinstance(entry, Mapping):
         numbers = next((entry[key] for key in ("box", "bbox") if entry.get(key) is not None), None)
         keys = next((keys for keys in _NUMBERS if numbers is None and all(entry.get(key) is not None for key in keys)), None)
         if keys is not None:
             numbers, form = [entry[key] for key in keys], "ltrb" if keys[0] == "left" else "ltwh"
-    found = _listed(numbers)
-    if found is None or len(found) != 4 or not all(_is_number(x) for x in found):
+    listed = _listed(numbers)
+    if listed is None or len(listed) != 4 or not all(_is_number(x) for x in listed):
         raise _BoxError(f"a box that is not four numbers: box {place} is {_short(entry)}")
-    left, top, right, bottom = (float(x) for x in found)
+    left, top, right, bottom = (float(x) for x in listed)
     return (left, top, left + right, top + bottom) if form == "ltwh" else (left, top, right, bottom)
 
 
 def _area(corners: tuple[float, float, float, float], place: int) -> Box:
-    """The whole pixels that a box touches."""
+    """Return the whole pixels that a box touches.
+
+    Coordinates within ``_NOISE`` of a whole pixel count as that pixel: scaled boxes are inexact by about that much.
+    """
     left, top, right, bottom = corners
     if right - left <= _NOISE or bottom - top <= _NOISE:
         raise _BoxError(f"a box without area: box {place} is {_said(corners)}")
@@ -174,7 +177,7 @@ def _short(value: Any) -> str:
 
 
 def within(row: Mapping[str, Any], name: str) -> Any:
-    """A doc's field, or a field of a field (``meta.boxes``); None where there is none."""
+    """Return a doc's field, or a field of a field (``meta.boxes``); None where there is none."""
     if name in row:
         return row[name]
     value: Any = row

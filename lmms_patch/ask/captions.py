@@ -1,7 +1,7 @@
 """CIDEr-D of single captions, for metrics that exist only for a whole corpus. Pure Python.
 
 Vedantam, Zitnick and Parikh, CIDEr: Consensus-based Image Description Evaluation, CVPR 2015
-(arXiv:1411.5726), §4. The numbers are those of the scorer of COCO captions (``pycocoevalcap``).
+(https://arxiv.org/abs/1411.5726), §4. The numbers are those of the scorer of COCO captions (``pycocoevalcap``).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CLITIC = re.compile(r"^(.+?)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of a caption, nearly as the tokenizer of COCO captions gives them, without Java.
+    """Return the words of a caption, nearly as the tokenizer of COCO captions gives them, but without Java.
 
-    Lower case, punctuation dropped, clitics split off ("man's" is two words), hyphenated words whole.
-    Brackets stay as words (``-lrb-``), as they do there. Unlike there, abbreviations with a single
-    full stop lose it ("mr"), and colloquial contractions ("gonna") stay whole.
+    Words are in lower case, punctuation is dropped, clitics are split off ("man's" is two words), hyphenated words stay whole. Brackets become words
+    (``-lrb-``), as in the original. Two differences remain: abbreviations with a single full stop lose it ("mr"), and colloquial contractions
+    ("gonna") stay whole.
 
     >>> tokenize("A man's black-and-white dog, asleep.")
     ['a', 'man', "'s", 'black-and-white', 'dog', 'asleep']
@@ -43,17 +43,17 @@ def tokenize(text: str) -> list[str]:
 
 
 _KEPT = 50_000
-"""Captions whose vectors are kept: references are met again and again."""
+"""How many captions keep their vector in memory: the same references are needed again and again."""
 
 
 @dataclass(frozen=True)
 class _Vector:
-    """A caption in tf-idf weights.
+    """The tf-idf weights of a caption.
 
     Attributes:
         weights: for each n, the weight of every n-gram in it.
         norms: for each n, the length of that vector.
-        bigrams: number of bigrams, which the length penalty compares.
+        bigrams: number of bigrams; the length penalty compares it.
     """
 
     weights: tuple[dict[NGram, float], ...]
@@ -62,7 +62,7 @@ class _Vector:
 
 
 class CiderD:
-    """CIDEr-D of a caption, with the document frequencies of a fixed corpus of references.
+    """Scorer of single captions by CIDEr-D, with the document frequencies of a fixed corpus of references.
 
     The weight of an n-gram k in a caption is g_k = (how often it is there) · log(N / df_k): N is the number of
     images, df_k the number of images with k in any reference, at least 1. For a caption c with references s_1 ... s_m,
@@ -100,7 +100,7 @@ class CiderD:
         self._idf = {ngram: top - math.log(count) for ngram, count in counts.items()}
 
     def score(self, caption: str, references: Sequence[str]) -> float:
-        """CIDEr-D of one caption.
+        """Return CIDEr-D of one caption.
 
         Args:
             caption: the tokens, separated by blanks; an empty caption scores 0.
@@ -136,13 +136,13 @@ class CiderD:
 
 
 def _ngrams(caption: str) -> Counter[NGram]:
-    """How often each n-gram of 1 to 4 words is in a caption."""
+    """Count each n-gram of 1 to 4 words in a caption."""
     words = caption.split()
     return Counter(tuple(words[i : i + n]) for n in range(1, MAX_N + 1) for i in range(len(words) - n + 1))
 
 
 def _similarity(candidate: _Vector, reference: _Vector) -> float:
-    """Sum over n of the clipped cosine, times the length penalty."""
+    """Return the sum over n of the clipped cosines, times the length penalty."""
     total = 0.0
     for mine, theirs, norm, other in zip(candidate.weights, reference.weights, candidate.norms, reference.norms, strict=True):
         if norm and other:

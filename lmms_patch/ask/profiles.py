@@ -12,12 +12,26 @@ import os
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from lmms_patch import files, resources
 from lmms_patch.ask.spec import Options
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import OptionError, must, read_as
 
 FOLDER = "LMMS_PATCH_PROFILES"
+
+
+class _File(Options):
+    """The content of a profile file."""
+
+    tasks: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1), must("a list of task names, such as 'tasks: [gqa]'")]
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of a profile file."""
+    return _File.model_json_schema()
 
 
 @dataclass(frozen=True)
@@ -36,26 +50,22 @@ class Profile:
 
 
 def read(path: Path) -> Profile:
-    """Read and check one profile.
+    """Read a profile.
 
     Raises:
-        OptionError: it is not YAML, has no ``tasks``, or an option that is unknown or out of range.
+        OptionError: the file is not YAML, has no ``tasks``, or options that are unknown or out of range.
     """
     where = f"profile {path}"
     try:
         data = files.parse_yaml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise OptionError(f"{where}: cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(data, dict):
-        raise OptionError(f"{where}: must be a mapping with 'tasks' and options, such as 'tasks: [gqa]'")
-    tasks = data.pop("tasks", None)
-    if not (isinstance(tasks, list) and tasks and all(isinstance(task, str) and task for task in tasks)):
-        raise OptionError(f"{where}: 'tasks' must be a list of task names, such as 'tasks: [gqa]', not {tasks!r}")
-    return Profile(path.stem, tuple(tasks), Options.from_mapping(data, where))
+    file = read_as(_File, data, where)
+    return Profile(path.stem, tuple(file.tasks), Options(**{name: getattr(file, name) for name in file.given - {"tasks"}}))
 
 
 def of(task: str) -> Options | None:
-    """The options that the profiles give a base task; None where no profile names it.
+    """Return the options that the profiles give a base task; None where no profile names it.
 
     A user's folder wins over the project's, and an exact name over a wildcard.
 
@@ -63,9 +73,9 @@ def of(task: str) -> Options | None:
         OptionError: a profile is wrong, or the folder in the environment variable is missing.
     """
     for folder in _folders():
-        found = [(task not in profile.tasks, profile) for profile in _all(folder) if any(fnmatchcase(task, pattern) for pattern in profile.tasks)]
-        if found:
-            return min(found, key=lambda pair: pair[0])[1].options
+        matching = [profile for profile in _all(folder) if any(fnmatchcase(task, pattern) for pattern in profile.tasks)]
+        if matching:
+            return min(matching, key=lambda profile: task not in profile.tasks).options
     return None
 
 

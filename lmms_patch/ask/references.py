@@ -1,7 +1,7 @@
-"""What is scored beside a model's answers: uninformed answers, the gold, and donors. Pure.
+"""The plan of what is scored beside a model's answers: uninformed answers, the gold, and donors' answers. Pure.
 
-Made from the docs alone, before any answer is known; so every rank makes the same plan, and each
-doc's record can carry its own part of it.
+The plan is made from the docs alone, before any answer is known. So every rank makes the same plan, and each doc's record can carry its own part of
+it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from lmms_patch.ask.answers import Answer, Asked, first_words, recognise
 from lmms_patch.stats.donors import DONORS, Strata, draw, draw_clusters, strata
 
 CONSTANTS = 5
-"""How many of the most frequent golds are tried as constant answer where any text may be given."""
+"""How many of the most frequent golds are tried as the constant answer of an open format."""
 
 
 @dataclass(frozen=True)
 class Doc:
-    """One doc, as the plan needs it.
+    """A doc as far as the plan needs it.
 
     Attributes:
         doc_id: its row in the base task's eval split.
         asked: prompt, gold, choices.
-        question: the question without what every prompt of the task says.
-        cluster, source, stratum: values of the fields that the options name; None where none is named.
+        question: the question without the words that all prompts of the task start with.
+        cluster: value of the field that the options name; None where none is named.
+        source: likewise.
+        stratum: likewise.
     """
 
     doc_id: int
@@ -41,11 +43,11 @@ class Doc:
 
 @dataclass(frozen=True)
 class Loan:
-    """A doc's answers, to be scored under the gold of another doc.
+    """A use of a doc's answers as donor: they are scored under the gold of another doc.
 
     Attributes:
-        to: doc id of the other.
-        p: the number of this donor among its donors, from 0.
+        to: doc id of the other doc.
+        p: the number of this donor among the other doc's donors, from 0.
     """
 
     to: int
@@ -54,16 +56,17 @@ class Loan:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to score beside the model's answers, by doc id.
+    """The plan of what to score beside the model's answers, by doc id.
 
     Attributes:
         answers: how each doc is to be answered.
         strata: the name of each doc's stratum.
-        merged_docs, merged: docs, and kinds of docs, that were too few for a stratum of their own.
-        baselines: of each doc, answer -> its roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
-        loans: of each doc, whose donor it is.
-        digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two runs
-            with the same were asked the same.
+        merged_docs: number of docs in kinds that were too small for a stratum of their own.
+        merged: number of such kinds.
+        baselines: for each doc, answer -> its roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
+        loans: for each doc, the docs to which it is a donor.
+        digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two runs with equal digests were
+            asked the same.
     """
 
     answers: dict[int, Answer]
@@ -76,7 +79,7 @@ class Plan:
 
 
 def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
-    """The question of each doc: its field ``question`` if that is a text, else the prompt less what all prompts start with."""
+    """Return the question of each doc: the text of its field ``question`` where there is one, else the prompt without the common beginning."""
     first, last = (min(prompts), max(prompts)) if len(prompts) > 1 else ("", "")
     shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return [field if isinstance(field, str) and field else prompt[shared:] for prompt, field in zip(prompts, fields, strict=True)]
@@ -85,22 +88,22 @@ def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
 def plan(
     docs: Sequence[Doc], *, declared: str | None = None, clusters_whole: bool = False, lend: bool = True, donors: int = DONORS, seed: int = 0
 ) -> Plan:
-    """The plan of a task.
+    """Plan what is scored beside the model's answers.
 
     Args:
         docs: all docs that are evaluated, on all ranks.
         declared: the profile's answer format.
-        clusters_whole: donors are whole clusters (MME's pairs).
-        lend: whether donors are needed.
+        clusters_whole: whether donors are whole clusters (MME's pairs).
+        lend: whether donors' answers are to be scored.
         donors: P.
         seed: of the donors.
     """
-    answers, found = alike(docs, declared)
+    answers, strata_of_docs = alike(docs, declared)
     loans: dict[int, list[Loan]] = defaultdict(list)
     units = [unit_of(doc) for doc in docs]
     sources = None if all(doc.source is None for doc in docs) else [doc.source for doc in docs]
     others: dict[int, int] = {}
-    drawn = (draw_clusters if clusters_whole else draw)(found, units, sources, donors=donors if lend else 1, seed=seed)
+    drawn = (draw_clusters if clusters_whole else draw)(strata_of_docs, units, sources, donors=donors if lend else 1, seed=seed)
     for i, row in enumerate(drawn):
         if row[0] >= 0:
             others[i] = int(row[0])
@@ -110,10 +113,10 @@ def plan(
     ids = [doc.doc_id for doc in docs]
     return Plan(
         dict(zip(ids, answers, strict=True)),
-        {doc_id: " | ".join(str(part) for part in label) for doc_id, label in zip(ids, found.labels, strict=True)},
-        found.merged_docs,
-        found.merged,
-        dict(zip(ids, _baselines(answers, found, others), strict=True)),
+        {doc_id: " | ".join(str(part) for part in label) for doc_id, label in zip(ids, strata_of_docs.labels, strict=True)},
+        strata_of_docs.merged_docs,
+        strata_of_docs.merged,
+        dict(zip(ids, _baselines(answers, strata_of_docs, others), strict=True)),
         dict(loans),
         {
             "docs": digest((doc_id, answer.golds) for doc_id, answer in zip(ids, answers, strict=True)),
@@ -123,7 +126,7 @@ def plan(
 
 
 def alike(docs: Sequence[Doc], declared: str | None) -> tuple[list[Answer], Strata]:
-    """Return how each doc is to be answered, and which docs are asked alike.
+    """Return how each doc is to be answered, and the strata of docs that are asked alike.
 
     Args:
         docs: the docs.
@@ -134,22 +137,22 @@ def alike(docs: Sequence[Doc], declared: str | None) -> tuple[list[Answer], Stra
 
 
 def unit_of(doc: Doc) -> str:
-    """Return the name of a doc's cluster; a doc without one is its own."""
+    """Return the name of a doc's cluster; a doc without a cluster gets a name of its own."""
     return repr(doc.cluster) if doc.cluster is not None else f"doc {doc.doc_id}"
 
 
 def digest(parts: Iterable[Any]) -> str:
-    """The first 16 hex digits of the SHA-256 of some parts in their order, as JSON."""
-    found = hashlib.sha256()
+    """Return the first 16 hex digits of the SHA-256 of some values, as JSON and in their order."""
+    sha = hashlib.sha256()
     for part in parts:
-        found.update(json.dumps(part, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()[:16]
+        sha.update(json.dumps(part, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
+    return sha.hexdigest()[:16]
 
 
 def shown(records: Iterable[Any]) -> dict[str, str]:
-    """Return digests of the sizes and of the pixels of all images that some docs show, from their records; none where no image is shown.
+    """Return digests of the sizes and of the pixels of all images that were shown; empty where no image was shown.
 
-    From the records, since each rank decodes the images of its own docs only.
+    They are made from the records because each rank decodes the images of its own docs only.
     """
     rows = sorted((record.doc_id, record.image_sizes, record.images or "") for record in records)
     if not any(images for _, _, images in rows):
@@ -158,7 +161,10 @@ def shown(records: Iterable[Any]) -> dict[str, str]:
 
 
 def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashable, ...]]:
-    """Of each doc, from coarse to fine: format, options, option set (where it recurs), then the profile's stratum or the first words."""
+    """Return the kind of each doc, from coarse to fine.
+
+    The levels are: format; number of options; option set (where it recurs); the profile's stratum, or the question's first words.
+    """
     sets = Counter(tuple(sorted(answer.texts)) for answer in answers if answer.texts)
     out: list[tuple[Hashable, ...]] = []
     for doc, answer in zip(docs, answers, strict=True):
@@ -169,9 +175,10 @@ def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashabl
     return out
 
 
-def _baselines(answers: Sequence[Answer], found: Strata, others: dict[int, int]) -> list[dict[str, list[str]]]:
+def _baselines(answers: Sequence[Answer], strata_of_docs: Strata, others: dict[int, int]) -> list[dict[str, list[str]]]:
+    """Return the uninformed answers of each doc with their roles."""
     constants = _constants(answers)
-    golds = {label: Counter(gold for i in members if (gold := answers[i].gold) is not None) for label, members in found.members.items()}
+    golds = {label: Counter(gold for i in members if (gold := answers[i].gold) is not None) for label, members in strata_of_docs.members.items()}
     out = []
     for i, answer in enumerate(answers):
         roles: dict[str, list[str]] = defaultdict(list)
@@ -181,7 +188,7 @@ def _baselines(answers: Sequence[Answer], found: Strata, others: dict[int, int])
             roles[option].append("option")
         for constant in constants[answer.format]:
             roles[constant].append("constant")
-        typical = _majority_of_others(golds[found.labels[i]], answer.gold)
+        typical = _majority_of_others(golds[strata_of_docs.labels[i]], answer.gold)
         if typical is not None:
             roles[typical].append("stratum")
         other = answers[others[i]].gold if i in others else None
@@ -192,21 +199,22 @@ def _baselines(answers: Sequence[Answer], found: Strata, others: dict[int, int])
 
 
 def _constants(answers: Sequence[Answer]) -> dict[str, list[str]]:
-    """By format: all options that docs have, or the most frequent golds where any text may be given."""
+    """Return the constant answers to try, by format: all options that recur, or the most frequent golds where any text may be given."""
     golds: dict[str, Counter[str]] = defaultdict(Counter)
     options: dict[str, Counter[str]] = defaultdict(Counter)
     for answer in answers:
         golds[answer.format].update(answer.golds[:1])
         options[answer.format].update(answer.options if len(answer.options) <= 26 else ())
-    recurring = {name: [o for o, count in found.items() if count >= 2] for name, found in options.items()}
-    few = {name: found if 0 < len(found) <= 26 else [] for name, found in recurring.items()}
+    recurring = {name: [o for o, count in counts.items() if count >= 2] for name, counts in options.items()}
+    few = {name: often if 0 < len(often) <= 26 else [] for name, often in recurring.items()}
     return {name: few.get(name) or [gold for gold, _ in golds[name].most_common(CONSTANTS)] for name in {a.format for a in answers}}
 
 
 def _majority_of_others(golds: Counter[str], own: str | None) -> str | None:
-    """Return the most frequent gold of a stratum without the doc whose floor it is; ties go to the first in the alphabet.
+    """Return the most frequent gold of a stratum without the doc itself; ties go to the first in the alphabet.
 
-    Counted with the doc itself, 30 types of 33 docs lift the floor of four even options from 0.25 to 0.34.
+    With the doc itself included, a model-free guess would use the doc's own gold: 30 types of 33 docs then lift the floor of four even options from
+    0.25 to 0.34.
     """
     counts = {gold: count - (gold == own) for gold, count in golds.items()}
     return max(sorted(counts), key=lambda gold: counts[gold]) if any(counts.values()) else None

@@ -9,23 +9,20 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from lmms_patch.ask.answers import FORMATS
-from lmms_patch.errors import OptionError, UnknownNameError
-from lmms_patch.stats.bounds import LARGEST, is_number
-from lmms_patch.stats.forms import FORMS
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from lmms_patch.errors import OptionError, UnknownNameError, must, read_as
+from lmms_patch.stats.bounds import LARGEST
 
 MIN_GRID, MAX_GRID = 2, 9
 MIN_FOLDS, MAX_FOLDS = 2, 50
-GROUPINGS = ("auto", "source", "none", "text")
 
 Key = int | str
 """Names a set of a doc's views that compete to be its best: a grid size n (the n² cells), or one of ``REGIONS``."""
 REGIONS = ("relevant", "adversarial")
 """The two sets of a doc's own boxes."""
-BOX_FORMS = ("ltrb", "ltwh")
-"""How four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class Kind:
         return self.has_index
 
     def sets(self, grids: Iterable[int]) -> tuple[Key, ...]:
-        """The sets of views of which a doc keeps one: of each grid its cells; its relevant and its adversarial boxes."""
+        """Return the sets of views of which a doc keeps one: the cells of each grid, or its relevant and its adversarial boxes."""
         return REGIONS if self.regions else tuple(grids) if self.per_cell else ()
 
     @property
@@ -112,155 +109,139 @@ SUFFIXES = tuple(name for name, kind in KINDS.items() if kind.suffix)
 _SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(SUFFIXES)})(?P<n>\d*)$")
 
 
-Fields = str | list[str]
+_Text = Annotated[str, Field(min_length=1)]
+Name = Annotated[_Text, must("a name")]
+Fields = Annotated[_Text | Annotated[list[_Text], Field(min_length=1)], must("the name of a field, or a list of names")]
 """One field of a doc, or several that count together."""
+Form = Literal["mean", "percent", "sum", "f1", "precision", "recall", "mme", "macro"]
+"""The names of ``stats.forms.FORMS``, which takes NumPy to import."""
+Count = Annotated[int, Field(ge=0, le=LARGEST), must("a whole number of at least 0")]
+_Number = Annotated[int | float, Field(ge=-LARGEST, le=LARGEST)]
+Above0 = Annotated[_Number, Field(gt=0), must("a number above 0")]
+_FORM_OF_EACH = f"a form for each metric ({', '.join(get_args(Form))}), such as {{acc: mean}}"
 
 
-@dataclass(frozen=True)
-class Options:
-    """What a task file, a base task's inline profile or a profile may set. Every default serves.
+class Options(BaseModel):
+    """What a task file, a base task's inline profile or a profile may set. Every default serves."""
 
-    Attributes:
-        metric: the primary metric, which the index is built on. Default: the only one, else the first.
-        score: the key of a native item that holds its scalar, or several of which an item has one. Default: the item itself if it is a
-            number, else its ``score``, else the native aggregation of that one item.
-        scorer: ``cider_d``: the scalar of a caption item is its CIDEr-D, with the corpus's document frequencies.
-        aggregation: metric -> form (``stats.forms.FORMS``), where a native aggregation is not a mean.
-        chance: a documented chance floor on the metric's own scale, or ``majority``: the share of the most frequent
-            gold, at least 1/2 for yes/no. Default: asked of the native scorer.
-        scale, delta: the metric's full marks, and the gate's margin, on the metric's own scale. Default: what the gold
-            answers score, and 1 % of that.
-        signed: the metric's scale goes below 0 (−1..1), also where no answer shows it: it has no natural zero, and so no index.
-        type: the papers' task type: mcq, yesno, vqa or caption; for reports.
-        format: the answer format (``answers.FORMATS``). Default: recognised from golds and prompts.
-        gold: the doc field that holds the gold, where the base's target is not what its scorer compares with.
-        cluster: doc field, or fields, of docs that are resampled together.
-        group: doc field, or fields, that name the image: donors never share it.
-        category: doc field by which results are split.
-        stratum: doc field that says which answers are possible (a question type).
-        choices: doc field with the list of option texts.
-        images: cut every image of a doc, or only the first (the others stay whole).
-        min_side: a cell side below this many pixels makes a doc unusable for that grid.
-        min_cell: upsample cells whose shorter side is below this many pixels (bicubic). 0: never.
-        allow_judge: run tasks whose scorer calls a judge model, once per view.
-        seconds: time budget of the bootstrap where the native aggregation must be called for each draw.
-        seed: seed of the permutations of ``shuffle``, of the donors, of the wrong images and of the bootstrap.
-        null: how many docs are also asked on another doc's image (whole clusters; all docs where there are no more). 0: none.
-        grouping: what ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, or nothing (none); auto:
-            source where a usable one is known.
-        fold_seed: the first fold seed of ``tst``: its answers go to the native scorer.
-        fold_seeds: number of fold seeds, over which scores are averaged.
-        features: ``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}.
-        key: doc field with an id that stays the same when docs are added or reordered; default: a hash of the doc.
-        boxes, relevant: of ``regions``: the doc fields with its boxes, and with which of them are relevant (docs/regions.md).
-        box_form, box_image: of ``regions``: what four numbers are, one of ``BOX_FORMS``; of which image shown: the first or the last.
-        given: the options that were written down, also where they equal the default.
-    """
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
-    metric: str | None = None
+    metric: Name | None = None
+    """The primary metric, which the index is built on. Default: the only one, else the first."""
     score: Fields | None = None
-    scorer: str | None = None
-    aggregation: Mapping[str, str] | None = None
-    chance: float | str | None = None
-    scale: float | None = None
-    delta: float | None = None
+    """The key of a native item that holds its scalar, or several of which an item has one.
+
+    Default: the item itself if it is a number, else its ``score``, else the native aggregation of that one item.
+    """
+    scorer: Literal["cider_d"] | None = None
+    """``cider_d``: the scalar of a caption item is its CIDEr-D, with the corpus's document frequencies."""
+    aggregation: Annotated[dict[str, Form], Field(min_length=1), must(_FORM_OF_EACH)] | None = None
+    """Metric -> form (``stats.forms.FORMS``), where a native aggregation is not a mean."""
+    chance: Annotated[_Number | Literal["majority"], must("a number on the metric's own scale, or 'majority'")] | None = None
+    """A documented chance floor on the metric's own scale, or ``majority``: the share of the most frequent gold, at least 1/2 for yes/no.
+
+    Default: asked of the native scorer.
+    """
+    scale: Above0 | None = None
+    """The metric's full marks, on its own scale. Default: what the gold answers score."""
+    delta: Above0 | None = None
+    """The gate's margin, on the metric's own scale. Default: 1 % of the full marks."""
     signed: bool = False
-    type: str | None = None
-    format: str | None = None
-    gold: str | None = None
+    """The metric's scale goes below 0 (-1..1), also where no answer shows it: it has no natural zero, and so no index."""
+    type: Literal["mcq", "yesno", "vqa", "caption"] | None = None
+    """The papers' task type, for reports."""
+    format: Literal["mc", "yesno", "number", "open", "caption"] | None = None
+    """The answer format. Default: recognised from golds and prompts."""
+    gold: Name | None = None
+    """The doc field that holds the gold, where the base's target is not what its scorer compares with."""
     cluster: Fields | None = None
+    """Doc field, or fields, of docs that are resampled together."""
     group: Fields | None = None
+    """Doc field, or fields, that name the image: donors never share it."""
     category: Fields | None = None
+    """Doc field by which results are split."""
     stratum: Fields | None = None
-    choices: str | None = None
-    images: str = "all"
-    min_side: int = 1
-    min_cell: int = 0
+    """Doc field that says which answers are possible (a question type)."""
+    choices: Name | None = None
+    """Doc field with the list of option texts."""
+    images: Literal["all", "first"] = "all"
+    """Cut every image of a doc, or only the first (the others stay whole)."""
+    min_side: Annotated[int, Field(ge=1, le=10**6), must("a whole number of at least 1, and at most a million")] = 1
+    """A cell side below this many pixels makes a doc unusable for that grid."""
+    min_cell: Annotated[int, Field(ge=0, le=10**6), must("a whole number of at least 0, and at most a million")] = 0
+    """Upsample cells whose shorter side is below this many pixels (bicubic). 0: never."""
     allow_judge: bool = False
-    seconds: float = 60.0
-    seed: int = 0
-    null: int = 300
-    grouping: str = "auto"
-    fold_seed: int = 0
-    fold_seeds: int = 3
-    features: str | None = None
-    key: str | None = None
-    boxes: str = "boxes"
-    relevant: str = "relevant"
-    box_form: str = "ltrb"
-    box_image: str = "first"
-    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Run tasks whose scorer calls a judge model, once per view."""
+    seconds: Above0 = 60.0
+    """Time budget of the bootstrap where the native aggregation must be called for each draw."""
+    seed: Count = 0
+    """Seed of the permutations of ``shuffle``, of the donors, of the wrong images and of the bootstrap."""
+    null: Count = 300
+    """How many docs are also asked on another doc's image (whole clusters; all docs where there are no more). 0: none."""
+    grouping: Literal["auto", "source", "none", "text"] = "auto"
+    """What ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, or nothing (none); auto: source where a usable one is known."""
+    fold_seed: Count = 0
+    """The first fold seed of ``tst``: its answers go to the native scorer."""
+    fold_seeds: Annotated[int, Field(ge=1, le=1000), must("a whole number of at least 1, and at most 1000")] = 3
+    """Number of fold seeds, over which scores are averaged."""
+    features: Name | None = None
+    """``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}."""
+    key: Name | None = None
+    """Doc field with an id that stays the same when docs are added or reordered. Default: a hash of the doc."""
+    boxes: Name = "boxes"
+    """Of ``regions``: the doc field with its boxes (docs/regions.md)."""
+    relevant: Name = "relevant"
+    """Of ``regions``: the doc field that says which of the boxes are relevant."""
+    box_form: Literal["ltrb", "ltwh"] = "ltrb"
+    """Of ``regions``: how four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
+    box_image: Literal["first", "last"] = "first"
+    """Of ``regions``: which of the images shown the boxes lie on."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_null(cls, data: Any) -> Any:
+        """Undo that YAML reads the bare key null as None."""
+        return {"null" if key is None else key: value for key, value in data.items()} if isinstance(data, Mapping) else data
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any], where: str) -> Options:
-        """Options from a task file; ``where`` names that file in errors.
+    def from_mapping(cls, mapping: Mapping[Any, Any], where: str) -> Options:
+        """Return the options of a task file.
+
+        Args:
+            mapping: what it sets.
+            where: the file, as users know it.
 
         Raises:
-            OptionError: an unknown key, or a value that is not allowed.
+            OptionError: unknown options, or values that are not allowed.
         """
-        known = cls.names()
-        mapping = {"null" if key is None else key: value for key, value in mapping.items()}  # YAML reads the bare key null as None
-        for key, value in mapping.items():
-            if key not in known:
-                raise OptionError(f"{where}: unknown option {key!r}; allowed: {', '.join(known)}")
-            _check_option(key, value, where)
-        return cls(**mapping, given=frozenset(mapping))
+        return read_as(cls, mapping, where)
 
     @classmethod
     def names(cls) -> list[str]:
-        """The names that a file may set."""
-        return [f.name for f in dataclasses.fields(cls) if f.name != "given"]
+        """Return the names that a file may set."""
+        return list(cls.model_fields)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The options that were written down, also where they equal the default."""
+        return frozenset(self.model_fields_set)
 
     def over(self, base: Options) -> Options:
-        """These options where they were given, else those of ``base``."""
-        return dataclasses.replace(base, **{key: getattr(self, key) for key in self.given}, given=base.given | self.given)
+        """Return these options where they were given, else those of ``base``."""
+        return base.model_copy(update={key: getattr(self, key) for key in self.given})
+
+    def filled_by(self, profile: Options) -> Options:
+        """Return these options where they were given, else those of a profile, which do not count as given."""
+        return Options.model_construct(set(self.given), **self.over(profile).model_dump())
 
     def described(self) -> dict[str, Any]:
-        """All options, in plain JSON types."""
-        return {key: getattr(self, key) for key in self.names()}
+        """Return all options, in plain JSON types."""
+        return self.model_dump()
 
 
-_TEXT = ("metric", "gold", "choices", "features", "key", "boxes", "relevant")
-_FIELDS = ("score", "cluster", "group", "category", "stratum")
-_ONE_OF = {
-    "grouping": GROUPINGS,
-    "images": ("all", "first"),
-    "type": ("mcq", "yesno", "vqa", "caption"),
-    "format": FORMATS,
-    "scorer": ("cider_d",),
-    "box_form": BOX_FORMS,
-    "box_image": ("first", "last"),
-}
-_LEAST = {"min_side": 1, "min_cell": 0, "seed": 0, "null": 0, "fold_seed": 0, "fold_seeds": 1}
-_MOST = {"min_side": 10**6, "min_cell": 10**6, "fold_seeds": 1000}
-_NEVER_NONE = (*_LEAST, "images", "allow_judge", "signed", "seconds", "grouping", "boxes", "relevant", "box_form", "box_image")
-
-
-def _check_option(key: str, value: Any, where: str) -> None:
-    if value is None and key not in _NEVER_NONE:
-        return
-    if isinstance(value, int) and abs(value) > _MOST.get(key, LARGEST):
-        raise OptionError(f"{where}: {key} must be at most {_MOST.get(key, LARGEST):g}")
-    if key in _TEXT and not _is_name(value):
-        raise OptionError(f"{where}: {key} must be a name, not {value!r}")
-    if key in _FIELDS and not (_is_name(value) or (isinstance(value, list) and value and all(map(_is_name, value)))):
-        raise OptionError(f"{where}: {key} must be the name of a field, or a list of names, not {value!r}")
-    if key in _ONE_OF and value not in _ONE_OF[key]:
-        raise OptionError(f"{where}: {key} must be {' or '.join(map(repr, _ONE_OF[key]))}, not {value!r}")
-    if key == "chance" and value != "majority" and not is_number(value):
-        raise OptionError(f"{where}: chance must be a number on the metric's own scale, or 'majority', not {value!r}")
-    if key in ("scale", "delta", "seconds") and not (is_number(value) and value > 0):
-        raise OptionError(f"{where}: {key} must be a number above 0, not {value!r}")
-    if key == "aggregation" and not (isinstance(value, Mapping) and value and set(value.values()) <= set(FORMS)):
-        raise OptionError(f"{where}: aggregation must say which form a metric has ({', '.join(FORMS)}), such as {{acc: mean}}, not {value!r}")
-    if key in _LEAST and (not isinstance(value, int) or isinstance(value, bool) or value < _LEAST[key]):
-        raise OptionError(f"{where}: {key} must be a whole number of at least {_LEAST[key]}, not {value!r}")
-    if key in ("allow_judge", "signed") and not isinstance(value, bool):
-        raise OptionError(f"{where}: {key} must be true or false, not {value!r}")
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of the options of a task."""
+    return Options.model_json_schema()
 
 
 @dataclass(frozen=True)
@@ -272,7 +253,7 @@ class WrapSpec:
         kind: a key of ``KINDS``.
         grids: grid sizes n, ascending, each 2..9; empty for kinds without a grid.
         folds: number of folds of ``tst``, 2..50; 0 for other kinds.
-        options: see ``Options``.
+        options: the options of the wrapped task.
         name: the name of the wrapped task; by default it is made of the parts.
     """
 
@@ -304,22 +285,22 @@ class WrapSpec:
         return KINDS[self.kind].sets(self.grids)
 
     def of(self, base: str) -> WrapSpec:
-        """The same wrapping of another base: for the members of a group.
+        """Return the same wrapping of another base, for the members of a group.
 
-        Members of a task file with a name of its own carry that name: its options may be others than
+        Members of a task file with a name of its own carry that name: its options may differ from
         those of the plain wrapped name, and two tasks of one name would overwrite each other.
         """
         own = self.name != f"{self.base}_{self.suffix}"
         return dataclasses.replace(self, base=base, name=f"{base}_{self.name if own else self.suffix}")
 
     def described(self) -> dict[str, Any]:
-        """The spec as plain JSON types: everything that changes a view is in it."""
+        """Return the spec in plain JSON types, with everything that changes a view."""
         folds = {"folds": self.folds} if self.folds else {}
         return {"base": self.base, "kind": self.kind, "grids": list(self.grids), **folds, "options": self.options.described()}
 
 
 def end(key: Key) -> str:
-    """How the names of a set's numbers end.
+    """Return the end of the names of a set's numbers.
 
     >>> f"rci{end(3)}", f"rci{end('relevant')}"
     ('rci3', 'rci_relevant')
@@ -328,7 +309,7 @@ def end(key: Key) -> str:
 
 
 def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """``grids`` if they fit ``kind``, its defaults if there are none.
+    """Return ``grids`` if they fit ``kind``, its defaults if there are none.
 
     Raises:
         UnknownNameError: too few, too many, or out of 2..9; says what to type.
@@ -345,7 +326,7 @@ def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]
 
 
 def check_folds(kind: str, numbers: tuple[int, ...], name: str) -> int:
-    """The number of folds.
+    """Return the number of folds.
 
     Raises:
         UnknownNameError: several, or out of 2..50; says what to type.
@@ -385,7 +366,7 @@ def parse(name: str) -> WrapSpec | None:
 
 
 def from_file(config: Mapping[str, Any]) -> WrapSpec:
-    """The spec of an explicit task file (``class: !function lmms_patch.Wrap``).
+    """Return the spec of an explicit task file (``class: !function lmms_patch.Wrap``).
 
     Args:
         config: the file's keys: ``task``, ``base``, ``kind``, ``grids`` (for ``tst``: ``folds``), and any of ``Options``.

@@ -1,7 +1,7 @@
-"""A spec and an image -> the views of a doc. Pillow and the standard library only.
+"""The views of a doc: which there are, and how each is cut from an image. Pillow and the standard library only.
 
-Sizes and boxes are in pixels, boxes are half-open ``(left, top, right, bottom)``. Cells are
-numbered row by row from 1, as in the papers (patch 5 is the centre of 3×3).
+Sizes and boxes are in pixels; boxes are half-open, ``(left, top, right, bottom)``. Cells are numbered row by row from 1, as in the papers (patch 5 is
+the centre of 3×3): RCI (https://arxiv.org/abs/2509.23673) and PCRI (https://arxiv.org/abs/2509.23879).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Box = tuple[int, int, int, int]
 GREY = (128, 128, 128)
 
 PIXELS = 1
-"""Goes up whenever a view comes to have other pixels: the harness's response cache must then ask again."""
+"""The version of the pixels of views. Raise it when a view's pixels change, so that the harness's response cache asks again."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,10 @@ class View:
     Attributes:
         kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, or ``region`` (see ``Region``).
         n: the grid size, 0 where there is no grid.
-        row, col: the cell, from 0; 0 where the view is not of one cell.
-        swapped: whether it is cut from another doc's image. Not in the text of a view: random streams of scorers are named by that text,
-            and those of earlier versions stay as they were.
+        row: the cell's row, from 0; 0 where the view is not of one cell.
+        col: the cell's column, likewise.
+        swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random streams of scorers, and those
+            of earlier versions must not change.
     """
 
     kind: str
@@ -48,23 +49,23 @@ class View:
         return self.row * self.n + self.col + 1 if self.kind in ("cell", "occlude") else None
 
     def box(self, size: Size) -> Box | None:
-        """The cell's box on an image of this size (pixels), or None."""
+        """Return the cell's box on an image of this size (pixels); None where the view is not of one cell."""
         return cell_box(size, self.n, self.row, self.col) if self.cell is not None else None
 
     @property
     def set(self) -> Key | None:
-        """The set of views that it competes in to be the doc's best; None where it competes in none."""
+        """The set of views among which the doc's best is chosen; None where the view is in no set."""
         return self.n if self.cell is not None else None
 
 
 @dataclass(frozen=True)
 class Region(View):
-    """One of a doc's own boxes, cut from one of its images.
+    """A view of one of a doc's own boxes, cut from one of its images.
 
     Attributes:
         number: its place in the doc's list, from 1.
-        area: the box on the image as the base shows it (pixels).
-        relevant: whether the answer needs it; else it is adversarial.
+        area: the box on the image as the base task shows it (pixels).
+        relevant: whether the answer needs the box; otherwise it is adversarial.
     """
 
     kind: str = "region"
@@ -73,15 +74,15 @@ class Region(View):
     relevant: bool = True
 
     def box(self, size: Size) -> Box:
-        """The box, whatever the size of the image."""
+        """Return the box; the size of the image does not matter."""
         return self.area
 
     def on(self, own: Size, other: Size) -> Region:
         """Return the same part of another image: the box moved and scaled with the image, at least one pixel wide and high.
 
         Args:
-            own: size of the image that the box is of (pixels).
-            other: size of the image that it is to be cut from (pixels).
+            own: size of the image that the box belongs to (pixels).
+            other: size of the image to cut it from (pixels).
         """
         left, top, right, bottom = self.area
         x, y = other[0] / own[0], other[1] / own[1]
@@ -92,12 +93,14 @@ class Region(View):
 
     @property
     def set(self) -> Key:
-        """One of ``spec.REGIONS``."""
+        """The set of relevant or of adversarial boxes (``spec.REGIONS``)."""
         return REGIONS[0] if self.relevant else REGIONS[1]
 
 
 def views_of(spec: WrapSpec) -> tuple[View, ...]:
-    """All views of a doc, in request order: the full image first where it is asked; without a doc's own boxes, which the doc alone knows.
+    """Return all views of a doc in request order; the full image comes first where it is asked.
+
+    A doc's own boxes are not among them: only the doc knows those.
 
     >>> len(views_of(WrapSpec("gqa", "rci", (2, 3))))
     14
@@ -117,12 +120,12 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
 
 
 def swapped(views: Sequence[View]) -> tuple[View, ...]:
-    """Return the same views, cut from another doc's image."""
+    """Return the same views, marked as cut from another doc's image."""
     return tuple(dataclasses.replace(view, swapped=True) for view in views)
 
 
 def cell_box(size: Size, n: int, row: int, col: int) -> Box:
-    """Cell (row, col) of the n×n grid: ``[W·c//n, H·r//n, W·(c+1)//n, H·(r+1)//n)``.
+    """Return the box of cell (row, col) of the n×n grid: ``[W·c//n, H·r//n, W·(c+1)//n, H·(r+1)//n)``.
 
     The boxes cover the image exactly, without overlap; their sides differ by at most 1 pixel.
 
@@ -134,21 +137,21 @@ def cell_box(size: Size, n: int, row: int, col: int) -> Box:
 
 
 def is_usable(size: Size, n: int, min_side: int = 1) -> bool:
-    """Whether every cell of an n×n grid has sides of at least ``min_side`` pixels."""
+    """Tell whether every cell of an n×n grid has sides of at least ``min_side`` pixels."""
     return min(size) >= n * min_side
 
 
 def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") -> Image.Image:
-    """The view of one image: always a new image, never the one given.
+    """Return the view of one image; always a new image.
 
     Args:
-        image: any PIL image; it is left as it is.
-        view: ``full`` gives a copy; ``blind`` is not an image and is not handled here.
-        min_cell: cells whose shorter side is below this are upsampled (bicubic), keeping their shape.
+        image: any PIL image; it is not changed.
+        view: the view; ``full`` gives a copy, ``blind`` has no image and is not allowed.
+        min_cell: cells whose shorter side is below this (pixels) are upsampled (bicubic), keeping their shape.
         seed: decides the permutation of ``shuffle``.
 
     Raises:
-        ValueError: a view that is not an image.
+        ValueError: the view has no image.
     """
     if view.kind == "full":
         return image.copy()
@@ -174,7 +177,7 @@ def _upsample(image: Image.Image, min_cell: int) -> Image.Image:
 
 
 def _paintable(image: Image.Image) -> Image.Image:
-    """A copy in a mode that can be painted and resampled: palettes and bilevel images lose theirs."""
+    """Return a copy in a mode that can be painted and resampled: palette and bilevel images are converted."""
     if image.mode in ("P", "PA"):
         return image.convert("RGBA" if image.has_transparency_data else "RGB")
     if image.mode == "1":
@@ -183,7 +186,7 @@ def _paintable(image: Image.Image) -> Image.Image:
 
 
 def _grey(mode: str) -> float | tuple[int, ...]:
-    """Mid-grey, opaque, in a Pillow mode."""
+    """Return opaque mid-grey in a Pillow mode."""
     if mode.startswith("I;16"):
         return 1 << 15
     if mode in ("I", "F", "L"):
@@ -200,7 +203,7 @@ def _grey(mode: str) -> float | tuple[int, ...]:
 
 
 def occlude(image: Image.Image, box: Box) -> Image.Image:
-    """The image with one box painted grey."""
+    """Return a copy of the image with one box painted grey."""
     out = _paintable(image)
     patch = Image.new(out.mode, (box[2] - box[0], box[3] - box[1]), _grey(out.mode))
     out.paste(patch, box[:2])
@@ -208,9 +211,9 @@ def occlude(image: Image.Image, box: Box) -> Image.Image:
 
 
 def derangement(count: int, seed: str) -> list[int]:
-    """A permutation of ``range(count)`` in which nothing stays in its place, decided by ``seed``.
+    """Return a permutation of ``range(count)`` in which nothing stays in its place, decided by ``seed``.
 
-    Uniform over all such permutations (drawn by rejection: about one draw in e is kept).
+    Uniform over all such permutations. Drawn by rejection: about one draw in e is kept.
 
     Raises:
         ValueError: fewer than 2 things, which no permutation moves.
@@ -225,10 +228,10 @@ def derangement(count: int, seed: str) -> list[int]:
 
 
 def shuffle(image: Image.Image, n: int, seed: str) -> Image.Image:
-    """The image with its n×n cells permuted, none left in its place.
+    """Return the image with its n×n cells permuted, none left in its place.
 
-    Cells differ by at most 1 pixel a side; one that lands in a place of another size is resampled
-    to it (bicubic), so that the result covers the image exactly.
+    Sides of cells differ by at most 1 pixel. A cell that lands in a place of another size is resampled to it (bicubic), so the result covers the
+    image exactly.
     """
     out = _paintable(image)
     source = out.copy()

@@ -1,9 +1,8 @@
-"""Which docs are asked on another doc's image, and on whose. Pure.
+"""The choice of docs that are asked on another doc's image, and of that image. Pure.
 
-What a model answers on a wrong picture of the right kind shows what its answers are worth without the right one: its guessing, its text
-priors and its habits, whatever they are. Both choices come from seeded hashes of docs, so that neither their order, nor ``--limit``, nor
-the number of ranks changes what a doc is asked. A doc's wrong image depends on all docs of the split; whether a doc is asked on it also
-depends on which docs are evaluated.
+A model's answers on a wrong picture of the right kind show what its answers are worth without the right one: guessing, text priors and habits. Both
+choices come from seeded hashes of docs, so neither the order of docs, nor ``--limit``, nor the number of ranks changes what a doc is asked. A doc's
+wrong image depends on all docs of the split. Whether a doc is asked on it depends on the evaluated docs, too.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from lmms_patch.ask.views import Size
 from lmms_patch.stats.donors import Strata
 
 LOOKED_AT, ACCEPTED = 40, 5
-"""How many docs are looked at for a wrong image, and among how many that fit the one of the nearest shape is taken."""
+"""How many docs are considered as lender of a wrong image, and after how many that fit the search ends."""
 
 
 def hashed(*parts: object) -> int:
-    """Return a 64-bit hash of the texts of some parts.
+    """Return a 64-bit hash of some values, by their texts.
 
     >>> hashed(0, "a") == hashed(0, "a") != hashed(1, "a")
     True
@@ -36,7 +35,7 @@ def sample(units: Mapping[int, str], least: int, seed: int) -> frozenset[int]:
     Every cluster is as likely to be chosen as any other, whatever its size; so is every doc.
 
     Args:
-        units: by doc id, the name of each evaluated doc's cluster; of a doc without one, an id that does not depend on its place.
+        units: by doc id, the name of each evaluated doc's cluster; for a doc without one, an id that does not depend on its place.
         least: how many docs are wanted; all are chosen where there are no more.
         seed: of the hashes.
     """
@@ -58,8 +57,8 @@ class Look:
     """What is known of a doc's images.
 
     Attributes:
-        sizes: width and height of each, in pixels.
-        prints: a digest of the pixels of each.
+        sizes: width and height of each image (pixels).
+        prints: a digest of the pixels of each image.
         usable: whether every view can be cut from them.
     """
 
@@ -69,11 +68,11 @@ class Look:
 
 
 class Ring:
-    """The docs of a split on a ring, at the places of their hashes; each doc starts looking at a place of its own.
+    """The docs of a split on a ring, at the places of their hashes. Each doc starts its search at a place of its own.
 
     Args:
         found: the strata of all docs, by place.
-        keys: an id of each doc that does not depend on its place.
+        keys: for each doc an id that does not depend on its place.
         units: the cluster of each doc.
         sources: the image of each doc, as far as its fields name it; None: unknown.
         seed: of the hashes.
@@ -85,7 +84,7 @@ class Ring:
         self._rings: dict[tuple[Hashable, ...], list[tuple[int, int]]] = {}
 
     def candidates(self, doc: int) -> Iterator[int]:
-        """Yield the docs that may lend their image: those of the doc's own stratum first, then of ever coarser ones, each once."""
+        """Yield the docs that may lend their image, each once: docs of the same stratum first, then of ever coarser ones."""
         start, seen = hashed(self._seed, "start", self._keys[doc]), {doc}
         label = self._found.labels[doc]
         for depth in range(len(label), -1, -1):
@@ -108,16 +107,16 @@ class Ring:
 
 
 def choose(doc: int, own: Look, candidates: Iterator[int], look: Callable[[int], Look | None]) -> int | None:
-    """Return the doc whose images take the place of a doc's own.
+    """Return the doc whose images replace a doc's own images.
 
-    Among the first docs of the ring that show as many images, none of them the doc's own, it is the one whose images have the nearest
-    shape. The first ``LOOKED_AT`` docs are looked at: an image must be decoded for that.
+    Candidates must show as many images as the doc, none of them the doc's own. Of the first ``ACCEPTED`` candidates that fit, the doc with the most
+    similar image shapes is returned. At most ``LOOKED_AT`` docs are considered, since each look decodes an image.
 
     Args:
         doc: the doc that is asked.
         own: its own images.
         candidates: docs in the order in which they are considered (``Ring.candidates``).
-        look: what is known of a doc's images; None where they cannot be had.
+        look: returns what is known of a doc's images; None where they cannot be read.
 
     Returns:
         None where no doc fits.

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.ask.spec import KINDS, Key, end, parse
-from lmms_patch.compare import magic as magic_pairs
 from lmms_patch.compare.checks import tst_score
+from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.recompute import Changes, Logged, TaskRun, fip_of, form_of, sets_of, table_of
+from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, sets_of, table_of
 from lmms_patch.runs import failures
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.logs import read_lines
@@ -93,6 +93,12 @@ def _refuse(where: str, name: str, reported: Any, given: Any, by: str = "the sam
     return RecordError(f"{where}: {by} gives {name} {_said(given)}, but the run reported {_said(reported)}; {CHANGED}")
 
 
+def _match(where: str, name: str, reported: Any, given: Any, by: str = "the sample log") -> None:
+    """Check that a reported value is the one that something else gives."""
+    if not _same(reported, given):
+        raise _refuse(where, name, reported, given, by)
+
+
 def _said(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -114,23 +120,23 @@ def _check_file(run: Run, result: TaskResult, where: str) -> None:
     """Check what needs no log."""
     details, analysis = result.details, result.details.get("analysis") or {}
     for name, value in details.items():
-        if (value is None or isinstance(value, (int, float))) and name in result.metrics and not _same(value, result.metrics[name]):
-            raise _refuse(where, name, result.metrics[name], value, "the object of all its numbers")
+        if (value is None or isinstance(value, (int, float))) and name in result.metrics:
+            _match(where, name, result.metrics[name], value, "the object of all its numbers")
     for path, one in _estimates(details, ""):
         _check_estimate(path, one, where)
     _check_size(run, result, where)
     if result.described["kind"] == "magic":
         for name, one in ((details.get("magic") or {}).get("numbers") or {}).items():
-            if name in result.metrics and not _same(one["value"], result.metrics[name]):
-                raise _refuse(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
+            if name in result.metrics:
+                _match(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
         return
     _check_settings(result, where)
     if not analysis:
         return
     _check_grids(result, analysis, where)
     for name, value in _flat(result, analysis).items():
-        if name in result.metrics and not _same(value, result.metrics[name]):
-            raise _refuse(where, name, result.metrics[name], value, "the analysis in the same file")
+        if name in result.metrics:
+            _match(where, name, result.metrics[name], value, "the analysis in the same file")
     for key, grid in sets_in(analysis).items():
         _check_index(grid, f"{where}, {key if str(key).isalpha() else f'grid {key}'}")
     _check_gate(analysis, where)
@@ -142,15 +148,15 @@ def _check_file(run: Run, result: TaskResult, where: str) -> None:
             raise _refuse(where, f"n_excluded{key}", grid["excluded"], f"at most {docs}", "the number of its docs")
 
 
-def _estimates(found: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _estimates(data: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every estimate in an object, with its path."""
-    if isinstance(found, Mapping):
-        if {"value", "low", "high"} <= set(found):
-            yield path, found
-        for key, value in found.items():
+    if isinstance(data, Mapping):
+        if {"value", "low", "high"} <= set(data):
+            yield path, data
+        for key, value in data.items():
             yield from _estimates(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(found, list):
-        for place, value in enumerate(found):
+    elif isinstance(data, list):
+        for place, value in enumerate(data):
             yield from _estimates(value, f"{path}.{place}")
 
 
@@ -168,11 +174,11 @@ def _check_estimate(path: str, one: Mapping[str, Any], where: str) -> None:
 def _check_size(run: Run, result: TaskResult, where: str) -> None:
     """Check the number of docs against what the harness says that it asked."""
     told = run.about.get("n-samples")
-    found = told.get(result.task) if isinstance(told, Mapping) else None
-    if not isinstance(found, Mapping) or KINDS[result.described["kind"]].regions:
+    counts = told.get(result.task) if isinstance(told, Mapping) else None
+    if not isinstance(counts, Mapping) or KINDS[result.described["kind"]].regions:
         return
-    there = found["original"] - int(run.about.get("offset") or 0)
-    asked = min(found["effective"], there)
+    there = counts["original"] - int(run.about.get("offset") or 0)
+    asked = min(counts["effective"], there)
     if asked < there and run.about.get("limit") in (None, -1):
         raise _refuse(where, "limit", run.about.get("limit"), f"{asked} (of {there} docs)", "the harness's count of its samples")
     if result.docs != asked:
@@ -184,8 +190,8 @@ def _check_settings(result: TaskResult, where: str) -> None:
     options, settings = result.described["options"], result.details.get("settings") or {}
     said = {**options, "form": (options.get("aggregation") or {}).get(result.described["metric"])}
     for name in ("seed", "delta", "scale", "chance", "signed", "form"):
-        if name in settings and name in said and not _same(settings[name], said[name]):
-            raise _refuse(where, f"settings.{name}", settings[name], said[name], "its configuration")
+        if name in settings and name in said:
+            _match(where, f"settings.{name}", settings[name], said[name], "its configuration")
 
 
 def _check_grids(result: TaskResult, analysis: Mapping[str, Any], where: str) -> None:
@@ -211,8 +217,8 @@ def _spec_of(name: str) -> Any:
         return None
 
 
-def _listed(found: Any) -> str:
-    return ", ".join(map(str, found)) or "none"
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) or "none"
 
 
 def _flat(result: TaskResult, analysis: Mapping[str, Any]) -> dict[str, Any]:
@@ -237,8 +243,8 @@ def _flat(result: TaskResult, analysis: Mapping[str, Any]) -> dict[str, Any]:
         estimates |= {f"{prefix}{n}": grid["index"], f"gap{n}": grid["gap"]}
         for way in ("adj", "adj_blind"):
             nothing = {"value": None, "low": None, "high": None} if way == "adj" and way in grid else None
-            if (found := (grid.get(way) or {}).get("estimate") or nothing) is not None:
-                estimates[f"{prefix}{n}_{way}"] = found
+            if (corrected := (grid.get(way) or {}).get("estimate") or nothing) is not None:
+                estimates[f"{prefix}{n}_{way}"] = corrected
     for name, one in estimates.items():
         out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
     return out
@@ -247,14 +253,12 @@ def _flat(result: TaskResult, analysis: Mapping[str, Any]) -> dict[str, Any]:
 def _check_index(grid: Mapping[str, Any], where: str) -> None:
     """Check that the index is 1 − MPP/FIP, and the gap FIP − MPP."""
     fip, mpp = grid["fip"], grid["mpp"]["value"]
-    for name, found in (("index", grid["index"]["value"]), ("gap", grid["gap"]["value"])):
-        if found is None:
+    for name, own in (("index", grid["index"]["value"]), ("gap", grid["gap"]["value"])):
+        if own is None:
             continue
         if fip is None or mpp is None or (name == "index" and not fip):
-            raise _refuse(where, name, found, None, "FIP and MPP")
-        given = 1 - mpp / fip if name == "index" else fip - mpp
-        if not _same(given, found):
-            raise _refuse(where, name, found, given, f"FIP {fip:.6g} and MPP {mpp:.6g}")
+            raise _refuse(where, name, own, None, "FIP and MPP")
+        _match(where, name, own, 1 - mpp / fip if name == "index" else fip - mpp, f"FIP {fip:.6g} and MPP {mpp:.6g}")
 
 
 def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
@@ -262,13 +266,12 @@ def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
     gate = analysis.get("gate") or {}
     valid, fip, threshold = gate.get("valid"), gate.get("fip"), gate.get("threshold")
     for name in ("fip", "chance"):
-        if name in gate and not _same(gate[name], analysis[name]["value"]):
-            raise _refuse(where, f"gate.{name}", gate[name], analysis[name]["value"], "the analysis in the same file")
+        if name in gate:
+            _match(where, f"gate.{name}", gate[name], analysis[name]["value"], "the analysis in the same file")
     terms = [gate.get(name) for name in ("fip", "chance", "delta", "se", "threshold")]
     if all(isinstance(term, (int, float)) for term in terms):
         _, chance, delta, se, asked = map(float, terms)  # type: ignore[arg-type]
-        if not _same(asked, chance + max(delta, 2 * se)):
-            raise _refuse(where, "gate.threshold", asked, chance + max(delta, 2 * se), "the gate's own terms")
+        _match(where, "gate.threshold", asked, chance + max(delta, 2 * se), "the gate's own terms")
     unseen = any(one.get("value") is False for one in gate.get("looks") or () if isinstance(one, Mapping))
     if valid and (unseen or (fip is not None and threshold is not None and fip < threshold - _TOLERANCE * max(1.0, abs(threshold)))):
         raise _refuse(where, "gate", "valid", "not valid", "the gate's own terms")
@@ -358,9 +361,8 @@ class _Log:
         where = f"{self.path}: doc {record.doc_id}"
         if doc_id is not None and doc_id != record.doc_id:
             raise _refuse(where, "doc_id", record.doc_id, doc_id, "its line")
-        for name, own in (("kind", record.kind), ("grids", record.grids)):
-            if own != self.described[name]:
-                raise _refuse(where, name, own, self.described[name], "the results file")
+        _match(where, "kind", record.kind, self.described["kind"], "the results file")
+        _match(where, "grids", record.grids, self.described["grids"], "the results file")
         for view in (*record.views, *record.wrong_views):
             for metric, score in view.scores.items():
                 item = view.items.get(metric)
@@ -538,7 +540,8 @@ def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[K
     scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
     out = []
     if own is not None and np.isfinite(scores).all():
-        out += _check(where, table.metric, form, float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full)), own, table)
+        value = float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full))
+        out += check_number(where, table.metric, form, value, own, table)
     for key in sets:
         out += _check_best(run, table, form, key, where)
     return out
@@ -557,18 +560,8 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
     for what, (chosen, own) in numbers.items():
         picked = table.picked(chosen).where(used)
         if own is not None and np.isfinite(picked.scores).all():
-            warnings[what] = _check(where, what, form, forms.value_of(form, picked), own, table)
+            warnings[what] = check_number(where, what, form, forms.value_of(form, picked), own, table)
     return warnings.get(name, [])  # of FIP it is said already
-
-
-def _check(where: str, name: str, form: Form, value: float, own: float, table: Table) -> list[str]:
-    """Return nothing where a number is the run's own, within rounding; of captions a warning where it is nearly so, as a mean of docs may be."""
-    decimals = max(2, len(repr(own).partition(".")[2]))
-    if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
-        return []
-    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own) and all(doc.format == "caption" for doc in table.asked):  # as ``analysis`` takes it
-        return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
-    raise RecordError(f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed")
 
 
 # --- MAGIC tasks ----------------------------------------------------------------------------------
@@ -576,7 +569,7 @@ def _check(where: str, name: str, form: Form, value: float, own: float, table: T
 
 def _check_magic(run: Run, result: TaskResult, where: str, intervals: bool) -> tuple[str, ...]:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
-    every = [line["magic"] for line in magic_pairs.read(run, result).values()]
+    every = [line["magic"] for line in read_magic(run, result).values()]
     unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, run.log(result), map(hashed, every)))
     about, settings = result.details["magic"], result.details.get("settings") or {}
     records, judged = magic.answered(every), any(record.get("judge") for record in every)

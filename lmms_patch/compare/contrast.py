@@ -6,8 +6,8 @@
 | ``boxes`` | all − none | what the drawn boxes give, adversarial ones included |
 | ``hints`` | relevant − none | what the relevant boxes alone give |
 
-Of accuracies and, where both variants have boxes, of recall. Precision and F1 are left out: without adversarial boxes nothing can be used
-wrongly, and they would rise by construction.
+Compared are accuracies and, where both variants have boxes, recall. Precision and F1 are left out: without adversarial boxes no box can be
+used wrongly, so they would rise by construction.
 
 Source: MAGIC paper, 3.1 (adversarial regions), 5.3 (exhaustive use); the contrasts are ours.
 """
@@ -16,17 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from lmms_patch.compare.magic import difference
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.score import results
+from lmms_patch.magic.score.results import Record
 from lmms_patch.stats import paired
 from lmms_patch.stats.paired import Difference
-from lmms_patch.stats.resample import LEVEL, Array, Seed, cluster_numbers, totals
-
-Record = Mapping[str, Any]
+from lmms_patch.stats.resample import LEVEL, Seed
 
 CONTRASTS = {"distraction": ("all", "relevant"), "boxes": ("none", "all"), "hints": ("none", "relevant")}
 """By name, the variant that is subtracted and the one that it is subtracted from."""
@@ -65,9 +62,12 @@ def contrast(
 
     Args:
         name: one of ``CONTRASTS``.
-        first, second: records (``magic`` objects) of its two variants.
-        skip: metrics to leave out (judged ones, where the judges are not the same).
-        draws, level, seed: of the bootstrap over images.
+        first: records (``magic`` objects) of its first variant.
+        second: records of its second variant.
+        skip: metrics to leave out (judged metrics, where the judges are not the same).
+        draws: of the bootstrap over images.
+        level: nominal coverage of the intervals, 0..1.
+        seed: of the bootstrap.
 
     Raises:
         RecordError: records of other variants, no item in both, or the same item with other data.
@@ -76,18 +76,18 @@ def contrast(
         if other := sorted({str(record["variant"]) for record in records} - {wanted}):
             raise RecordError(f"the contrast {name!r} is of {' and '.join(CONTRASTS[name])}, not of {other[0]}")
     ours, theirs = ({str(record["item"]): record for record in results.answered(records)} for records in (first, second))
-    both = sorted(ours.keys() & theirs.keys())
-    if not both:
+    pairs = [(ours[item], theirs[item]) for item in sorted(ours.keys() & theirs.keys())]
+    if not pairs:
         raise RecordError("the two variants have no item in common; both must be asked of the same data")
-    pairs = [(ours[item], theirs[item]) for item in both]
     for pair in pairs:
         _check_same(*pair)
-    found = {metric: _difference(metric, pairs, draws, level, seed) for metric in compared(first, second) if metric not in skip}
-    return Contrast(name, len(both), len(ours) - len(both), len(theirs) - len(both), found)
+    metrics = [metric for metric in compared(first, second) if metric not in skip]
+    differences = {metric: difference(metric, pairs, both=True, exact=False, draws=draws, level=level, seed=seed) for metric in metrics}
+    return Contrast(name, len(pairs), len(ours) - len(pairs), len(theirs) - len(pairs), differences)
 
 
 def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:
-    """The metrics that two variants can be compared in."""
+    """Return the metrics that two variants can be compared in."""
     answers = {**results.JUDGED, **results.ANSWERS}
     out = [metric for metric, key in answers.items() if all(any(record.get(key) is not None for record in side) for side in (first, second))]
     boxes = all(side and side[0]["variant"] != "none" for side in (first, second))
@@ -95,7 +95,7 @@ def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:
 
 
 def _check_same(first: Record, second: Record) -> None:
-    """Whether two records are of the same data, as far as they say."""
+    """Check that two records are of the same data, as far as they say."""
     if first.get("asked", {}).get("data") != second.get("asked", {}).get("data"):
         raise RecordError(f"item {first['item']} has another question, answer, image or boxes in one variant than in the other: other data")
     if first["group"] != second["group"]:
@@ -104,32 +104,3 @@ def _check_same(first: Record, second: Record) -> None:
         raise RecordError(
             f"item {first['item']} has {len(first['relevant'])} relevant boxes in one variant and {len(second['relevant'])} in the other: other data"
         )
-
-
-def _difference(metric: str, pairs: Sequence[tuple[Record, Record]], draws: int, level: float, seed: Seed) -> Difference:
-    """One metric: each side is a ratio of sums over items."""
-    counted = [(pair, sides) for pair in pairs if (sides := _parts(metric, *pair)) is not None]
-    rows = np.array([[*first, *second] for _, (first, second) in counted], float).reshape(-1, 4)
-    labels = cluster_numbers(results.clusters([pair[0] for pair, _ in counted])) if counted else np.zeros(0, int)
-    sums = totals(rows, labels)
-    apart = int((np.abs(sums[:, :2] - sums[:, 2:]) > 1e-9).any(axis=1).sum())
-    told: dict[str, Any] = {"extremes": {metric: paired.unseen_ratios(rows)}, "differing": {metric: apart}}
-    return paired.differences(rows, {metric: _sides}, labels, draws=draws, level=level, seed=seed, **told)[metric]
-
-
-def _parts(metric: str, first: Record, second: Record) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """Numerator and denominator of each side; None where the pair does not count."""
-    sides = []
-    for record in (first, second):
-        if metric == "magiscore_recall_micro":
-            one = results.item_score(record)
-            sides.append((float(one.tp), float(one.relevant)))
-        elif (value := results.score(record, metric)) is None:
-            return None
-        else:
-            sides.append((value, 1.0))
-    return sides[0], sides[1]
-
-
-def _sides(sums: Array) -> tuple[Any, Any]:
-    return sums[..., 0] / sums[..., 1], sums[..., 2] / sums[..., 3]

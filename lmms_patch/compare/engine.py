@@ -1,11 +1,19 @@
-"""What a comparison of two results, doc by doc, says: the contract between ``paired``, ``magic_pairs`` and those that show it. Pure."""
+"""The result of a comparison, whatever was compared, and the check that two results may be compared at all. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.compare.checks import in_words
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.results import TaskResult
+from lmms_patch.runs.run import Run, differences, fingerprint
 from lmms_patch.stats.paired import Difference, McNemar
+
+Result = tuple[Run, TaskResult]
 
 
 @dataclass(frozen=True)
@@ -15,13 +23,13 @@ class Compared:
     Attributes:
         task: the second's name, with its filter where it has several.
         metric: the primary metric.
-        docs: docs that both have scored, and that are compared.
+        docs: number of docs that are compared: both runs have scored them.
         only_first, only_second: ids of docs that only one of them asked; of MAGIC tasks the names of their docs.
-        unscored: docs that both asked and that one of them could not score.
+        unscored: number of docs that both asked and that one of them could not score.
         differences: by name (``measures``), second less first.
-        mcnemar: of 0/1 scores; None for others. "Right" is the better score.
-        settings: in what else the two differ, in words.
-        warnings: what to mind.
+        mcnemar: McNemar's test of the first view's 0/1 scores; None for other scores. "Right" is the better score.
+        settings: other differences between the two, in words.
+        warnings: what a reader must know, one line each.
         base: the benchmark.
         kind: of the second (``spec.KINDS``).
         index: ``rci``, ``pcri`` or None, of the second.
@@ -29,11 +37,11 @@ class Compared:
         clusters: number of clusters of the docs; None where docs are independent.
         draws: of the bootstrap.
         identical: whether the two score the same on every doc and view.
-        unchanged: the second's numbers (``measures``) of which no answer changed: every doc of both, also one that could not be scored, has
-            the same scores in all views that the number is made of. Equal numbers alone do not show that.
         tests: McNemar's test of each metric whose scores are 0 or 1, where a task has several (MAGIC); else empty.
         lower: the numbers that are better when lower, of tasks with numbers of several directions (MAGIC); else empty.
         marks: of each index as published, by name, how the corrected index of a run contradicts it, a line for each such run.
+        unchanged: the second's numbers (``measures``) of which no answer changed: all docs of both runs, also docs without a score, have
+            the same scores in all views that the number is made of. Equal numbers alone do not show that.
     """
 
     task: str
@@ -59,15 +67,40 @@ class Compared:
     unchanged: tuple[str, ...] = ()
 
 
-def primary_of(found: Compared) -> str:
+def matches(one: TaskResult, other: TaskResult) -> bool:
+    """Tell whether two results are of one benchmark, asked in one way (rci and pcri are one way)."""
+    kinds = [KINDS[result.described["kind"]] for result in (one, other)]
+    ways = [kind.index is not None or kind.name for kind in kinds]
+    return one.described["base"] == other.described["base"] and ways[0] == ways[1] and one.filter == other.filter
+
+
+def fingerprints(first: Result, second: Result, same: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fingerprints of two results.
+
+    Args:
+        first: a run and its result.
+        second: the same of the other side.
+        same: the settings that two results must share to be compared at all.
+
+    Raises:
+        RecordError: they differ in one of these.
+    """
+    prints = fingerprint(*first), fingerprint(*second)
+    apart = differences({key: prints[0][key] for key in same}, prints[1])
+    if apart:
+        raise RecordError(f"{first[1].task} and {second[1].task} cannot be compared: other {', other '.join(in_words(apart))}")
+    return prints
+
+
+def primary_of(compared: Compared) -> str:
     """Return the name of the number that carries a comparison: the task's primary metric on its first view.
 
     >>> primary_of(Compared("gqa_rci3", "exact_match", 9, (), (), 0, {"fip": None, "rci3": None}, None, ()))
     'fip'
     """
-    return next((name for name in (found.metric, "fip", "tst", "score") if name in found.differences), "")
+    return next((name for name in (compared.metric, "fip", "tst", "score") if name in compared.differences), "")
 
 
 def plain_name(name: str) -> str:
-    """A number's name with pcri called rci: they are one."""
+    """Return a number's name with pcri called rci: they are one number."""
     return f"rci{name.removeprefix('pcri')}" if name.startswith("pcri") else name

@@ -1,9 +1,9 @@
 """Does the model need to look? The gap between a full and a blind run, and whether pruning widened it. Needs neither model nor data.
 
-The vision-blind gap is the mean over docs of (score with the image − score without), joined on the doc id.
-A subset that was pruned of what can be answered without looking should have a wider one. But any subset
-has a gap of its own, by luck. So the gap of the kept docs is set beside those of random subsets with as many docs
-of every group, and its difference to the gap of all docs gets a paired interval; a widening is claimed where both agree.
+The vision-blind gap is the mean over docs of (score with the image − score without). Docs are joined by their id.
+Pruning removes docs that can be answered without looking, so the remaining subset should have a wider gap. But any subset has another gap
+than all docs, by luck. Two tests guard against that: the gap of the kept docs is compared with the gaps of random subsets that have as many
+docs of every group, and its difference to the gap of all docs gets a paired interval. A widening is claimed only where both show it.
 
 Source: TsT paper, 4.2, Table 4; DESIGN 7.
 """
@@ -11,7 +11,7 @@ Source: TsT paper, 4.2, Table 4; DESIGN 7.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from lmms_patch.tst.controls import ALPHA, matched_part, matched_random
 
 CONTROLS = 200
 _ROUNDING = 1e-9
-"""Gaps this close are the same: means of the same scores, summed in another order."""
+"""Gaps this close are equal: means of the same scores differ by rounding when they are summed in another order."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class GapRow:
 
     Attributes:
         name: ``original`` or ``pruned``.
-        docs: how many, scored in both runs.
+        docs: number of docs, scored in both runs.
         full, blind: mean scores, on the metric's own scale.
         gap: full − blind, paired by doc (blind − full where lower is better: above 0, looking helps).
     """
@@ -53,8 +53,8 @@ class Controls:
     """Random subsets with as many docs of every group as the pruned one.
 
     Attributes:
-        subsets: R, how many.
-        groups: number of groups that are matched; 1: only the size is.
+        subsets: R, their number.
+        groups: number of groups that are matched; 1: only the size is matched.
         full, blind: mean scores over docs and subsets.
         low, mean, high: of the subsets' gaps; low and high are the ends of the central 95 %.
     """
@@ -73,12 +73,12 @@ class Gap:
     """The vision-blind gap, and whether pruning widened it.
 
     Attributes:
-        base, metric: of what.
+        base, metric: the benchmark, and its metric.
         original: on all docs that are scored in both runs.
-        kept: on the kept ones of these; None where no subset was given.
-        controls: on random subsets; None with ``kept``.
-        widened: gap(kept) − gap(original), paired by doc, over docs in their clusters; None with ``kept``.
-        p: (1 + random subsets with at least the gap of the kept docs) / (1 + R); None with ``kept``.
+        kept: on those of these docs that the subset has; None where no subset was given.
+        controls: on random subsets; None without a subset.
+        widened: gap(kept) − gap(original), paired by doc, over docs in their clusters; None without a subset.
+        p: (1 + random subsets with at least the gap of the kept docs) / (1 + R); None without a subset.
         claimed: whether "pruning widened the gap" can be said: p < 0.05, and the interval of ``widened`` above 0.
         verdict: in one sentence.
         n_only_full, n_only_blind: docs that only one of the two runs asked.
@@ -99,7 +99,7 @@ class Gap:
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """In plain JSON types."""
+        """Return it in plain JSON types."""
         return dataclasses.asdict(self)
 
 
@@ -117,14 +117,16 @@ def gap(
     level: float = LEVEL,
     seed: int = 0,
 ) -> Gap:
-    """The gap on all docs and, with a subset, on the kept ones and on random subsets.
+    """Return the gap on all docs and, with a subset, on the kept docs and on random subsets.
 
     Args:
-        full, blind: the two runs.
-        kept: doc ids; None: no subset.
-        controls: R, random subsets.
-        match: what they keep the counts of, see ``controls.group_keys``: category, format or none.
-        draws, level: of the bootstrap.
+        full: the run with the image.
+        blind: the run without.
+        kept: doc ids of the subset; None: no subset.
+        controls: R, number of random subsets.
+        match: what random subsets have as many docs of, see ``controls.group_keys``: category, format or none.
+        draws: of the bootstrap.
+        level: nominal coverage of the intervals, 0..1.
         seed: of the bootstrap and the random subsets.
 
     Raises:
@@ -176,17 +178,21 @@ class _Paired:
         self.clusters = self._clusters()
 
     def _clusters(self) -> NDArray[np.intp] | None:
-        """Cluster numbers, by the run that knows more of them; None: docs are independent. A doc without a label is a cluster of its own."""
-        known: Mapping[int, Any] = max((side.clusters for side in self.sides), key=lambda labels: sum(doc_id in labels for doc_id in self.ids))
+        """Return cluster numbers; None: docs are independent. A doc without a label is its own cluster."""
+        known = self._known([side.clusters for side in self.sides])
         labels = [("of", known[doc_id]) if doc_id in known else ("doc", doc_id) for doc_id in self.ids]
         return cluster_numbers(labels) if any(doc_id in known for doc_id in self.ids) else None
 
+    def _known(self, labels: Sequence[Mapping[int, Any]]) -> Mapping[int, Any]:
+        """Return the labels of the run that knows them of more docs."""
+        return max(labels, key=lambda known: sum(doc_id in known for doc_id in self.ids))
+
     def _groups(self, match: str) -> list[Hashable]:
-        known: Mapping[int, Any] = max((side.groups for side in self.sides), key=lambda labels: sum(doc_id in labels for doc_id in self.ids))
+        known = self._known([side.groups for side in self.sides])
         return [matched_part(group, match) if isinstance(group := known.get(doc_id), tuple) else group for doc_id in self.ids]
 
     def mean_gap(self, places: NDArray[np.intp]) -> float:
-        """Mean gap of some docs."""
+        """Return the mean gap of some docs."""
         return float(self.gaps[places].mean())
 
     @property
@@ -195,20 +201,20 @@ class _Paired:
         return -width, width
 
     def row(self, name: str, places: NDArray[np.intp]) -> GapRow:
-        """Means and gap of some docs, clusters of docs together."""
+        """Return the means and the gap of some docs, clusters of docs together."""
         clusters = None if self.clusters is None else self.clusters[places]
         full, blind = (intervals.mean(self.scores[places, k], clusters, ends=self.ends, **self.options) for k in (0, 1))
         return GapRow(name, len(places), full, blind, intervals.mean(self.gaps[places], clusters, ends=self._ends_of_gap, **self.options))
 
     def widened(self, places: NDArray[np.intp]) -> Estimate:
-        """Gap of some docs less the gap of all, on the same draws of all docs' clusters."""
+        """Return the gap of some docs less the gap of all docs, both on the same draws of clusters."""
         kept = np.isin(np.arange(len(self.ids)), places).astype(float)
         rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
         unseen = [[gap * own, own, gap, 1.0] for gap in self._ends_of_gap for own in (0.0, 1.0)]
         return intervals.estimate(rows, lambda s: s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3], self.clusters, extremes=unseen, **self.options)
 
     def controls(self, places: NDArray[np.intp], subsets: int, match: str, seed: int) -> tuple[Array, Controls]:
-        """Gaps of random subsets, shape (R,), and what is told of them."""
+        """Return the gaps of random subsets, shape (R,), and their summary."""
         groups, stream = self._groups(match), generator(seed)
         drawn = [matched_random(groups, places, stream) for _ in range(subsets)]
         gaps = np.array([self.mean_gap(own) for own in drawn])
@@ -217,7 +223,7 @@ class _Paired:
         return gaps, Controls(subsets, len(set(groups)), full, blind, low, float(gaps.mean()), high)
 
     def whole(self) -> Gap:
-        """The gap on all docs, with what is to be said of the two runs."""
+        """Return the gap on all docs, with warnings about the two runs."""
         full, blind = self.sides
         warnings = [*full.warnings, *blind.warnings]
         if full.model and blind.model and full.model != blind.model and blind.kind != "tst":
@@ -247,19 +253,19 @@ def _span(scores: Mapping[int, Scalar]) -> str:
 # --- in words -----------------------------------------------------------------------------------
 
 
-def rows(found: Gap) -> list[list[str]]:
-    """The table, header first; every row has six cells: docs, docs' number, full, blind, gap, interval of the gap.
+def rows(result: Gap) -> list[list[str]]:
+    """Return the table, header first. A row has six cells: the set of docs, their number, full, blind, gap, interval of the gap.
 
     For the random subsets the interval is the central 95 % of their gaps.
     """
     out = [["docs", "n", "full", "blind", "gap", "interval"]]
-    for row in (found.original, found.kept):
+    for row in (result.original, result.kept):
         if row is not None:
             out.append([row.name, str(row.docs), *(_value(e.value) for e in (row.full, row.blind, row.gap)), _interval(row.gap)])
-    if found.controls is not None and found.kept is not None:
-        random = found.controls
+    if result.controls is not None and result.kept is not None:
+        random = result.controls
         numbers = [_value(number) for number in (random.full, random.blind, random.mean)]
-        out.append([f"random ({random.subsets})", str(found.kept.docs), *numbers, f"[{random.low:.3f}, {random.high:.3f}]"])
+        out.append([f"random ({random.subsets})", str(result.kept.docs), *numbers, f"[{random.low:.3f}, {random.high:.3f}]"])
     return out
 
 

@@ -1,6 +1,6 @@
-"""Per-doc scores of finished runs, for the vision-blind gap: of wrapped tasks, and of plain native ones. Pure.
+"""Per-doc scores of finished runs, for the vision-blind gap: of wrapped tasks, and of plain native tasks. Pure.
 
-A plain run is read from the harness's own sample log: its metrics that have a number per doc.
+Of a plain run the harness's own sample log is read, and those of its metrics that have a number per doc.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Side:
         task: the task's name in its run.
         base: the benchmark: the base task of a wrapped task, a plain task's own name.
         kind: ``plain``, or the kind of the wrapped task (``spec.KINDS``).
-        metric: what the scores are of.
+        metric: the metric of the scores.
         scores: by doc id, on the metric's own scale; None: unscored.
         clusters: by doc id, what is resampled together; only docs where it is known.
         groups: by doc id, answer class and category; only docs where they are known.
         higher: whether higher scores are better.
         model: the model and its arguments; "" where the run does not say.
-        warnings: what is to be said of it.
+        warnings: what a reader must know, one line each.
         file: the results file; None where it was not read from one.
     """
 
@@ -63,7 +63,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Task:
     """A task of a run, as its results file describes it.
 
     Attributes:
@@ -74,7 +74,7 @@ class _Found:
         filters: number of filter pipelines.
         higher: by metric, whether higher is better.
         docs: how many docs the run scored; None where it does not say.
-        taken: what to say of the choice among several runs (``records.Taken``).
+        taken: a line on the choice among several runs (``records.Taken``).
     """
 
     file: Path
@@ -91,7 +91,7 @@ class _Found:
 
 
 def read_side(path: Path, which: Which, *, task: str | None = None, metric: str | None = None) -> Side:
-    """One side of the gap from a finished run.
+    """Return one side of the gap from a finished run.
 
     Args:
         path: the folder that was --output_path, or a results file.
@@ -102,21 +102,22 @@ def read_side(path: Path, which: Which, *, task: str | None = None, metric: str 
     Raises:
         RecordError: no such task or several, no sample log, a metric that is not there.
     """
-    found = _candidates(Path(path), which, lambda one: task in (None, one.task, one.base))
-    named = [one for one in found if task in (None, one.task)] or [one for one in found if one.base == task]
+    tasks = _candidates(Path(path), which, lambda one: task in (None, one.task, one.base))
+    named = [one for one in tasks if task in (None, one.task)] or [one for one in tasks if one.base == task]
     best = _preferred(named)
     if not best:
-        raise RecordError(f"{path}: no task {task!r} for the {which} side; allowed: {_names(found)}")
+        raise RecordError(f"{path}: no task {task!r} for the {which} side; allowed: {_names(tasks)}")
     if len(best) > 1:
         raise RecordError(f"{path}: {len(best)} tasks for the {which} side ({_names(best)}); choose one with --task")
     return _side(best[0], metric)
 
 
 def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str | None = None) -> tuple[Side, Side]:
-    """Both sides: the tasks of the two runs that are of one benchmark. The two paths may be the same run.
+    """Return both sides: the tasks of the two runs that are of one benchmark. The two paths may be the same run.
 
     Args:
-        full, blind: folders or results files.
+        full: folder or results file of the run with the image.
+        blind: the same of the run without.
         task: name of a task on either side, or of the base, where there are several pairs.
         metric: see ``read_side``; default: the blind task's primary metric.
 
@@ -138,29 +139,32 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
     return _side(pairs[0][0], dark.metric, keys), dark
 
 
-def _pairs(ours: Sequence[_Found], theirs: Sequence[_Found], task: str | None) -> list[tuple[_Found, _Found]]:
-    """The pairs of one base in which ``task`` is the name of either side or of the base."""
+def _pairs(ours: Sequence[_Task], theirs: Sequence[_Task], task: str | None) -> list[tuple[_Task, _Task]]:
+    """Return the pairs of tasks of one base, in which ``task`` is the name of either task or of the base."""
     pairs = [(a, b) for a in ours for b in theirs if a.base == b.base and task in (None, a.task, b.task, a.base)]
     full = {(one.base, one.task) for one in _preferred([a for a, _ in pairs])}
     return [(a, b) for a, b in pairs if (a.base, a.task) in full]
 
 
-def _preferred(found: Sequence[_Found]) -> list[_Found]:
-    """Of each base one full side: all show the full image; a wrapped task also says which docs belong together. Blind sides differ: all stay."""
-    out: dict[tuple[str, str], _Found] = {}
-    for one in sorted(found, key=lambda one: one.kind == PLAIN):
+def _preferred(tasks: Sequence[_Task]) -> list[_Task]:
+    """Keep one full side of each base, and all blind sides.
+
+    All full sides show the same image, and a wrapped task is preferred as it also says which docs belong together. Blind sides differ.
+    """
+    out: dict[tuple[str, str], _Task] = {}
+    for one in sorted(tasks, key=lambda one: one.kind == PLAIN):
         out.setdefault((one.base, one.task if one.kind in BLIND_KINDS else ""), one)
     return list(out.values())
 
 
-def _candidates(path: Path, which: Which, sought: Callable[[_Found], bool]) -> list[_Found]:
-    """Return the tasks of a run that can be one side: of several runs those of the newest with one that is sought.
+def _candidates(path: Path, which: Which, sought: Callable[[_Task], bool]) -> list[_Task]:
+    """Return the tasks of a run that can be one side; of several runs the tasks of the newest that has what is sought.
 
     Raises:
         RecordError: there is none.
     """
 
-    def fitting(file: Path) -> list[_Found]:
+    def fitting(file: Path) -> list[_Task]:
         return [one for one in _tasks(file) if (one.kind in BLIND_KINDS if which == "blind" else one.kind == PLAIN or KINDS[one.kind].full)]
 
     taken = newest(path, lambda file: any(map(sought, fitting(file))), f"with a task for the {which} side")
@@ -172,12 +176,12 @@ def _candidates(path: Path, which: Which, sought: Callable[[_Found], bool]) -> l
     return fits
 
 
-def _names(found: Sequence[_Found]) -> str:
-    return ", ".join(one.task for one in found) or "no task"
+def _names(tasks: Sequence[_Task]) -> str:
+    return ", ".join(one.task for one in tasks) or "no task"
 
 
-def _tasks(file: Path) -> list[_Found]:
-    """All tasks of a results file, wrapped and plain, in its order.
+def _tasks(file: Path) -> list[_Task]:
+    """Return all tasks of a results file, wrapped and plain, in its order.
 
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval.
@@ -196,10 +200,10 @@ def _tasks(file: Path) -> list[_Found]:
         result = wrapped.get(task)
         if result is None:
             docs = _of_task(data, "n-samples", task).get("effective")
-            out.append(_Found(file, task, task, PLAIN, model, {}, values, len(filters), higher, docs))
+            out.append(_Task(file, task, task, PLAIN, model, {}, values, len(filters), higher, docs))
         else:
             about, higher = result.described, {**higher, **result.details.get("higher_is_better", {})}
-            out.append(_Found(file, task, about["base"], about["kind"], model, about, values, len(filters), higher, result.docs))
+            out.append(_Task(file, task, about["base"], about["kind"], model, about, values, len(filters), higher, result.docs))
     return out
 
 
@@ -212,13 +216,13 @@ def _model(config: Mapping[str, Any] | None) -> str:
     return " ".join(arguments(str(told[key])) for key in ("model", "model_args") if told.get(key))
 
 
-def _side(found: _Found, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
-    log = samples_file(found.file, found.task)
+def _side(task: _Task, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
+    log = samples_file(task.file, task.task)
     if log is None:
-        raise RecordError(f"{found.file}: no sample log of {found.task} beside it; run with --log_samples")
-    side = _plain_side(found, log, metric, keys) if found.kind == PLAIN else _wrapped_side(found, log, metric)
-    warnings = tuple(filter(None, [found.taken, *_doubts(found, side)]))
-    return dataclasses.replace(side, model=found.model, warnings=warnings, file=found.file)
+        raise RecordError(f"{task.file}: no sample log of {task.task} beside it; run with --log_samples")
+    side = _plain_side(task, log, metric, keys) if task.kind == PLAIN else _wrapped_side(task, log, metric)
+    warnings = tuple(filter(None, [task.taken, *_doubts(task, side)]))
+    return dataclasses.replace(side, model=task.model, warnings=warnings, file=task.file)
 
 
 def _check_docs(log: Path, docs: int, told: int | None) -> None:
@@ -228,17 +232,17 @@ def _check_docs(log: Path, docs: int, told: int | None) -> None:
         raise RecordError(f"{log}: no docs in this sample log")
 
 
-def _wrapped_side(found: _Found, log: Path, metric: str | None) -> Side:
+def _wrapped_side(task: _Task, log: Path, metric: str | None) -> Side:
     records = list(read_samples(log, 0))
-    _check_docs(log, len(records), found.docs)
-    metric = metric or str(found.described["metric"])
+    _check_docs(log, len(records), task.docs)
+    metric = metric or str(task.described["metric"])
     known = {name for record in records for name in record.views[0].scores}
     if metric not in known:
-        raise RecordError(f"{found.task}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
+        raise RecordError(f"{task.task}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
     scores = {record.doc_id: record.views[0].scores.get(metric) for record in records}
     clusters = {record.doc_id: of for record in records if (of := _cluster(record.fields)) is not None}
     groups = {record.doc_id: group for record in records if (group := _group(record)) is not None}
-    return Side(found.task, found.base, found.kind, metric, scores, clusters, groups, found.higher.get(metric, True))
+    return Side(task.task, task.base, task.kind, metric, scores, clusters, groups, task.higher.get(metric, True))
 
 
 def _cluster(fields: Mapping[str, Any]) -> str | None:
@@ -247,34 +251,34 @@ def _cluster(fields: Mapping[str, Any]) -> str | None:
 
 
 def _group(record: Record) -> tuple[str, str] | None:
-    """Answer class and category; None where the record has neither."""
+    """Return answer class and category; None where the record has neither."""
     answer, category = record.answer, record.fields.get("category")
     label = answer.label or answer.format
     return (label, "" if category is None else repr(category)) if label or category is not None else None
 
 
 def _score_keys(described: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys of an item that hold its scalar, as the wrapped task reads them."""
+    """Return the keys of an item that hold its scalar, as the wrapped task reads them."""
     named = (described.get("options") or {}).get("score")
     return ("score",) if not named else (named,) if isinstance(named, str) else tuple(named)
 
 
-def _plain_side(found: _Found, log: Path, metric: str | None, keys: Sequence[str]) -> Side:
-    """From a native log: one line per doc and filter; the first of each doc is read."""
+def _plain_side(task: _Task, log: Path, metric: str | None, keys: Sequence[str]) -> Side:
+    """Read a native log, which has one line per doc and filter; the first line of each doc counts."""
     lines: dict[int, dict[str, Any]] = {}
     with open(log, "rb") as file:
         for number, text in enumerate(file, 1):
             line = _line(text, f"{log}, line {number}")
-            lines.setdefault(line["doc_id"], {name: line.get(name) for name in found.values})
-    _check_docs(log, len(lines), found.docs)
-    scores = {name: {doc_id: scalar(line[name], keys) for doc_id, line in lines.items()} for name in found.values}
+            lines.setdefault(line["doc_id"], {name: line.get(name) for name in task.values})
+    _check_docs(log, len(lines), task.docs)
+    scores = {name: {doc_id: scalar(line[name], keys) for doc_id, line in lines.items()} for name in task.values}
     numeric = [name for name, own in scores.items() if any(score is not None for score in own.values())]
-    chosen = _choose(found.task, metric, numeric)
-    return Side(found.task, found.base, PLAIN, chosen, scores[chosen], higher=found.higher.get(chosen, True))
+    chosen = _choose(task.task, metric, numeric)
+    return Side(task.task, task.base, PLAIN, chosen, scores[chosen], higher=task.higher.get(chosen, True))
 
 
 def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
-    """The metric that was named, or the only one that has a number for each doc."""
+    """Return the metric that was named, or the only metric that has a number for each doc."""
     if not numeric:
         raise RecordError(f"{task}: no metric has a number for each doc in the log of this plain task; run {task}_rci2 in its place")
     if metric is None and len(numeric) > 1:
@@ -296,17 +300,17 @@ def _line(text: bytes, where: str) -> dict[str, Any]:
     return line
 
 
-def _doubts(found: _Found, side: Side) -> list[str]:
-    """What a reader should know before trusting the side's scores."""
+def _doubts(task: _Task, side: Side) -> list[str]:
+    """Return warnings about the side's scores."""
     out = []
-    if found.filters > 1:
-        out.append(f"{found.task}: {found.filters} filters in the run; the scores are those of the first")
+    if task.filters > 1:
+        out.append(f"{task.task}: {task.filters} filters in the run; the scores are those of the first")
     scored = [score for score in side.scores.values() if score is not None]
-    told = found.values.get(side.metric)
+    told = task.values.get(side.metric)
     if scored and isinstance(told, (int, float)) and not isinstance(told, bool):
         mean = math.fsum(scored) / len(scored)
         if not any(math.isclose(told, mean * scale, rel_tol=1e-3, abs_tol=1e-6) for scale in (1, 100)):
-            out.append(f"{found.task}: the run's own {side.metric} is {told:.4g}, not the mean over docs, {mean:.4g}; gaps are those of means")
+            out.append(f"{task.task}: the run's own {side.metric} is {told:.4g}, not the mean over docs, {mean:.4g}; gaps are those of means")
     return out
 
 
@@ -314,11 +318,11 @@ def _doubts(found: _Found, side: Side) -> list[str]:
 
 
 def read_subset(path: Path, base: str | None = None) -> set[int]:
-    """The doc ids of a subset.
+    """Read the doc ids of a subset.
 
     Args:
         path: the folder of a pruning, its ``pruned.json`` or ``kept_ids.txt``, or a text file with one doc id a line.
-        base: the benchmark that it must be of, where the pruning says of which it is.
+        base: the benchmark that it must be of, where the pruning names its benchmark.
 
     Raises:
         RecordError: none of these, or of another benchmark.

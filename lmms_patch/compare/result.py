@@ -1,24 +1,24 @@
 """Two results of one benchmark, doc by doc: what differs between them, from both sample logs. Pure.
 
-Docs are joined by their id. The same draws of docs serve both runs, so that what a doc is like (hard, easy) leaves the difference.
-Both sides are computed over the docs that both runs have scored; where those are not all, a side is not the run's own number.
+Docs are joined by their id. The same random draws of docs serve both runs, so what a doc is like (hard, easy) cancels out of the difference.
+Both sides are computed over the docs that both runs have scored. Where these are not all docs, a side is not the run's own number.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.compare import magic
 from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (
-    Sums,
     check_digest,
     check_golds,
     check_result,
@@ -29,53 +29,45 @@ from lmms_patch.compare.checks import (
     options_apart,
     sources,
     tst_score,
-    view_scores,
     view_sets,
 )
-from lmms_patch.compare.engine import Compared, plain_name
+from lmms_patch.compare.engine import Compared, Result, fingerprints, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.recompute import Changes, TaskRun, form_of, table_of
+from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
 from lmms_patch.runs import reading
+from lmms_patch.runs.details import Settings
 from lmms_patch.runs.failures import has_failed
 from lmms_patch.runs.measures import measures
 from lmms_patch.runs.record import Record
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run, differences, fingerprint, not_compared, task_label
+from lmms_patch.runs.run import differences, not_compared, task_label
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.intervals import ends_of
-from lmms_patch.stats.paired import Difference, McNemar
-from lmms_patch.stats.resample import LEVEL, Array, cluster_numbers, totals
+from lmms_patch.stats.paired import Difference, McNemar, Number
+from lmms_patch.stats.resample import LEVEL, cluster_numbers
 
 MANY_DOCS, FEWER_DRAWS = 20_000, 2_000
 SAME = ("benchmark", "kind", "metric", "filter", "views")
-"""What two results must share to be compared at all; other differences are told."""
+"""Settings that two results must share to be compared at all; other differences are told."""
 _OF_DOCS = ("docs", "prompts", "number of docs", "limit", "image sizes", "images")
-"""What differs anyway where the docs do."""
+"""Settings that differ anyway where the docs do."""
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
 _OF_GRID = re.compile(r"^(mpp|rci|pcri|gap|drop)(\d+)(_adj|_adj_blind)?$")
 
 Bools = NDArray[np.bool_]
-Sides = tuple[Chosen, Chosen]
 
 
-def matches(one: TaskResult, other: TaskResult) -> bool:
-    """Whether two results are of one benchmark, asked in one way (rci and pcri are one way)."""
-    kinds = [KINDS[result.described["kind"]] for result in (one, other)]
-    ways = [kind.index is not None or kind.name for kind in kinds]
-    return one.described["base"] == other.described["base"] and ways[0] == ways[1] and one.filter == other.filter
-
-
-def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Compared:
-    """The differences of all numbers of two results, paired by doc.
+def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Compared:
+    """Return the differences of all numbers of two results, paired by doc.
 
     Args:
-        first, second: a result and its run each.
+        first: a run and its result.
+        second: the same of the other side.
         level: nominal coverage of the intervals, 0..1.
         draws: bootstrap draws; 0: 10,000, and 2,000 for more than 20,000 docs.
         seed: of the bootstrap.
@@ -87,42 +79,40 @@ def compare(first: tuple[Run, TaskResult], second: tuple[Run, TaskResult], *, le
         check_result(*side)
     if second[1].described["kind"] == "magic":
         return magic.compare(first, second, level=level, draws=draws, seed=seed)
-    prints = [fingerprint(*side) for side in (first, second)]
-    apart = differences({key: prints[0][key] for key in SAME}, prints[1])
-    if apart:
-        raise RecordError(f"{first[1].task} and {second[1].task} cannot be compared: other {', other '.join(in_words(apart))}")
-    both = _Both(load(*first, lent=False), load(*second, lent=False))
-    others = bool(both.only[0] or both.only[1])
-    check_digest(second[1].task, prints, (first[1], second[1]), others)
-    draws = draws or (FEWER_DRAWS if len(both.ids) > MANY_DOCS else paired.DRAWS)
-    found = both.differences(draws, level, seed)
-    settings = in_words(differences(prints[0], prints[1], (*SAME, *(_OF_DOCS if others else ()))))
-    if others and (other_images := both.other_images()):
+    prints = fingerprints(first, second, SAME)
+    pair = join(load(*first), load(*second))
+    other_docs = bool(pair.only[0] or pair.only[1])
+    if not other_docs:
+        check_digest(second[1].task, prints, (first[1], second[1]))
+    draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
+    changes = pair.differences(draws, level, seed)
+    settings = in_words(differences(*prints, (*SAME, *(_OF_DOCS if other_docs else ()))))
+    if other_docs and (other_images := pair.other_images()):
         settings.append(f"images (of {other_images} of the docs)")
-    unknown = not_compared(*prints)
     return Compared(
-        task_label(*second),
-        second[1].described["metric"],
-        len(both.ids),
-        *both.only,
-        both.unscored,
-        found,
-        both.mcnemar(),
-        tuple(options_apart(one, first[1].described, second[1].described) for one in settings),
-        tuple(dict.fromkeys([*both.warnings, *([unknown] if unknown else [])])),
-        second[1].described["base"],
-        second[1].described["kind"],
-        both.index,
-        both.higher,
-        None if both.clusters is None else int(both.clusters.max()) + 1,
-        draws,
-        both.identical(),
-        marks=both.marks(),
-        unchanged=both.unchanged(),
+        task=task_label(*second),
+        metric=second[1].described["metric"],
+        docs=len(pair.ids),
+        only_first=pair.only[0],
+        only_second=pair.only[1],
+        unscored=pair.unscored,
+        differences=changes,
+        mcnemar=pair.mcnemar(),
+        settings=tuple(options_apart(setting, first[1].described, second[1].described) for setting in settings),
+        warnings=tuple(dict.fromkeys(filter(None, [*pair.warnings, not_compared(*prints)]))),
+        base=second[1].described["base"],
+        kind=second[1].described["kind"],
+        index=pair.kind.index,
+        higher=pair.higher,
+        clusters=None if pair.clusters is None else int(pair.clusters.max()) + 1,
+        draws=draws,
+        identical=pair.identical(),
+        marks=pair.marks(),
+        unchanged=pair.unchanged(),
     )
 
 
-def gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Difference | None:
+def gain(blind: Result, full: Result) -> Difference | None:
     """Return what the image adds to the score: a task's first view less its blind task's, paired by doc, over the docs that both scored.
 
     None where the aggregation cannot be computed from sums over docs.
@@ -130,327 +120,391 @@ def gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Differe
     Raises:
         RecordError: a log that is missing, cut or of another run; other docs or golds.
     """
-    both = _Both(load(*blind, lent=False), load(*full, lent=False))
-    if both.only[0] or both.only[1]:
+    pair = join(load(*blind), load(*full))
+    if pair.only[0] or pair.only[1]:
         raise RecordError(f"{full[1].task}: the blind run was asked other docs")
-    return None if both.form is None else both.first_views(both.form, "score", {})["score"]
+    return None if pair.form is None else pair.of_first_views(pair.form, "score")
 
 
-class _Both:
-    """The docs that both have, as arrays in one order."""
+# --- joining docs -----------------------------------------------------------------------------------
 
-    def __init__(self, first: TaskRun, second: TaskRun) -> None:
-        self.runs = (first, second)
-        kinds = [KINDS[run.result.described["kind"]] for run in self.runs]
-        self.index, self.folds, self.has_full = kinds[1].index, kinds[1].folds, kinds[1].full
-        ids = [{record.doc_id for record in run.records} for run in self.runs]
-        self.only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
-        self.warnings: list[str] = []
-        self.unscored = 0
-        common = sorted(ids[0] & ids[1])
-        if not common:
-            raise RecordError(f"{first.result.task}: the two runs have no doc in common; both must be asked the same docs")
-        check_golds(first, second, set(common))
-        found_tables = [table_of(run, Changes()) for run in self.runs]
-        self.settings, self.whole_runs = [one[0] for one in found_tables], [one[2] for one in found_tables]
-        self.higher = self.whole_runs[1].higher
-        found = self._forms()
-        self.form: Form | None = found[0] if found[0] is found[1] else None
-        for run, table, form in zip(self.runs, self.whole_runs, found, strict=True):
-            self.warnings += check_points(run, table, form, run.result.described["grids"] if self.index else (), folds=bool(self.folds))
-        self.ids = self._scored(common)
-        if not self.ids:
-            raise RecordError(f"{first.result.task}: no doc is scored in both runs")
-        self.tables = tuple(of_docs(table, self.ids) for table in self.whole_runs)
-        self._check_categories()
-        self.full = self._firsts(self.tables)
-        self.clusters = self._clusters()
 
-    def _forms(self) -> list[Form | None]:
-        """Of each run; a run without a number of its own, of which some docs were not scored, could not check it: then the other's."""
-        if self.folds:
-            return [forms.MEAN, forms.MEAN]
-        sides = list(zip(self.runs, self.whole_runs, self.settings, strict=True))
-        found = [form_of(run, table, settings, run.result.described["grids"] if self.index else ()) for run, table, settings in sides]
-        return [
-            found[1 - k] if found[k] is None and run.result.metrics.get(table.metric) is None else found[k] for k, (run, table, _) in enumerate(sides)
-        ]
+@dataclass(frozen=True)
+class Side:
+    """One of the two results.
 
-    # --- which docs -------------------------------------------------------------------------------
+    Attributes:
+        run: its result and records.
+        settings: of its statistics.
+        table: all its docs.
+        form: of its aggregation; None: only the run can compute it.
+    """
 
-    def _scored(self, common: list[int]) -> list[int]:
-        """The docs that both have scored; whole clusters where the aggregation works on those."""
-        firsts = self._firsts(self.whole_runs)
-        counted = self.form is None or self.form.name in _COUNTS  # then items count, not their scalars
-        scored, other = set(common), set()
-        for run, table, chosen in zip(self.runs, self.whole_runs, firsts, strict=True):
-            known = np.array([item is not None for item in chosen.items]) if counted else np.isfinite(chosen.scores)
-            scored &= {record.doc_id for record, is_known in zip(table.records, known.tolist(), strict=True) if is_known}
-            broken = {record.doc_id for record in run.records if any(view.error is not None or has_failed(view) for view in record.views)}
-            other |= {doc_id for doc_id in common if doc_id not in table.place and doc_id not in broken}
-        neither = {doc_id for doc_id in other if all(doc_id not in table.place for table in self.whole_runs)}  # docs of another metric
-        self.unscored = len(common) - len(scored) - len(neither)
-        if any(table.whole for table in self.whole_runs):
-            kept = scored - self._halved(scored)
-            if len(kept) < len(scored):
-                self.warnings.append(f"{len(scored) - len(kept)} docs are left out: not all docs of their cluster are scored in both runs")
-            scored = kept
-        return [doc_id for doc_id in common if doc_id in scored]
+    run: TaskRun
+    settings: Settings
+    table: Table
+    form: Form | None
 
-    def _halved(self, scored: set[int]) -> set[int]:
-        """The docs of clusters of which not all are among the scored ones."""
-        halved: set[int] = set()
-        for table in self.whole_runs:
-            labels = (table.clusters if table.clusters is not None else np.arange(len(table))).tolist()
-            missing = {label for record, label in zip(table.records, labels, strict=True) if record.doc_id not in scored}
-            halved |= {record.doc_id for record, label in zip(table.records, labels, strict=True) if label in missing}
-        return halved
+    @property
+    def kind(self) -> Kind:
+        """The kind of its task."""
+        return KINDS[self.run.result.described["kind"]]
 
-    def _firsts(self, tables: Sequence[Table]) -> Sides:
-        """The item of each doc at the first view; of a text-only cross-validation its score, mean over fold seeds."""
-        if not self.folds:
-            return tables[0].full, tables[1].full
-        one, two = (Chosen([None] * len(table), np.array([tst_score(record) for record in table.records], float)) for table in tables)
+    @property
+    def grids(self) -> list[int]:
+        """The grids of its index."""
+        return list(self.run.result.described["grids"]) if self.kind.index else []
+
+    @property
+    def records(self) -> dict[int, Record]:
+        """Its records by doc id."""
+        return {record.doc_id: record for record in self.run.records}
+
+    def stored(self, n: int) -> Mapping[str, Any]:
+        """Return what the run stored of a grid."""
+        return ((self.run.result.details.get("analysis") or {}).get("grids") or {}).get(str(n)) or {}
+
+    def first_views(self, table: Table) -> Chosen:
+        """Return the item of each doc at the first view; of a text-only cross-validation its score, the mean over fold seeds."""
+        if not self.kind.folds:
+            return table.full
+        return Chosen([None] * len(table), np.array([tst_score(record) for record in table.records], float))
+
+
+def join(first: TaskRun, second: TaskRun) -> Pair:
+    """Return the docs that both runs scored, in one order.
+
+    Raises:
+        RecordError: no such doc; other golds or categories; a log that does not give the run's own numbers.
+    """
+    ids = [{record.doc_id for record in run.records} for run in (first, second)]
+    common = sorted(ids[0] & ids[1])
+    if not common:
+        raise RecordError(f"{first.result.task}: the two runs have no doc in common; both must be asked the same docs")
+    check_golds(first, second, set(common))
+    sides = _sides(first, second)
+    form = sides[0].form if sides[0].form is sides[1].form else None
+    warnings: list[str] = []
+    for side in sides:
+        warnings += check_points(side.run, side.table, side.form, side.grids, folds=bool(sides[1].kind.folds))
+    scored = _scored(sides, form, common)
+    unscored = len(common) - len(scored) - _of_another_metric(sides, common)
+    if any(side.table.whole for side in sides):
+        whole = scored - _of_broken_clusters(sides, scored)
+        if len(whole) < len(scored):
+            warnings.append(f"{len(scored) - len(whole)} docs are left out: not all docs of their cluster are scored in both runs")
+        scored = whole
+    compared = [doc_id for doc_id in common if doc_id in scored]
+    if not compared:
+        raise RecordError(f"{first.result.task}: no doc is scored in both runs")
+    tables = of_docs(sides[0].table, compared), of_docs(sides[1].table, compared)
+    if form is not None and form.name in _BY_CATEGORY and tables[0].categories != tables[1].categories:
+        raise RecordError(f"{second.name}: {tables[1].metric} is made of categories, and the two runs put docs in other categories")
+    only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
+    return Pair(sides, form, compared, tables, _clusters(sides, tables, warnings), only, unscored, warnings)
+
+
+def _sides(first: TaskRun, second: TaskRun) -> tuple[Side, Side]:
+    """Return both sides, each with the form of its aggregation.
+
+    A run that could not score some docs may have no number to recognize its form by. Then it has the form of the other run.
+    """
+    sides = []
+    for run in (first, second):
+        settings, _, table = table_of(run, Changes())
+        sides.append(Side(run, settings, table, None))
+    if sides[1].kind.folds:
+        known: list[Form | None] = [forms.MEAN, forms.MEAN]
+    else:
+        known = [form_of(side.run, side.table, side.settings, side.grids) for side in sides]
+    numberless = [side.run.result.metrics.get(side.table.metric) is None for side in sides]
+    one, two = (known[1 - k] if known[k] is None and numberless[k] else known[k] for k in (0, 1))
+    return dataclasses.replace(sides[0], form=one), dataclasses.replace(sides[1], form=two)
+
+
+def _scored(sides: Sequence[Side], form: Form | None, common: Sequence[int]) -> set[int]:
+    """Return the docs whose first view has a score in both runs; of an aggregation of items, that has an item."""
+    scored = set(common)
+    for side in sides:
+        firsts = side.first_views(side.table)
+        known = np.array([item is not None for item in firsts.items]) if _of_items(form) else np.isfinite(firsts.scores)
+        scored &= {record.doc_id for record, is_known in zip(side.table.records, known.tolist(), strict=True) if is_known}
+    return scored
+
+
+def _of_items(form: Form | None) -> bool:
+    """Tell whether an aggregation goes by whole items, not by their scores."""
+    return form is None or form.name in _COUNTS
+
+
+def _of_another_metric(sides: Sequence[Side], common: Sequence[int]) -> int:
+    """Count the docs that are in neither table though a run got an answer: they have another metric, and nothing is wrong with them."""
+    absent = {doc_id for doc_id in common if all(doc_id not in side.table.place for side in sides)}
+    records = [record for side in sides for record in side.run.records if record.doc_id in absent]
+    return len({record.doc_id for record in records if not any(view.error is not None or has_failed(view) for view in record.views)})
+
+
+def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
+    """Return the docs of clusters of which not all docs are scored."""
+    docs: set[int] = set()
+    for side in sides:
+        table = side.table
+        labels = (table.clusters if table.clusters is not None else np.arange(len(table))).tolist()
+        missing = {label for record, label in zip(table.records, labels, strict=True) if record.doc_id not in scored}
+        docs |= {record.doc_id for record, label in zip(table.records, labels, strict=True) if label in missing}
+    return docs
+
+
+def _clusters(sides: Sequence[Side], tables: Sequence[Table], warnings: list[str]) -> NDArray[np.intp] | None:
+    """Return what is drawn together: the second run's clusters, unless only the first has clusters, or has fewer."""
+    labels = [cluster_numbers(sources(table)) if sides[1].kind.folds else table.clusters for table in tables]
+    known = [one for one in labels if one is not None]
+    if len(known) == 2 and len(np.unique(np.stack(known), axis=1).T) != max(len(np.unique(one)) for one in known):
+        warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
+    return min(reversed(known), key=lambda one: len(np.unique(one))) if known else None
+
+
+# --- comparing --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The docs that both runs scored, in one order.
+
+    Attributes:
+        sides: the two results.
+        form: of the aggregation; None where the two differ, or only the run can compute it.
+        ids: of the docs.
+        tables: the docs of each side.
+        clusters: shape (docs,), what is drawn together; None: docs are independent.
+        only: ids of docs that only the first, and only the second run asked.
+        unscored: number of docs that both asked and that one of them could not score.
+        warnings: what a reader must know; grows as numbers are computed.
+    """
+
+    sides: tuple[Side, Side]
+    form: Form | None
+    ids: list[int]
+    tables: tuple[Table, Table]
+    clusters: NDArray[np.intp] | None
+    only: tuple[tuple[int, ...], tuple[int, ...]]
+    unscored: int
+    warnings: list[str]
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the second task."""
+        return self.sides[1].kind
+
+    @property
+    def higher(self) -> bool:
+        """Whether higher scores are better."""
+        return self.sides[1].table.higher
+
+    @property
+    def firsts(self) -> tuple[Chosen, Chosen]:
+        """The first views of both sides."""
+        one, two = (side.first_views(table) for side, table in zip(self.sides, self.tables, strict=True))
         return one, two
-
-    def _clusters(self) -> NDArray[np.intp] | None:
-        """What is drawn together: by the second run's labels, unless only the first has some, or has fewer clusters."""
-        labels = [cluster_numbers(sources(table)) if self.folds else table.clusters for table in self.tables]
-        known = [one for one in labels if one is not None]
-        if len(known) == 2 and len(np.unique(np.stack(known), axis=1).T) != max(len(np.unique(one)) for one in known):
-            self.warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
-        return min(reversed(known), key=lambda one: len(np.unique(one))) if known else None
-
-    def _check_categories(self) -> None:
-        if self.form is None or self.form.name not in _BY_CATEGORY:
-            return
-        if self.tables[0].categories != self.tables[1].categories:
-            raise RecordError(f"{self.runs[1].name}: {self.tables[1].metric} is made of categories, and the two runs put docs in other categories")
-
-    def other_images(self) -> int:
-        """Count the docs that both asked with other images; a record of an earlier version does not say."""
-        ours, theirs = ({record.doc_id: record.images for record in run.records} for run in self.runs)
-        return sum(bool(seen) and bool(theirs.get(doc_id)) and seen != theirs[doc_id] for doc_id, seen in ours.items())
-
-    def identical(self) -> bool:
-        """Whether every doc has the same scores in every view."""
-        if self.only[0] or self.only[1]:
-            return False
-        if self.folds:
-            return np.array_equal(self.full[0].scores, self.full[1].scores)
-        return all(view_scores(a) == view_scores(b) for a, b in zip(self.tables[0].records, self.tables[1].records, strict=True))
-
-    def unchanged(self) -> tuple[str, ...]:
-        """Return the numbers of the second run of which no answer changed (``Compared.unchanged``)."""
-        if self.only[0] or self.only[1]:
-            return ()
-        ours, theirs = ({record.doc_id: record for record in run.records} for run in self.runs)
-        pairs = [(record, theirs[doc_id]) for doc_id, record in ours.items()]
-        names = tuple(measures(self.runs[1].result))
-        if self.folds:
-            return names if all(one.tst == other.tst for one, other in pairs) else ()
-        changed = {change for pair in pairs for change in _changes(*pair)}
-        if self.runs[0].lent != self.runs[1].lent:
-            changed.add(("lent", "", ""))
-        primary = self.runs[1].result.described["metric"]
-        exact = self.form is None or self.form.name in _COUNTS  # then items count, not their scalars
-        natives = {metric for record in ours.values() for metric in record.views[0].items}
-
-        def alike(name: str) -> bool:
-            metric = name if name in natives else primary
-            where = {"scores", "items"} if exact or metric != primary else {"scores"}
-            if name in (*natives, "score", "fip"):
-                made_of = {""}
-            elif match := _OF_GRID.match(name):
-                made_of = {match[2], *(() if match[1] in ("mpp", "drop") else ("",)), *(("lent",) if match[3] else ())}
-            else:  # of boxes, chance: whatever changed
-                return not changed
-            return not any(key in made_of and (not of or (of == metric and part in where)) for key, of, part in changed)
-
-        return tuple(name for name in names if alike(name))
-
-    def marks(self) -> dict[str, tuple[str, ...]]:
-        """Return how corrected indices contradict those as published (``Compared.marks``), by the runs' own numbers."""
-        found = {
-            f"{self.index}{n}": tuple(
-                f"of the {which} run is {line}" for which, grid in zip(WHICH, self._stored(n), strict=True) if (line := _mark(grid))
-            )
-            for n in self._shared_grids()
-        }
-        return {name: lines for name, lines in found.items() if lines}
-
-    def _stored(self, n: int) -> list[Mapping[str, Any]]:
-        """Return what the two runs store of a grid."""
-        return [((run.result.details.get("analysis") or {}).get("grids") or {}).get(str(n)) or {} for run in self.runs]
-
-    def _shared_grids(self) -> list[int]:
-        ours, theirs = (run.result.described["grids"] if self.index else () for run in self.runs)
-        return [n for n in ours if n in theirs]
 
     # --- numbers ----------------------------------------------------------------------------------
 
     def mcnemar(self) -> McNemar | None:
-        """By the scores of the first view; for a metric that is better when lower, 0 is right."""
-        return paired.mcnemar(*(side.scores if self.higher else 1 - side.scores for side in self.full))
+        """Return McNemar's test of the first views' scores; for a metric that is better when lower, 0 is right."""
+        return paired.mcnemar(*(side.scores if self.higher else 1 - side.scores for side in self.firsts))
 
     def differences(self, draws: int, level: float, seed: int) -> dict[str, Difference]:
-        """By name; unpaired, from the runs' own numbers, where the aggregation cannot be computed from sums."""
+        """Return the differences by name; unpaired, from the runs' own numbers, where the aggregation cannot be computed from sums."""
         if self.form is None:
             return self._as_run(level)
         options = {"draws": draws, "level": level, "seed": seed}
-        found = self.first_views(self.form, "tst" if self.folds else "score", options)
-        if self.has_full and not self.folds:
-            found = {"fip": found["score"], **found}
-        for n in self._grids():
-            found |= self._grid(self.form, n, options)
-        return found
+        name = "tst" if self.kind.folds else "score"
+        score = self.of_first_views(self.form, name, **options)
+        changes = {"fip": score, name: score} if self.kind.full and not self.kind.folds else {name: score}
+        if self.kind.index:
+            ours, theirs = (side.grids for side in self.sides)
+            if ours != theirs:
+                self.warnings.append(f"grids {_listed(ours)} in the first run, {_listed(theirs)} in the second: only those of both are compared")
+            for n in self._shared_grids():
+                changes |= self._grid(self.form, n, options)
+        return changes
 
-    def first_views(self, form: Form, name: str, options: Mapping[str, Any]) -> dict[str, Difference]:
-        """Return the difference of the scores of the first views, under a name."""
+    def of_first_views(self, form: Form, name: str = "score", **options: Any) -> Difference:
+        """Return the difference of the scores of the first views."""
         test = self.mcnemar() if form.plain else None
-        tests = {} if test is None else {name: test}
+        exact = {} if test is None else {name: test}
         every = np.ones(len(self.ids), bool)
-        return self._resampled(form, {"full": self.full}, every, {name: (("full",), _same)}, {**options, "tests": tests})
+        return self._resampled(form, {"full": self.firsts}, every, {name: Number(("full",))}, exact=exact, **options)[name]
 
-    def _grids(self) -> list[int]:
-        if not self.index:
-            return []
-        ours, theirs = (run.result.described["grids"] for run in self.runs)
-        if ours != theirs:
-            self.warnings.append(f"grids {_listed(ours)} in the first run, {_listed(theirs)} in the second: only those of both are compared")
-        return self._shared_grids()
+    def _shared_grids(self) -> list[int]:
+        return [n for n in self.sides[0].grids if n in self.sides[1].grids]
 
     def _grid(self, form: Form, n: int, options: Mapping[str, Any]) -> dict[str, Difference]:
-        """MPP, index and gap of one grid, over the docs that both use and of which all cells are scored."""
-        places = [table.best_places(n) for table in self.tables]
-        one, two = (table.at(place) for table, place in zip(self.tables, places, strict=True))
+        """Return MPP, index and gap of one grid, over the docs that both use and of which all cells are scored."""
+        one, two = (table.at(table.best_places(n)) for table in self.tables)
         used = np.array([a is not None and b is not None for a, b in zip(one.items, two.items, strict=True)], bool)
-        pairs = zip(*(table.records for table in self.tables), strict=True)
-        broken = used & np.array([any(failed(record, n) for record in pair) for pair in pairs], bool)
+        records = zip(*(table.records for table in self.tables), strict=True)
+        broken = used & np.array([any(failed(record, n) for record in pair) for pair in records], bool)
         used &= ~self._with_partners(broken)
-        out = len(used) - int(used.sum())
-        if out:
+        docs, index = int(used.sum()), f"{self.kind.index}{n}"
+        if docs < len(used):
             why = f", {int(broken.sum())} of them since a cell could not be scored" if broken.any() else ""
-            self.warnings.append(f"grid {n}: {out} docs are left out{why}")
-        wanted: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-            f"mpp{n}": (("best",), _same),
-            f"{self.index}{n}": (("full", "best"), _index),
-            f"gap{n}": (("full", "best"), np.subtract),
-        }
-        found = self._resampled(form, {"full": self.full, "best": (one, two)}, used, wanted, options)
-        return self._gated(found, n, used) | self._corrected(n, int(used.sum()), options["level"])
+            self.warnings.append(f"grid {n}: {len(used) - docs} docs are left out{why}")
+        numbers = {f"mpp{n}": Number(("best",)), index: Number(("full", "best"), _index), f"gap{n}": Number(("full", "best"), np.subtract)}
+        changes = self._resampled(form, {"full": self.firsts, "best": (one, two)}, used, numbers, **options)
+        self._withhold(changes, n, used)
+        return changes | self._corrected(n, docs, options["level"])
+
+    def _with_partners(self, docs: Bools) -> Bools:
+        """Return these docs; where the aggregation works on whole clusters, with all docs of their clusters."""
+        clusters = next((table.clusters for table in self.tables if table.whole), None)
+        return docs if clusters is None else np.asarray(np.isin(clusters, clusters[docs]))
+
+    def _resampled(
+        self, form: Form, sets: Mapping[str, tuple[Chosen, Chosen]], used: Bools, numbers: Mapping[str, Number], **options: Any
+    ) -> dict[str, Difference]:
+        """Return the differences of some numbers, all from the same draws of the used docs."""
+        rows = {}
+        for name, chosen in sets.items():
+            one, two = (form.rows(table.picked(side)) for table, side in zip(self.tables, chosen, strict=True))
+            rows[name] = _known(one)[used], _known(two)[used]
+        clusters = None if self.clusters is None else self.clusters[used]
+        ends = ends_of(np.concatenate([side.scores[used] for chosen in sets.values() for side in chosen]), self._marks())
+        return paired.differences(form, rows, numbers, clusters, ends=ends, **options)
+
+    def _marks(self) -> float | None:
+        """Return what a doc with full marks scores, as its gold answers say."""
+        ceilings = [table.ceiling.scores for table in self.tables if table.ceiling is not None]
+        return float(np.nanmax(np.concatenate(ceilings))) if ceilings and np.isfinite(np.concatenate(ceilings)).any() else None
 
     def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
-        """Return the difference of the corrected indices: the runs' own, as if on other docs each. Only of two measured nulls and the same docs."""
-        names = [f"{KINDS[run.result.described['kind']].index}{n}_adj" for run in self.runs]
-        if not all(reading.null_of(grid) == reading.MEASURED for grid in self._stored(n)):
+        """Return the difference of the corrected indices, as if on other docs each. Only where both nulls are measured, on the same docs."""
+        if not all(reading.null_of(side.stored(n)) == reading.MEASURED for side in self.sides):
             return {}
-        first, second = (measures(run.result)[name] for run, name in zip(self.runs, names, strict=True))
+        names = [f"{side.kind.index}{n}_adj" for side in self.sides]
+        first, second = (measures(side.run.result)[name] for side, name in zip(self.sides, names, strict=True))
         if not first.n == second.n == docs:
             return {}
         self.warnings.append(f"{names[1]}: the runs' own numbers, compared as if on other docs each; the interval is too wide where both share luck")
         return {names[1]: paired.unpaired(first, second, level=level)}
 
-    def _with_partners(self, docs: Bools) -> Bools:
-        """These docs, with all of their clusters where the aggregation works on those."""
-        clusters = next((table.clusters for table in self.tables if table.whole), None)
-        return docs if clusters is None else np.asarray(np.isin(clusters, clusters[docs]))
-
-    def _resampled(
-        self,
-        form: Form,
-        sets: Mapping[str, Sides],
-        used: Bools,
-        wanted: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]],
-        options: Mapping[str, Any],
-    ) -> dict[str, Difference]:
-        """Differences of functions of M of some sets of items, all from the same draws of the used docs."""
-        clusters = None if self.clusters is None else self.clusters[used]
-        rows = {name: [self._rows(form, table, one)[used] for table, one in zip(self.tables, sides, strict=True)] for name, sides in sets.items()}
-        width, docs = next(iter(rows.values()))[0].shape[1], int(used.sum())
-        at = {name: 2 * width * k for k, name in enumerate(rows)}
-        apart = {name: np.any(~np.isclose(totals(a, clusters), totals(b, clusters), rtol=0, atol=1e-12), axis=1) for name, (a, b) in rows.items()}
-
-        def both(names: tuple[str, ...], number: Callable[..., Any]) -> Callable[[Array], tuple[Any, Any]]:
-            def of(sums: Array) -> tuple[Any, Any]:
-                sides = [[form.of_weighted(sums[..., a : a + width], docs) for a in (at[name] + k * width for name in names)] for k in (0, 1)]
-                return number(*sides[0]), number(*sides[1])
-
-            return of
-
-        statistics = {name: both(*how) for name, how in wanted.items()}
-        differing = {name: int(np.any([apart[one] for one in names], axis=0).sum()) for name, (names, _) in wanted.items()}
-        stacked = np.hstack([side for sides in rows.values() for side in sides])
-        ends = ends_of(np.concatenate([one.scores[used] for sides in sets.values() for one in sides]), self._marks())
-        extremes = {}
-        for name, (names, _) in wanted.items():  # zeros in the columns of sets that the number is not made of
-            places = [list(rows).index(one) for one in names]
-            unseen = form.unseen(ends, width, 2 * len(names))
-            extremes[name] = np.zeros((len(unseen), stacked.shape[1]))
-            for k, place in enumerate(places):
-                extremes[name][:, 2 * width * place : 2 * width * (place + 1)] = unseen[:, 2 * width * k : 2 * width * (k + 1)]
-        return paired.differences(stacked, statistics, clusters, extremes=extremes, whole=form.whole, **options, differing=differing)
-
-    def _marks(self) -> float | None:
-        """What a doc with full marks scores, as its gold answers say."""
-        found = [table.ceiling.scores for table in self.tables if table.ceiling is not None]
-        return float(np.nanmax(np.concatenate(found))) if found and np.isfinite(np.concatenate(found)).any() else None
-
-    def _rows(self, form: Form, table: Table, chosen: Chosen) -> Array:
-        """What the form sums; 0 where there is nothing."""
-        out = form.rows(table.picked(chosen))
-        return np.where(np.isfinite(out).all(axis=1, keepdims=True), out, 0.0)
+    def _as_run(self, level: float) -> dict[str, Difference]:
+        """Return the differences of the runs' own numbers, as if on other docs each."""
+        metric = self.sides[1].run.result.described["metric"]
+        if self.only[0] or self.only[1]:
+            raise RecordError(
+                f"{self.sides[1].run.name}: the aggregation of {metric} can only be computed in the run, and the two runs have other docs"
+            )
+        self.warnings.append(
+            f"the aggregation of {metric} can only be computed in the run: the runs' own numbers, compared as if on other docs each; "
+            "the intervals are too wide where the same docs are hard for both"
+        )
+        ours, theirs = ({plain_name(name): (name, one) for name, one in measures(side.run.result).items()} for side in self.sides)
+        starts = ("score", "fip", "mpp", "gap", "rci" if self.kind.index else "tst")
+        shared = [name for name in ours if name in theirs and name.startswith(starts)]
+        shared = [name for name in shared if not any(reading.assumed(side[name][1]) for side in (ours, theirs))]
+        return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
 
     # --- what may be read -------------------------------------------------------------------------
 
-    def _gated(self, found: dict[str, Difference], n: int, used: Bools) -> dict[str, Difference]:
-        """Without index and gap where a gate does not let them be read, and without the index where it has no meaning."""
-        index, gap = f"{self.index}{n}", f"gap{n}"
-        gates = [self._gate(k, used) for k in (0, 1)]
+    def _withhold(self, changes: dict[str, Difference], n: int, used: Bools) -> None:
+        """Take out index and gap where a gate does not let them be read, and the index where it has no meaning."""
+        index, gap = f"{self.kind.index}{n}", f"gap{n}"
+        gates = [self._gate(side, used) for side in self.sides]
         for which, (valid, why) in zip(WHICH, gates, strict=True):
             if valid is None:
                 self.warnings.append(f"the gate of the {which} run is {why or 'unknown'}; whether its index may be read is not known")
             elif not valid:
                 reason = f"near chance: the gate of the {which} run does not let it be read"
-                found[index], found[gap] = (_without(found[name], [valid is not False for valid, _ in gates], reason) for name in (index, gap))
+                for name in (index, gap):
+                    changes[name] = _without(changes[name], [valid is not False for valid, _ in gates], reason)
                 break
         if not self.higher:
-            found[index] = _without(found[index], [False, False], "the metric is better when lower: 1 - MPP/FIP has no meaning")
-        elif any(settings.signed or table.signed for settings, table in zip(self.settings, self.whole_runs, strict=True)):
-            found[index] = _without(found[index], [False, False], SIGNED)
-        return found
+            changes[index] = _without(changes[index], [False, False], "the metric is better when lower: 1 - MPP/FIP has no meaning")
+        elif any(side.settings.signed or side.table.signed for side in self.sides):
+            changes[index] = _without(changes[index], [False, False], SIGNED)
 
-    def _gate(self, k: int, used: Bools) -> tuple[bool | None, str]:
-        """Of one run: its own gate, asked again of the compared docs where those are not all."""
-        run, table = self.runs[k], self.whole_runs[k]
-        own, stored = run.result.metrics.get("gate"), (run.result.details.get("analysis") or {}).get("gate") or {}
-        if own == 0 or int(used.sum()) == len(table):
-            return None if own is None else bool(own), stored.get("reason", "")
-        part = of_docs(table, [doc_id for doc_id, keep in zip(self.ids, used, strict=True) if keep])
+    def _gate(self, side: Side, used: Bools) -> tuple[bool | None, str]:
+        """Return a run's own gate, and why; asked again of the compared docs where they are not all docs of the run."""
+        result = side.run.result
+        valid, stored = result.metrics.get("gate"), (result.details.get("analysis") or {}).get("gate") or {}
+        if valid == 0 or int(used.sum()) == len(side.table):
+            return None if valid is None else bool(valid), stored.get("reason", "")
+        part = of_docs(side.table, [doc_id for doc_id, keep in zip(self.ids, used, strict=True) if keep])
         if not len(part) or self.form is None:
             return None, "no doc is compared"
-        asked = analyse(part, Sums(part, self.form), self.settings[k]).gate
-        return asked.valid, asked.reason
+        gate = analyse(part, Logged(side.run, part, self.form, whole=False), side.settings).gate
+        return gate.valid, gate.reason
 
-    def _as_run(self, level: float) -> dict[str, Difference]:
-        metric = self.runs[1].result.described["metric"]
+    def marks(self) -> dict[str, tuple[str, ...]]:
+        """Return how corrected indices contradict those as published (``Compared.marks``), by the runs' own numbers."""
+        out = {}
+        for n in self._shared_grids():
+            said = [reading.explained(reading.mark_of(grid), reading.null_of(grid)) for grid in (side.stored(n) for side in self.sides)]
+            if any(said):
+                out[f"{self.kind.index}{n}"] = tuple(f"of the {which} run is {mark}" for which, mark in zip(WHICH, said, strict=True) if mark)
+        return out
+
+    # --- what is the same -------------------------------------------------------------------------
+
+    def other_images(self) -> int:
+        """Count the docs that both asked with other images; records of earlier versions do not say."""
+        ours, theirs = (side.records for side in self.sides)
+        images = [(record.images, theirs[doc_id].images) for doc_id, record in ours.items() if doc_id in theirs]
+        return sum(bool(first) and bool(second) and first != second for first, second in images)
+
+    def identical(self) -> bool:
+        """Tell whether every doc has the same scores in every view."""
         if self.only[0] or self.only[1]:
-            raise RecordError(f"{self.runs[1].name}: the aggregation of {metric} can only be computed in the run, and the two runs have other docs")
-        self.warnings.append(
-            f"the aggregation of {metric} can only be computed in the run: the runs' own numbers, compared as if on other docs each; "
-            "the intervals are too wide where the same docs are hard for both"
-        )
-        ours, theirs = ({plain_name(name): (name, one) for name, one in measures(run.result).items()} for run in self.runs)
-        starts = ("score", "fip", "mpp", "gap", "rci" if self.index else "tst")
-        shared = [name for name in ours if name in theirs and name.startswith(starts)]
-        shared = [name for name in shared if not any(reading.assumed(side[name][1]) for side in (ours, theirs))]
-        return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
+            return False
+        if self.kind.folds:
+            return np.array_equal(self.firsts[0].scores, self.firsts[1].scores)
+        ours, theirs = ([[view.scores for view in record.views] for record in table.records] for table in self.tables)
+        return ours == theirs
+
+    def unchanged(self) -> tuple[str, ...]:
+        """Return the numbers of the second run of which no answer changed (``Compared.unchanged``)."""
+        if self.only[0] or self.only[1]:
+            return ()
+        ours, theirs = (side.records for side in self.sides)
+        names = tuple(measures(self.sides[1].run.result))
+        if self.kind.folds:
+            return names if all(record.tst == theirs[doc_id].tst for doc_id, record in ours.items()) else ()
+        changed = {change for doc_id, record in ours.items() for change in _changes(record, theirs[doc_id])}
+        if self.sides[0].run.lent != self.sides[1].run.lent:
+            changed.add(("lent", "", ""))
+        natives = {metric for record in ours.values() for metric in record.views[0].items}
+        primary = self.sides[1].run.result.described["metric"]
+
+        def alike(name: str) -> bool:
+            metric = name if name in natives else primary
+            parts = {"scores", "items"} if metric != primary or _of_items(self.form) else {"scores"}
+            sets = {""} if name in (*natives, "score", "fip") else _sets_of(name)
+            if sets is None:  # chance, or a number of boxes: it may be made of anything
+                return not changed
+            return not any(key in sets and (not of or (of == metric and part in parts)) for key, of, part in changed)
+
+        return tuple(name for name in names if alike(name))
+
+
+def _known(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a form sums, with zeros for docs that have nothing to sum."""
+    return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+
+
+def _sets_of(name: str) -> set[str] | None:
+    """Return the sets of views that a number of a grid is made of; None for other numbers."""
+    match = _OF_GRID.match(name)
+    if match is None:
+        return None
+    first_view = set() if match[1] in ("mpp", "drop") else {""}
+    return {match[2]} | first_view | ({"lent"} if match[3] else set())
 
 
 def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:
-    """Yield what is not the same of one doc in two runs: (set of views, metric, scores or items).
+    """Yield what differs of one doc in two runs: (set of views, metric, scores or items).
 
-    The metric is empty where the views themselves, what excludes them, or what was lent to other docs, are not the same.
+    The metric is empty where the views themselves differ, or what excludes them, or what was lent to other docs.
     """
     if one.wrong_image != other.wrong_image or one.lent != other.lent:
         yield "lent", "", ""
@@ -467,23 +521,15 @@ def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:
                     yield from ((key, m, part) for m in {*ours_of, *theirs_of} if ours_of.get(m) != theirs_of.get(m))
 
 
-def _mark(grid: Mapping[str, Any]) -> str:
-    return reading.explained(reading.mark_of(grid), reading.null_of(grid))
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
 def _index(full: Any, best: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.asarray(full) > 0, 1 - best / full, np.nan)
 
 
-def _without(found: Difference, keep: Sequence[bool], reason: str) -> Difference:
-    """No difference, for a reason; only the sides that may be read."""
-    nothing = dataclasses.replace(found.estimate, value=None, se=None, low=None, high=None, draws=0, reason=reason)
-    return Difference(found.first if keep[0] else None, found.second if keep[1] else None, nothing, None, found.differing)
+def _without(change: Difference, keep: Sequence[bool], reason: str) -> Difference:
+    """Return no difference, for a reason, and the sides that may be read."""
+    nothing = dataclasses.replace(change.estimate, value=None, se=None, low=None, high=None, draws=0, reason=reason)
+    return Difference(change.first if keep[0] else None, change.second if keep[1] else None, nothing, None, change.differing)
 
 
 def _listed(grids: Sequence[int]) -> str:

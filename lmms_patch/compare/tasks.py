@@ -1,7 +1,8 @@
 """Two finished runs, or folders of runs, task by task: which of two models, or versions, is better, and is that more than noise? Pure.
 
-Each task that both have is compared doc by doc (``paired``). One number per task is primary (FIP mostly) and carries the claim: its
-p-values are corrected over the tasks alone. All other numbers (MPP_3, RCI_3, ...) of all tasks are corrected together. Both by Holm's method.
+Each task that both have is compared doc by doc (``compare.result``). One number per task is primary (mostly FIP) and carries the claim.
+The p-values of primary numbers are corrected over the tasks. All other numbers (MPP_3, RCI_3, ...) of all tasks are corrected together.
+Both corrections use Holm's method.
 
 Source: Holm (1979).
 """
@@ -19,11 +20,11 @@ from lmms_patch import __version__
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import check_result
-from lmms_patch.compare.engine import Compared, primary_of
+from lmms_patch.compare.engine import Compared, Result, matches, primary_of
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run, find, is_same, labels, newest, task_label
+from lmms_patch.runs.run import find, is_same, labels, newest, task_label
 from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
@@ -33,21 +34,20 @@ from lmms_patch.text import line
 SCHEMA = 1
 POWER = 0.8
 
-Result = tuple[Run, TaskResult]
 Pair = tuple[Result, Result]
 Watch = Callable[[Collection[Pair], str], Iterable[Pair]]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two.
+    """One of the two runs, or folders of runs.
 
     Attributes:
         path: as it was given.
-        model: its name, told apart from the other's where that has the same.
+        model: the model's name, made different from the other side's.
         files: the results files that were used.
         older: how many older results of the same tasks were left aside.
-        only: tasks that the other does not have.
+        only: tasks that the other side does not have.
     """
 
     path: str
@@ -64,9 +64,9 @@ class Number:
     Attributes:
         name: as in ``measures``.
         difference: second less first, with interval and p-value.
-        primary: whether it is the one number of the task that carries the claim.
-        p_holm: the p-value, corrected: of a primary number over the tasks, of the others over all others of all tasks; None without one.
-        tests: over how many p-values.
+        primary: whether it carries the claim; one number of each task does.
+        p_holm: the corrected p-value: of a primary number over the tasks, of other numbers over all other numbers of all tasks.
+        tests: the number of p-values in this correction.
         detectable: the true difference that would be found with 80 % power, at the level that Holm's first step asks for;
             None where too little varies to say.
     """
@@ -116,11 +116,11 @@ class Comparison:
 
     @property
     def alpha(self) -> float:
-        """The p-value from which on a difference is shown."""
+        """The largest p-value at which a difference is shown."""
         return 1 - self.level + 1e-12
 
     def to_json(self) -> dict[str, Any]:
-        """In plain JSON types: ``lmms_patch/schemas/compare.json``."""
+        """Return it in plain JSON types, as ``lmms_patch/schemas/compare.json`` says."""
         return {
             "schema": SCHEMA,
             "lmms_patch": __version__,
@@ -146,12 +146,13 @@ def compare(
     """Compare all tasks that two runs, or two folders of runs of one model each, have in common.
 
     Args:
-        first, second: ``--output_path`` of a run, a folder of runs, or one ``*_results.json``.
-        task: only tasks whose name, or whose base task's, this wildcard means.
+        first: ``--output_path`` of a run, a folder of runs, or one ``*_results.json``.
+        second: the same of the other side.
+        task: a wildcard: only tasks whose name, or whose base task's name, it matches.
         level: nominal coverage of the intervals, from 0.5 to below 1.
         draws: bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.
         seed: of the bootstrap, 0 or more.
-        watch: hands the pairs of results on one by one, for a bar of progress.
+        watch: passes the pairs of results on one by one, to show progress.
 
     Raises:
         OptionError: an option out of range.
@@ -163,11 +164,11 @@ def compare(
     if not pairs:
         names = [", ".join(sorted({result.task for _, result in results})) for results, _ in sides]
         raise RecordError(f"no task in both: {first} has {names[0]}; {second} has {names[1]}")
-    found = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
+    compared = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
     named = labels(run for results, _ in sides for run, _ in results)
     one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
     same = all(is_same(*pair) for pair in pairs)
-    return Comparison(one, other, _corrected(pairs, found, level), level, seed, same)
+    return Comparison(one, other, _corrected(pairs, compared, level), level, seed, same)
 
 
 def _check(level: float, draws: int, seed: int) -> None:
@@ -183,10 +184,10 @@ def _check(level: float, draws: int, seed: int) -> None:
 
 
 def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
-    """The newest result of each task of the one model that is there, and how many older ones there are.
+    """Return the newest result of each task of the one model that is there, and the number of older results.
 
     Raises:
-        RecordError: no wrapped task, none that the wildcard means, or several models.
+        RecordError: no wrapped task, none that the wildcard matches, or several models.
     """
     runs = [run for run in find([path]) if run.tasks]
     if not runs:
@@ -203,11 +204,11 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
         files = {run.identity: run.path for run in runs}
         listed = "; ".join(f"{named[identity]}: {file}" for identity, file in list(files.items())[:4])
         raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
-    found, older = newest(runs)
-    for one in found:
+    results, older = newest(runs)
+    for one in results:
         check_result(*one)
         audit.check(*one, intervals=False)
-    return found, older
+    return results, older
 
 
 def _means(pattern: str, result: TaskResult) -> bool:
@@ -215,11 +216,11 @@ def _means(pattern: str, result: TaskResult) -> bool:
 
 
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
-    """Which result goes with which: tasks of one name first, then those with most grids in common (of these the finest)."""
+    """Return which results are compared: first tasks of one name, then those with most grids in common, the finest grid deciding ties."""
     left, taken = list(second), {}
     for named_alike in (True, False):
         for k, one in enumerate(first):
-            candidates = [other for other in left if paired.matches(one[1], other[1]) and (not named_alike or one[1].task == other[1].task)]
+            candidates = [other for other in left if matches(one[1], other[1]) and (not named_alike or one[1].task == other[1].task)]
             if k not in taken and candidates:
                 taken[k] = max(candidates, key=lambda other, one=one: _shared(one[1], other[1]))  # type: ignore[misc]
                 left.remove(taken[k])
@@ -249,27 +250,27 @@ def _compared(one: Result, other: Result, level: float, draws: int, seed: int, s
         raise RecordError(f"{error}; other tasks can be chosen with --task") from None if several else error
 
 
-def _corrected(pairs: Sequence[Pair], found: Sequence[Compared], level: float) -> tuple[Task, ...]:
+def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
     """Return the tasks with their p-values corrected by Holm's method: the primary numbers over tasks, all others together."""
-    primary = [primary_of(task) for task in found]
-    numbers = [[name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in found]
+    primary = [primary_of(task) for task in compared]
+    numbers = [[name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in compared]
     corrected: dict[tuple[int, str], float] = {}
     tests = {}
     for first in (True, False):
         own = [(k, name) for k, names in enumerate(numbers) for name in names if (name == primary[k]) == first]
-        known = [(key, p) for key in own if (p := found[key[0]].differences[key[1]].p) is not None]
+        known = [(key, p) for key in own if (p := compared[key[0]].differences[key[1]].p) is not None]
         tests[first] = len(known)
         corrected |= {key: float(p) for (key, _), p in zip(known, holm([p for _, p in known]), strict=True)}
 
     def number(k: int, name: str) -> Number:
-        first, difference = name == primary[k], found[k].differences[name]
+        first, difference = name == primary[k], compared[k].differences[name]
         return Number(name, difference, first, corrected.get((k, name)), tests[first], _detectable(difference, tests[first], level))
 
     return tuple(
         Task(
             task_label(*pair[0]),
             task_label(*pair[1]),
-            found[k],
+            compared[k],
             tuple(number(k, name) for name in sorted(numbers[k], key=lambda name, k=k: name != primary[k])),  # type: ignore[misc]
         )
         for k, pair in enumerate(pairs)
@@ -295,16 +296,16 @@ def _task_json(task: Task) -> dict[str, Any]:
 
 
 def _number_json(number: Number) -> dict[str, Any]:
-    found = number.difference
+    change = number.difference
     return {
         "name": number.name,
         "primary": number.primary,
-        "first": found.first,
-        "second": found.second,
-        "difference": to_json(found.estimate),
-        "p": found.p,
+        "first": change.first,
+        "second": change.second,
+        "difference": to_json(change.estimate),
+        "p": change.p,
         "p_holm": number.p_holm,
         "tests": number.tests,
         "detectable": number.detectable,
-        "differing": found.differing,
+        "differing": change.differing,
     }

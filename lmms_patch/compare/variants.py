@@ -1,15 +1,16 @@
-"""The MAGIC tasks of finished runs: their numbers, and what other boxes change (``magic.contrast``). Pure."""
+"""The MAGIC tasks of finished runs: their numbers, and what other boxes change (``compare.contrast``). Pure."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lmms_patch.compare import contrast
-from lmms_patch.compare.contrast import CONTRASTS, Contrast
+from lmms_patch.compare import magic
+from lmms_patch.compare.contrast import CONTRASTS, Contrast, contrast
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.magic.score import logs, results
 from lmms_patch.runs import run as runs
@@ -18,6 +19,8 @@ from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run
 from lmms_patch.stats import paired
 from lmms_patch.stats.resample import LEVEL, Estimate
+
+Lines = list[Mapping[str, Any]]
 
 _STEM = re.compile(r"_(?:relevant|nobox|selfheal)$")
 _SAME = ("limit", "few-shot", "system instruction", "generation", "benchmark version", "lmms-eval version", "judge")
@@ -43,18 +46,17 @@ class MagicTask:
 
     @property
     def task(self) -> str:
-        """Its name."""
+        """The task's name."""
         return self.result.task
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What the run wrote of it (docs/magic.md): variant, dataset, judge, counts, warnings, ..."""
-        found = self.result.details["magic"]
-        return dict(found)
+        """The ``magic`` object that the run wrote (docs/magic.md): variant, dataset, judge, counts, warnings, ..."""
+        return dict(self.result.details["magic"])
 
     @property
     def variant(self) -> str:
-        """One of ``magic.results.VARIANTS``."""
+        """The variant, one of ``magic.results.VARIANTS``."""
         return str(self.about["variant"])
 
 
@@ -92,41 +94,42 @@ class MagicRuns:
 
 
 def gather(paths: Sequence[str | Path], *, draws: int = paired.DRAWS, level: float = LEVEL, seed: int = 0) -> MagicRuns:
-    """The MAGIC tasks of some runs.
+    """Return the MAGIC tasks of some runs, and the contrasts between their variants.
 
     Args:
         paths: folders of runs (``--output_path``), or results files.
-        draws, level, seed: of the contrasts' bootstrap; the tasks' own numbers are those of the run.
+        draws: of the contrasts' bootstrap; the tasks' own numbers are those of the run.
+        level: of the contrasts' intervals, 0..1.
+        seed: of the contrasts' bootstrap.
 
     Raises:
         RecordError: no run, a file that cannot be read, or no MAGIC task.
     """
-    found = runs.find([Path(path) for path in paths])
-    newest, older = runs.newest(found)
-    magic = [(run, result) for run, result in newest if result.described["kind"] == "magic"]
-    scored = [(run, result) for run, result in magic if result.details.get("magic")]
-    notes = [f"{result.task}: nothing was scored" for run, result in magic if (run, result) not in scored]
+    newest, older = runs.newest(runs.find([Path(path) for path in paths]))
+    asked = [(run, result) for run, result in newest if result.described["kind"] == "magic"]
+    scored = [(run, result) for run, result in asked if result.details.get("magic")]
+    notes = [f"{result.task}: nothing was scored" for run, result in asked if (run, result) not in scored]
     if not scored:
         said = f" ({'; '.join(notes)})" if notes else "; ask for one, such as --tasks magic_mosaic"
         raise RecordError(f"{', '.join(map(str, paths))}: no MAGIC task in this run{said}")
     names = runs.labels(run for run, _ in scored)
-    made = [MagicTask(names[run.identity], run, result, numbers_of(result)) for run, result in scored]
-    if odd := [one for one in made if one.variant not in results.VARIANTS]:
+    tasks = [MagicTask(names[run.identity], run, result, numbers_of(result)) for run, result in scored]
+    if odd := [task for task in tasks if task.variant not in results.VARIANTS]:
         raise RecordError(f"{odd[0].run.path}: {odd[0].task}: no variant {odd[0].variant!r}; there is {', '.join(results.VARIANTS)}")
-    tasks = tuple(sorted(made, key=lambda one: (one.model, _STEM.sub("", one.task), results.VARIANTS.index(one.variant))))
+    tasks.sort(key=lambda task: (task.model, _STEM.sub("", task.task), results.VARIANTS.index(task.variant)))
     if older:
         notes.append(f"{older} older result{'s' * (older > 1)} of the same tasks left aside")
-    pairs, why = _contrasts(tasks, draws, level, seed)
-    return MagicRuns(tasks, pairs, (*notes, *why))
+    contrasts, why = _contrasts(tasks, draws, level, seed)
+    return MagicRuns(tuple(tasks), contrasts, (*notes, *why))
 
 
 def numbers_of(result: TaskResult) -> dict[str, Estimate]:
-    """Every metric of a MAGIC task, as the run computed it."""
+    """Return every metric of a MAGIC task, as the run computed it."""
     return {name: one for name, one in measures(result).items() if name in result.details["magic"]["numbers"]}
 
 
 def lines_of(path: Path, task: str | None = None) -> tuple[str, list[dict[str, Any]]]:
-    """A MAGIC task of a run, and the lines of its sample log (``magic.logs``).
+    """Return the name of a MAGIC task of a run, and the lines of its sample log (``magic.logs``).
 
     Args:
         path: ``--output_path`` of the run (of several the newest with such a task), or its results file.
@@ -137,106 +140,88 @@ def lines_of(path: Path, task: str | None = None) -> tuple[str, list[dict[str, A
         RecordError: no run, no MAGIC task, or a log that is missing or not whole.
     """
     newest, _ = runs.newest(runs.find([path]))
-    found = [(run, result) for run, result in newest if result.described["kind"] == "magic"]
-    if not found:
+    there = [(run, result, str(result.described.get("variant") or "")) for run, result in newest if result.described["kind"] == "magic"]
+    if not there:
         raise RecordError(f"{path}: no MAGIC task in this run; ask for one, such as --tasks magic_mosaic")
-    variants = [str(result.described.get("variant") or "") for _, result in found]
     if task is not None:
-        chosen = [place for place, (_, result) in enumerate(found) if result.task == task]
+        chosen = [one for one in there if one[1].task == task]
     else:
-        own = [place for place, variant in enumerate(variants) if variant != "selfheal"]
-        chosen = [place for place in own if variants[place] == "all"] or own
-    names = list(dict.fromkeys(result.task for _, result in found))
+        with_steps = [one for one in there if one[2] != "selfheal"]
+        chosen = [one for one in with_steps if one[2] == "all"] or with_steps
     if not chosen:
+        names = list(dict.fromkeys(result.task for _, result, _ in there))
         close = nearest(task or "", names)
         raise OptionError(
             f"{path}: no task {task!r} with steps of its own; " + (f"did you mean {close[0]}?" if close else f"there: {', '.join(names)}")
         )
     if len(chosen) > 1:
-        which = sorted({f"{found[place][1].task} of {found[place][0].model}" for place in chosen})
+        which = sorted({f"{result.task} of {run.model}" for run, result, _ in chosen})
         raise OptionError(f"{path}: several tasks ({', '.join(which)}); name one by --task, or give one run's *_results.json")
-    if variants[chosen[0]] == "selfheal":
-        raise OptionError(f"{found[chosen[0]][1].task}: its responses go on from injected steps; label the steps of a task such as magic")
-    run, result = found[chosen[0]]
-    log = run.log(result)
-    if log is None:
-        raise RecordError(f"{run.path}: no sample log of {result.task} beside it; run with --log_samples")
-    return result.task, [line for line in logs.lines(log, result.place) if "failed" not in line["magic"]]
+    run, result, variant = chosen[0]
+    if variant == "selfheal":
+        raise OptionError(f"{result.task}: its responses go on from injected steps; label the steps of a task such as magic")
+    return result.task, [line for line in logs.lines(magic.log_of(run, result), result.place) if "failed" not in line["magic"]]
+
+
+# --- contrasts --------------------------------------------------------------------------------------
 
 
 def _contrasts(tasks: Sequence[MagicTask], draws: int, level: float, seed: int) -> tuple[tuple[Contrasted, ...], tuple[str, ...]]:
-    """Every contrast that the tasks allow, and why others are not there."""
-    out, notes = [], []
-    read: dict[Path, list[dict[str, Any]]] = {}
-    for name, variants in CONTRASTS.items():
-        for first in tasks:
-            partners = _partners(first, tasks, variants)
-            if not partners and first.variant == variants[0]:
-                others = [one for one in tasks if one.variant == variants[1] and one.model == first.model]
+    """Return every contrast that the tasks allow, and why others are missing."""
+    contrasts, notes = [], []
+    logs_read: dict[tuple[Path, str, int], Lines] = {}
+    for name, (variant, other_variant) in CONTRASTS.items():
+        for first in (task for task in tasks if task.variant == variant):
+            others = [task for task in tasks if task.variant == other_variant and task.model == first.model]
+            partners = [task for task in others if task.about.get("dataset") == first.about.get("dataset")]
+            # of several partners those whose name says that they belong together
+            partners = [task for task in partners if _STEM.sub("", task.task) == _STEM.sub("", first.task)] or partners
+            if not partners:
                 data = first.about.get("dataset")
-                notes += [f"{one.task} (of {one.about.get('dataset')}) is not compared with {first.task} (of {data}): other data" for one in others]
+                notes += [
+                    f"{task.task} (of {task.about.get('dataset')}) is not compared with {first.task} (of {data}): other data" for task in others
+                ]
             for second in partners:
                 try:
-                    lines = [_log(one, read) for one in (first, second)]
-                    out.append(_contrast(name, first, second, lines, draws, level, seed))
+                    lines = [_lines(task, logs_read) for task in (first, second)]
+                    contrasts.append(_contrast(name, first, second, lines, draws, level, seed))
                 except RecordError as error:
-                    notes.append(f"{second.task} is not compared with {first.task}: {error}")
-    return tuple(out), tuple(dict.fromkeys(notes))
+                    notes.append(f"{second.task} is not compared with {first.task}: {_without_folders(error, first, second)}")
+    return tuple(contrasts), tuple(dict.fromkeys(notes))
 
 
-def _partners(first: MagicTask, tasks: Sequence[MagicTask], variants: tuple[str, str]) -> list[MagicTask]:
-    """The tasks that show another variant of the same data to the same model; of several those whose name says that they belong together."""
-    if first.variant != variants[0]:
-        return []
-    found = [
-        one for one in tasks if one.variant == variants[1] and one.model == first.model and one.about.get("dataset") == first.about.get("dataset")
-    ]
-    return [one for one in found if _STEM.sub("", one.task) == _STEM.sub("", first.task)] or found
+def _without_folders(error: RecordError, *tasks: MagicTask) -> str:
+    """Return what went wrong with files named but not where they lie: notes stand in reports."""
+    said = str(error)
+    for task in tasks:
+        said = said.replace(f"{task.run.path.parent}{os.sep}", "")
+    return said
 
 
-def _log(task: MagicTask, read: dict[Path, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The lines of a task's log; each log is read once.
+def _lines(task: MagicTask, logs_read: dict[tuple[Path, str, int], Lines]) -> Lines:
+    """Return the lines of a task's log; each log is read once.
 
     Raises:
         RecordError: it is missing, not whole, or of another run.
     """
-    path = task.run.log(task.result)
-    if path is None:
-        raise RecordError(f"no sample log of {task.task} beside {task.run.path.name}; run with --log_samples")
-    if path in read:
-        return read[path]
-    lines = list(logs.lines(path, task.result.place))
-    if len(lines) != task.result.docs:
-        raise RecordError(f"{path.name} has {len(lines)} docs, but the run scored {task.result.docs}; it is not whole, or of another run")
-    for metric in results.ANSWERS:
-        if metric not in task.numbers:
-            raise RecordError(f"{task.run.path.name}: {task.task} has no {metric}; the file was changed or written by another program")
-        own, value = task.numbers[metric].value, _mean([results.score(line["magic"], metric) for line in lines])
-        if own is not None and value is not None and abs(own - value) > 1e-6:
-            raise RecordError(f"{path.name} gives {metric} {value:.4g}, but the run reported {own:.4g}; it is of another run, or was changed")
-    read[path] = lines
-    return lines
+    key = task.run.path, task.task, task.result.place
+    if key not in logs_read:
+        logs_read[key] = list(magic.read(task.run, task.result).values())
+    return logs_read[key]
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _contrast(
-    name: str, first: MagicTask, second: MagicTask, lines: Sequence[Sequence[Mapping[str, Any]]], draws: int, level: float, seed: int
-) -> Contrasted:
+def _contrast(name: str, first: MagicTask, second: MagicTask, lines: Sequence[Lines], draws: int, level: float, seed: int) -> Contrasted:
     golds: list[dict[str, str]] = [{line["magic"]["item"]: str(line.get("target")) for line in side} for side in lines]
     if other := [item for item in golds[0] if item in golds[1] and golds[0][item] != golds[1][item]]:
         raise RecordError(f"item {other[0]} has the gold {golds[0][other[0]]!r} in one and {golds[1][other[0]]!r} in the other: other data")
-    prints = [runs.fingerprint(one.run, one.result) for one in (first, second)]
+    prints = [runs.fingerprint(task.run, task.result) for task in (first, second)]
     apart = runs.differences({key: prints[0].get(key) for key in _SAME}, prints[1])
     apart += [said for key, said in _ASKED.items() if first.about.get(key) != second.about.get(key)]
     minds = [f"{first.task} and {second.task} differ in {', '.join(apart)}: that may be where a difference comes from"] if apart else []
-    records = [[line["magic"] for line in side] for side in lines]
+    ours, theirs = ([line["magic"] for line in side] for side in lines)
     skip = tuple(results.JUDGED) if prints[0].get("judge") != prints[1].get("judge") else ()
-    found = contrast.contrast(name, *records, skip=skip, draws=draws, level=level, seed=seed)
-    for count, task in ((found.only_first, first.task), (found.only_second, second.task)):
+    compared = contrast(name, ours, theirs, skip=skip, draws=draws, level=level, seed=seed)
+    for count, task in ((compared.only_first, first.task), (compared.only_second, second.task)):
         if count:
             minds.append(f"{count} items only in {task}, left out")
-    return Contrasted(first.model, first.task, second.task, found, tuple(minds))
+    return Contrasted(first.model, first.task, second.task, compared, tuple(minds))

@@ -1,4 +1,4 @@
-"""The number that a verdict goes by, with its interval at the verdict's level: of a result, or of its difference to the baseline. Pure."""
+"""The number that a verdict goes by: a result's own, or its difference to the baseline, with its interval at the verdict's level. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from lmms_patch.compare.engine import Compared, plain_name
 from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import RecordError
-from lmms_patch.gate import limits
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks, matching
-from lmms_patch.stats.intervals import at_level, difference
+from lmms_patch.stats.intervals import at_level, difference, magnitude, magnitude_difference
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
 
@@ -23,10 +22,10 @@ _MPP = re.compile(r"^mpp\d+$")
 
 @dataclass(frozen=True)
 class Judged:
-    """What a verdict goes by.
+    """The number that a verdict goes by.
 
     Attributes:
-        judged: the number, or number − baseline, with its interval at the level that counts.
+        judged: the number, or number − baseline, with its interval at the verdict's level.
         value: the number itself, with its own interval at that level.
         baseline: the baseline's number; None without, or where it is not defined.
         basis: ``interval``, ``paired`` or ``unpaired``.
@@ -41,29 +40,28 @@ class Judged:
 
 
 def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
-    """A number of a result.
+    """Return a number of a result.
 
     Args:
         one: the result.
-        name: of ``measures``; a text-only cross-validation without its numbers has none.
+        name: of ``measures``; a text-only cross-validation may lack the number.
         level: of the interval, 0..1.
-        absolute: its distance from 0.
+        absolute: whether its distance from 0 is meant.
     """
     value = _leveled(one, name, level)
-    value = limits.magnitude(value) if absolute else value
+    value = magnitude(value) if absolute else value
     return Judged(value, value)
 
 
 def _leveled(one: Result, name: str, level: float) -> Estimate:
-    found = one.measures.get(name)
-    if found is None:
+    if name not in one.measures:
         docs = one.result.docs
         return Estimate(None, None, None, None, docs, docs, 0, level, "the run does not have it")
-    return at_level(found, level, _scale(one, name))
+    return at_level(one.measures[name], level, _scale(one, name))
 
 
 def _top(one: Result) -> float | None:
-    """Full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known."""
+    """Return full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known."""
     if one.kind == "magic":
         return 1.0
     details, scale = one.result.details, one.result.described["options"].get("scale")
@@ -71,14 +69,14 @@ def _top(one: Result) -> float | None:
 
 
 def _plain(one: Result, name: str) -> bool:
-    """Whether a number is a mean of the docs' scores."""
+    """Tell whether a number is a mean of the docs' scores."""
     if one.kind == "magic":
         return not name.endswith("_micro")
     return name in ("score", "fip", one.result.described["metric"]) or bool(_MPP.match(name)) or name == "tst"
 
 
 def _scale(one: Result, name: str) -> tuple[float, float] | None:
-    """The ends of the scale of a mean of scores; None for other numbers."""
+    """Return the ends of the scale of a mean of scores; None for other numbers."""
     top = _top(one)
     if top is None:
         return None
@@ -92,14 +90,14 @@ def _scale(one: Result, name: str) -> tuple[float, float] | None:
 
 
 def difference_of(one: Result, name: str, before: Baseline, level: float, absolute: bool) -> Judged:
-    """The difference of a number to the baseline's: paired by doc where both have logs and the comparison has the number.
+    """Return the difference of a number to the baseline's: paired by doc where both have logs and the comparison has the number.
 
     Args:
         one: the result.
         name: of its ``measures``.
         before: the baseline.
         level: of the interval, 0..1.
-        absolute: of the distances from 0.
+        absolute: whether the distances from 0 are compared.
 
     Raises:
         RecordError: the baseline does not have the number, or as ``Baseline.compared``.
@@ -123,8 +121,8 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
         first, _ = _over_pairs(first, paired.first, shift, paired)
         second, ours = _over_pairs(second, paired.second, shift, paired)
     if absolute:
-        change = limits.magnitude_difference(first, second, change)
-        first, ours = limits.magnitude(first), limits.magnitude(ours)
+        change = magnitude_difference(first, second, change)
+        first, ours = magnitude(first), magnitude(ours)
     return Judged(change, ours, first.value, basis, unchanged)
 
 
@@ -133,7 +131,7 @@ def _same(first: float | None, second: float | None) -> bool:
 
 
 def _check_judge(one: Result, other: Result, name: str) -> None:
-    """Whether a judged number has one judge, also where the rules ignore the judge (for the sake of other numbers).
+    """Check that a judged number has one judge, also where the rules ignore the judge (for the sake of other numbers).
 
     Raises:
         RecordError: it has two.
@@ -144,10 +142,10 @@ def _check_judge(one: Result, other: Result, name: str) -> None:
 
 
 def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Difference) -> tuple[Estimate, Estimate]:
-    """A side of a paired difference, over the docs that are paired; to compute with, and to show.
+    """Return a side of a paired difference over the docs that are paired: once to compute with, once to show.
 
-    Where those are all docs it is the run's own number. Else the run's own interval is moved to it, to compute with; that width is of
-    other docs, so it is not shown.
+    Where all docs are paired, both are the run's own number. Else the run's own interval is moved to the number, to compute with.
+    This interval is not shown, as its width comes from other docs.
     """
     if value is None:
         nothing = dataclasses.replace(stored, value=None, se=None, low=None, high=None, reason=paired.estimate.reason)
@@ -155,8 +153,8 @@ def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Dif
     value -= shift
     if stored.value is not None and math.isclose(stored.value, value, rel_tol=1e-9, abs_tol=1e-9):
         return stored, stored
-    n, groups = paired.estimate.n, paired.estimate.clusters
-    bare = Estimate(value, None, None, None, n, groups, 0, stored.level, f"over the {n} docs that are paired")
+    n, clusters = paired.estimate.n, paired.estimate.clusters
+    bare = Estimate(value, None, None, None, n, clusters, 0, stored.level, f"over the {n} docs that are paired")
     if stored.value is None or stored.low is None or stored.high is None:
         return bare, bare
     by = value - stored.value
@@ -164,28 +162,28 @@ def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Dif
 
 
 def _paired(one: Result, other: Result, name: str, compared: Compared) -> Difference | None:
-    """The paired difference of a number; None where the comparison does not have it."""
+    """Return the paired difference of a number; None where the comparison does not have it."""
+    primary = one.result.described["metric"]
+    names = ["score" if name == primary else name]
     if name == "tst_over_chance":
-        same = math.isclose(_shift(one), _shift(other), abs_tol=1e-9)  # else the difference is also one of chance
-        found = compared.differences.get("tst") if same else None
-    else:
-        primary = one.result.described["metric"]
-        found = compared.differences.get(primary if name == "score" else name) if one.kind == "magic" else None
-        found = found or compared.differences.get("score" if name == primary else name)
-    return None if found is None or found.differing is None else found  # where it is not counted, the runs were not paired
+        same_chance = math.isclose(_shift(one), _shift(other), abs_tol=1e-9)  # else the difference is also one of chance
+        names = ["tst"] if same_chance else []
+    elif one.kind == "magic":
+        names.insert(0, primary if name == "score" else name)
+    change = next((compared.differences[key] for key in names if key in compared.differences), None)
+    return None if change is None or change.differing is None else change  # unpaired differences do not count what differs
 
 
 def _shift(side: Result) -> float:
-    """Chance, as ``tst_over_chance`` takes it off."""
+    """Return the chance level that ``tst_over_chance`` subtracts."""
     tst, over = side.measures["tst"].value, side.measures["tst_over_chance"].value
     return math.nan if tst is None or over is None else tst - over
 
 
 def _unpaired(first: Estimate, second: Estimate) -> Estimate:
-    """The difference of two numbers that no doc pairs, and what it lacks."""
-    out = difference(first, second)
-    missing = next(((which, one) for which, one in (("the baseline", first), ("this run", second)) if one.value is None), None)
-    if missing is None:
-        return out
-    which, one = missing
-    return dataclasses.replace(out, reason=f"not defined in {which}" + (f": {one.reason}" if one.reason else ""))
+    """Return the difference of two numbers that are not paired by doc, and the reason where one is not defined."""
+    change = difference(first, second)
+    for which, side in (("the baseline", first), ("this run", second)):
+        if side.value is None:
+            return dataclasses.replace(change, reason=f"not defined in {which}" + (f": {side.reason}" if side.reason else ""))
+    return change

@@ -1,4 +1,4 @@
-"""Verdicts: every rule on every result that it is about. Pure."""
+"""The verdicts of a gate: every rule on every result that it is about. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
-from lmms_patch.gate import direction, limits, sides
+from lmms_patch.gate import limits, sides
 from lmms_patch.gate.intervals import Judged, difference_of, number_of
 from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule, Rules, parse, read
@@ -22,13 +22,13 @@ from lmms_patch.stats.resample import Estimate
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 WORDS = {PASSED: "passed", FAILED: "failed", BAD_INPUT: "bad input", INCONCLUSIVE: "inconclusive"}
-"""Exit statuses, as they are said."""
+"""The words for the exit statuses."""
 UNCHANGED = "no answer changed: what the number is made of is the same on every doc"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One rule on one number of one result.
+    """The verdict of one rule on one number of one result.
 
     Attributes:
         rule: the rule's name.
@@ -37,7 +37,7 @@ class Verdict:
         limit: in words, with the margin.
         value: the number, with its interval at ``level``.
         baseline: the baseline's number; None without a baseline or where not defined.
-        baseline_model: whose that is.
+        baseline_model: the model of the baseline.
         difference: number − baseline, with its interval at ``level``; None where the number itself is judged.
         primary: whether it is the primary number of its comparison, which carries the claim; None where the number itself is judged.
         level: of this one interval, after the correction; None where the number alone decides.
@@ -54,16 +54,16 @@ class Verdict:
     metric: str
     limit: str
     value: Estimate
-    baseline: float | None
-    baseline_model: str
-    difference: Estimate | None
-    primary: bool | None
-    level: float | None
-    detectable: float | None
-    basis: str
-    call: Call
-    warned: bool
-    reason: str
+    baseline: float | None = None
+    baseline_model: str = ""
+    difference: Estimate | None = None
+    primary: bool | None = None
+    level: float | None = None
+    detectable: float | None = None
+    basis: str = "number"
+    call: Call = "fail"
+    warned: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Judgement:
 
     Attributes:
         verdicts: in the order of the rules.
-        notes: what to know beside them, one line each.
-        config, out, baseline: what was given.
+        notes: what a reader must know, one line each.
+        config, out, baseline: the files and folders that were given.
         error: why nothing could be judged, in one line; else empty.
     """
 
@@ -86,7 +86,7 @@ class Judgement:
 
     @property
     def status(self) -> int:
-        """The exit status: 2 where nothing could be judged, 1 where a verdict is fail, else 3 where an inconclusive one blocks, else 0."""
+        """The exit status: bad input (2) outranks failure (1), failure outranks inconclusive (3), and a verdict with a warning does not block."""
         if self.error or not self.verdicts:
             return BAD_INPUT
         calls = {one.call for one in self.verdicts if not one.warned}
@@ -94,7 +94,7 @@ class Judgement:
 
     @property
     def sentence(self) -> str:
-        """The verdict in words; agrees with the status by being made of it."""
+        """The verdict in words, made from the exit status."""
         start = f"gate {WORDS[self.status]} (exit status {self.status})"
         if self.status == BAD_INPUT:
             return f"{start}: {self.error or 'nothing was judged'}"
@@ -106,7 +106,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to judge: a result, what check, which number."""
+    """One thing to judge: a number of a result, and the kind of check."""
 
     one: Result
     check: str
@@ -114,7 +114,7 @@ class Item:
 
 
 def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: str | Path | None = None) -> Judgement:
-    """Hold the numbers of finished runs to rules: what ``lmms-patch gate`` does, without writing or printing.
+    """Hold the numbers of finished runs to rules, as ``lmms-patch gate`` does, without writing or printing.
 
     Args:
         out: the ``--output_path`` of runs (of each model and task the newest counts), or one results file.
@@ -132,12 +132,12 @@ def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: s
 
 
 def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
-    """The verdicts of some rules on the newest results of a folder.
+    """Return the verdicts of some rules on the newest results of a folder.
 
     Args:
         out: the ``--output_path`` of runs, or one results file.
-        rules: what must hold.
-        baseline: the same of earlier runs; needed for limits on differences.
+        rules: the rules.
+        baseline: a folder of earlier runs; needed for limits on differences.
 
     Raises:
         OptionError: rules that do not go with what is there.
@@ -172,10 +172,10 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
 
 
 def _check_numbers(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[Item]]], before: Baseline | None) -> list[str]:
-    """Check the numbers of every result of the run, and of the baseline those that something is set against; returns what could not be.
+    """Check the numbers of every result, and of the baseline's results that are compared with; return what could not be checked.
 
     Raises:
-        RecordError: a number is another; or the run wrote a log that is not there (of a baseline it may have been left out to save space).
+        RecordError: a number is wrong; or the run wrote a log that is not there (the log of a baseline may be left out to save space).
     """
     for one in results:
         if one.log is None and one.result.docs and one.run.about.get("log_samples"):
@@ -190,58 +190,61 @@ def _check_numbers(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequen
 
 
 def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[Item], list[str]]:
-    """What a rule judges, and notes on results that it leaves out.
+    """Return what a rule judges, and notes on results that it leaves out.
 
     Raises:
         OptionError: no result has what a check asks for.
     """
-    items: list[Item] = []
-    notes = []
-    if rule.metric is not None:
-        names = {id(one): _metrics(one, rule.metric) for one in selected}
-        if not any(names.values()):
-            known = list(dict.fromkeys(name for one in selected for name in one.measures))
-            close = nearest(rule.metric.strip("*"), known)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(known)}"
-            if rule.metric in BY_JUDGE and any(one.kind == "magic" for one in selected):
-                hint = "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)"
-            raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
-        checks = [check for check, asked in (("value", rule.of_value), ("difference", rule.of_difference)) if asked]
-        items += [Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
-        for item in items:
-            direction.check(rule, item.one, item.metric, source)
-            _check_null(rule, item, source)
-            _check_whole(rule, item, source)
-        notes += _skipped(rule, [one for one in selected if not names[id(one)]], f"has no {rule.metric}")
+    items, notes = _of_metric(rule, selected, source) if rule.metric is not None else ([], [])
     with_index = [one for one in selected if KINDS[one.kind].index]
-    stressed = [one for one in selected if KINDS[one.kind].folds]
-    for check, asked, of, why, metric in (
+    text_only = [one for one in selected if KINDS[one.kind].folds]
+    for check, asked, judged, why, metric in (
         ("gate", rule.valid_gate, with_index, "has no chance gate, as it has no index", "gate"),
         ("looks", rule.looks, with_index, "asks nothing on another doc's image, as it has no index", "looks"),
-        ("value", rule.max_tst_over_chance is not None, stressed, "is no text-only cross-validation (_tst)", "tst_over_chance"),
+        ("tst", rule.max_tst_over_chance is not None, text_only, "is no text-only cross-validation (_tst)", "tst_over_chance"),
         ("excluded", rule.max_excluded is not None, with_index, "has no grid", "excluded"),
         ("docs", rule.min_docs is not None, selected, "", "n_docs"),
         ("checked", rule.checked, selected, "", "checked"),
     ):
-        if asked and not of:
+        if not asked:
+            continue
+        if not judged:
             raise OptionError(f"{source}: rule {rule.name!r}: none of its tasks can be judged: {selected[0].task} {why}")
-        if asked and metric == "tst_over_chance":
-            for one in of:
-                direction.check_text_only(rule, one, source)
-                _check_whole(rule, Item(one, "tst", metric), source)
-        if asked:
-            items += [Item(one, "tst" if metric == "tst_over_chance" else check, metric) for one in of]
-            notes += _skipped(rule, [one for one in selected if one not in of], why)
+        new = [Item(one, check, metric) for one in judged]
+        for item in new if check == "tst" else ():
+            limits.check_text_only(rule, item.one, source)
+            _check_whole(rule, item, source)
+        items += new
+        notes += _skipped(rule, [one for one in selected if one not in judged], why)
     return items, notes
 
 
+def _of_metric(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[Item], list[str]]:
+    """Return the numbers with limits that a rule judges, and notes on results without such a number."""
+    names = {id(one): _metrics(one, str(rule.metric)) for one in selected}
+    if not any(names.values()):
+        known = list(dict.fromkeys(name for one in selected for name in one.measures))
+        close = nearest(str(rule.metric).strip("*"), known)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(known)}"
+        if rule.metric in BY_JUDGE and any(one.kind == "magic" for one in selected):
+            hint = "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)"
+        raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
+    checks = [check for check, asked in (("value", rule.of_value), ("difference", rule.of_difference)) if asked]
+    items = [Item(one, check, name) for one in selected for check in checks for name in names[id(one)]]
+    for item in items:
+        limits.check_direction(rule, item.one, item.metric, source)
+        _check_null(rule, item, source)
+        _check_whole(rule, item, source)
+    return items, _skipped(rule, [one for one in selected if not names[id(one)]], f"has no {rule.metric}")
+
+
 def _metrics(one: Result, pattern: str) -> list[str]:
-    """The numbers that a pattern means; of several names for one number (score, fip, acc) the first."""
-    found: list[str] = []
+    """Return the numbers that a pattern means; of several names for one number (score, fip, acc) the first."""
+    names: list[str] = []
     for name in matching(one.measures, pattern):
-        if not any(one.measures[name] is one.measures[other] for other in found):
-            found.append(name)
-    return found
+        if not any(one.measures[name] is one.measures[other] for other in names):
+            names.append(name)
+    return names
 
 
 def _skipped(rule: Rule, out: Sequence[Result], why: str) -> list[str]:
@@ -254,17 +257,16 @@ def _skipped(rule: Rule, out: Sequence[Result], why: str) -> list[str]:
 
 
 def levels(plans: Sequence[tuple[Rule, Sequence[Item]]], primary: str | None) -> Callable[[Rule, Item], float]:
-    """Return the function that says at which level each interval is made, so that a claim holds at its rule's level as a whole.
+    """Return the function that gives the level of each interval. With these levels a claim as a whole holds at its rule's level.
 
-    Three kinds of claim, each corrected within itself (Bonferroni):
+    There are three kinds of claim, each with its own Bonferroni correction:
 
-    - "no task got worse": the primary number of every comparison with the baseline, over the comparisons of the file. With one
-      comparison that is the full level.
+    - "no task got worse": the primary number of every comparison with the baseline. With one comparison its level is the rule's level.
     - "nothing else moved": all other numbers of all comparisons of the file together.
-    - limits of numbers themselves: over the numbers that the rule judges.
+    - limits of numbers themselves: all numbers that one rule judges.
 
-    A number that two rules judge counts once, and so does one with several names. Rules without correction, and checks without
-    interval, count nowhere.
+    A number that two rules judge counts once, and so does a number with several names. Rules without correction and checks without
+    interval do not count.
 
     Args:
         plans: the rules, each with what it judges.
@@ -288,17 +290,17 @@ def _family(rule: Rule, item: Item, primary: str | None) -> Hashable:
 
 
 def _is_primary(item: Item, primary: str | None) -> bool:
-    """Return whether a number is the primary one of its result: the named one where the result has it, else the task's own metric."""
+    """Tell whether a number is the primary number of its result: the named number if the result has it, else the task's own metric."""
     own = item.one.measures
     named = matching(own, primary) if primary else []
     return own[item.metric] is own[named[0] if named else "score"]
 
 
 def _check_primary(rules: Rules, plans: Sequence[tuple[Rule, Sequence[Item]]]) -> None:
-    """Refuse a primary number that no rule compares: the key would say nothing.
+    """Refuse a primary number that no rule compares: the key would have no effect.
 
     Raises:
-        OptionError: it is so; says what is compared.
+        OptionError: no rule compares it.
     """
     compared = list(dict.fromkeys(item.metric for _, items in plans for item in items if item.check == "difference"))
     if rules.primary and not matching(dict.fromkeys(compared), rules.primary):
@@ -311,42 +313,38 @@ def _check_primary(rules: Rules, plans: Sequence[tuple[Rule, Sequence[Item]]]) -
 
 def of_item(rule: Rule, item: Item, before: Baseline | None, level: float, primary: str | None) -> Verdict:
     """Return the verdict of a rule on one thing that it judges, at a level (``levels``)."""
-    if item.check == "checked":
-        return _checked(rule, item, before)
-    if item.check in ("gate", "looks", "excluded", "docs"):
-        return _counted(rule, item)
     if item.check == "difference":
         assert before is not None
         return _of_limit(rule, item, difference_of(item.one, item.metric, before, level, rule.absolute), level, before, _is_primary(item, primary))
-    return _of_limit(rule, item, number_of(item.one, item.metric, level, rule.absolute and item.check == "value"), level, None, None)
+    if item.check in ("value", "tst"):
+        return _of_limit(rule, item, number_of(item.one, item.metric, level, rule.absolute and item.check == "value"), level, None, None)
+    return _of_count(rule, item, before)
 
 
-def _of_limit(rule: Rule, item: Item, found: Judged, level: float, before: Baseline | None, primary: bool | None) -> Verdict:
+def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Baseline | None, primary: bool | None) -> Verdict:
     """Return the verdict on a number, or a difference, with limits."""
     least, most = _ends(rule, item.check)
-    if found.unchanged:  # the difference is 0 on these docs, and its interval is about others
+    if number.unchanged:  # the difference is 0 on these docs; its interval is about docs that nobody asked
         call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
     else:
-        call, reason = verdict(found.judged, least, most, rule.margin, rule.interval)
+        call, reason = verdict(number.judged, least, most, rule.margin, rule.interval)
     call, reason = _marked(item, call, reason)
-    if lost := _lost(rule, item, found, before):
+    if lost := _lost(rule, item, number, before):
         call, reason = "fail", "; ".join(filter(None, [lost, reason]))
-    other = None if before is None else before.partner(item.one)
-    absolute = rule.absolute and item.check != "tst"
     return Verdict(
         rule=rule.name,
         task=item.one.task,
         model=item.one.model,
-        metric=f"|{item.metric}|" if absolute else item.metric,
+        metric=f"|{item.metric}|" if rule.absolute and item.check != "tst" else item.metric,
         limit=_words(rule, item.check),
-        value=found.value,
-        baseline=found.baseline,
-        baseline_model="" if other is None else other.model,
-        difference=found.judged if item.check == "difference" else None,
+        value=number.value,
+        baseline=number.baseline,
+        baseline_model="" if before is None else before.partner(item.one).model,
+        difference=number.judged if item.check == "difference" else None,
         primary=primary,
         level=level if rule.interval else None,
-        detectable=limits.smallest(found.judged, level) if rule.interval else None,
-        basis=found.basis if rule.interval else "number",
+        detectable=limits.smallest(number.judged, level) if rule.interval else None,
+        basis=number.basis if rule.interval else "number",
         call=call,
         warned=call == "inconclusive" and not rule.blocks,
         reason=reason,
@@ -354,18 +352,18 @@ def _of_limit(rule: Rule, item: Item, found: Judged, level: float, before: Basel
 
 
 def verdict(judged: Estimate, least: float | None, most: float | None, margin: float, interval: bool = True) -> tuple[Call, str]:
-    """The verdict on a number with limits, and why.
+    """Return the verdict on a number with limits, and why.
 
     Args:
-        judged: the number, or the difference, with its interval at the level that counts.
-        least, most: the limits.
+        judged: the number, or the difference, with its interval at the verdict's level.
+        least: the lower limit; None: there is none.
+        most: the upper limit; None: there is none.
         margin: see ``Rule``.
         interval: whether the interval decides; else the number alone.
 
     Returns:
-        As ``limits.call``, and "missed within the margin" where the limit is missed for certain, but the margin is kept.
-        Without a number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive;
-        never pass.
+        As ``limits.call``; the reason says where the limit is missed for certain, but by less than the margin.
+        Without a number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive.
     """
     if judged.value is None:
         return "fail", f"not defined: {judged.reason}" if judged.reason else "not defined"
@@ -375,14 +373,14 @@ def verdict(judged: Estimate, least: float | None, most: float | None, margin: f
     if judged.low is None or judged.high is None:
         why = f"no interval ({judged.reason or 'not computed'})"
         return ("fail", f"{why}, and the number alone is beyond the limit") if alone == "fail" else ("inconclusive", why)
-    found = limits.call(judged.low, judged.high, least=least, most=most, margin=margin)
-    if found == "pass" and limits.call(judged.low, judged.high, least=least, most=most) == "fail":
-        return found, "; ".join(filter(None, ["the limit is missed, but by less than the margin", judged.reason]))
-    return found, judged.reason
+    call = limits.call(judged.low, judged.high, least=least, most=most, margin=margin)
+    if call == "pass" and limits.call(judged.low, judged.high, least=least, most=most) == "fail":
+        return call, "; ".join(filter(None, ["the limit is missed, but by less than the margin", judged.reason]))
+    return call, judged.reason
 
 
 def _ends(rule: Rule, check: str) -> tuple[float | None, float | None]:
-    """The limits of the number, or of number − baseline."""
+    """Return the limits of the number, or of number − baseline."""
     if check == "tst":
         return None, rule.max_tst_over_chance
     if check == "value":
@@ -401,10 +399,10 @@ def _words(rule: Rule, check: str) -> str:
 
 
 def _check_null(rule: Rule, item: Item, source: str) -> None:
-    """Check that no rule rests on an assumed null.
+    """Check that a rule does not rest on an assumed null.
 
     Raises:
-        OptionError: this one would.
+        OptionError: it does.
     """
     if reading.assumed(item.one.measures[item.metric]):
         raise OptionError(
@@ -414,10 +412,10 @@ def _check_null(rule: Rule, item: Item, source: str) -> None:
 
 
 def _check_whole(rule: Rule, item: Item, source: str) -> None:
-    """Check that a limit of a number itself is held against a whole benchmark.
+    """Check that limits of a number itself are applied to a whole benchmark.
 
     Raises:
-        OptionError: the run is of a part of it, and the rule does not say that this is meant.
+        OptionError: the run is of a part of it, and the rule does not allow that.
     """
     if item.check != "difference" and item.one.partial and not rule.allow_limit:
         raise OptionError(
@@ -426,16 +424,15 @@ def _check_whole(rule: Rule, item: Item, source: str) -> None:
         )
 
 
-def _lost(rule: Rule, item: Item, found: Judged, before: Baseline | None) -> str:
+def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> str:
     """Say that a number lost more docs than the rule allows; empty where it did not.
 
-    Docs are lost to failed calls, and in a comparison where only one run has them: else wrong answers that are turned into no answer
-    would make a model better.
+    A doc is lost to a failed call, or in a comparison when only one run has it. Without this check a model would get better by failing
+    on the docs that it answers wrong.
     """
-    sides_of = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
-    counts = [_docs_of(one, item.metric) for one in sides_of]
-    known = [docs for docs, _ in counts]
-    left = found.judged.n if found.basis == "paired" else min(known)
+    compared = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
+    counts = [_docs_of(one, item.metric) for one in compared]
+    left = number.judged.n if number.basis == "paired" else min(docs for docs, _ in counts)
     whole = max(docs + lost for docs, lost in counts)
     if whole <= left or (whole - left) / whole <= rule.max_lost + 1e-12:
         return ""
@@ -443,8 +440,8 @@ def _lost(rule: Rule, item: Item, found: Judged, before: Baseline | None) -> str
 
 
 def _docs_of(one: Result, name: str) -> tuple[int, int]:
-    """How many docs a number is of, and how many it lost because a call failed or a judge gave no verdict."""
-    raw = name.partition("_adj")[0]  # of the corrected index some docs only are asked on a wrong image
+    """Return how many docs a number is made of, and how many it lost because a call failed or a judge gave no verdict."""
+    raw = name.partition("_adj")[0]  # the corrected index asks only some docs on a wrong image
     match = next(iter(matching(one.measures, raw)), None)
     docs = one.measures[match].n if match is not None else one.result.docs
     details = one.result.details
@@ -458,25 +455,10 @@ def _docs_of(one: Result, name: str) -> tuple[int, int]:
     return docs, int(failed.get("first" if first else "docs") or 0)
 
 
-def _checked(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
-    """Return the verdict on whether every number is one that the sample log gives; also those of the baseline that it is set against."""
-    one = item.one
-    missing = list(one.unchecked)
-    with contextlib.suppress(RecordError):  # it has none: then nothing is compared with it
-        other = None if before is None else before.partner(one)
-        missing += [] if other is None else [f"the baseline: {what}" for what in other.unchecked]
-    n, reason = one.result.docs, "; ".join(missing)
-    value = Estimate(int(not missing), None, None, None, n, n, 0, reason=reason)
-    call: Call = "fail" if missing else "pass"
-    return Verdict(
-        rule.name, one.task, one.model, item.metric, "every number", value, None, "", None, None, None, None, "number", call, False, reason
-    )
-
-
 def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:
-    """Return the verdict on a raw index that the corrected one contradicts, and why; others as they are.
+    """Return the verdict on a raw index that the corrected index contradicts, and why; other verdicts as they are.
 
-    A pass is then not shown: where the null is measured, the raw index is known to be mostly luck.
+    Where the null is measured the raw index is known to be mostly luck, so a pass of it becomes inconclusive.
     """
     grid = item.one.grid(item.metric) if reading.contradicted(item.one.measures.get(item.metric)) else {}
     if not grid:
@@ -487,49 +469,66 @@ def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:
     return call, "; ".join(filter(None, [reading.explained(reading.mark_of(grid), null), reason]))
 
 
-def _counted(rule: Rule, item: Item) -> Verdict:
-    """The verdict on what has no interval: the gate, whether the model looks, the docs left out, the number of docs."""
-    if item.check == "looks":
-        return _looks(rule, item)
-    numbers, analysis = item.one.result.metrics, item.one.result.details.get("analysis") or {}
-    docs = item.one.result.docs if item.one.kind == "magic" else numbers.get("n_docs")
+# --- verdicts without an interval -------------------------------------------------------------------
+
+
+def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
+    """Return the verdict on what has no interval: the gate, whether the model looks, docs, and whether the numbers could be checked."""
+    one = item.one
+    value: float | None
     if item.check == "gate":
-        value, limit, kept = numbers.get("gate"), "valid", numbers.get("gate") == 1
-        said = str(reading.gate_of(analysis).get("reason") or "") if isinstance(analysis, dict) else ""
-        reason = (said or reading.NOT_CHECKED * reading.unchecked(analysis)) if kept else said or ("unknown" if value is None else "near chance")
-        value = None if value is None else int(value)
+        limit, (value, reason) = "valid", _gate(one)
+        kept = value == 1
+    elif item.check == "looks":
+        limit, (value, reason) = "shown", _looks(one)
+        kept = value == 1
+    elif item.check == "checked":
+        limit, (value, reason) = "every number", _checked(one, before)
+        kept = value == 1
     elif item.check == "docs":
         assert rule.min_docs is not None
-        value, limit = None if docs is None else int(docs), f">= {rule.min_docs}"
-        kept, reason = value is not None and value >= rule.min_docs, "" if docs is not None else "the run does not say"
+        known = one.result.docs if one.kind == "magic" else one.result.metrics.get("n_docs")
+        value, reason = (None, "the run does not say") if known is None else (int(known), "")
+        limit, kept = f">= {rule.min_docs}", value is not None and value >= rule.min_docs
     else:
         assert rule.max_excluded is not None
-        value, reason = _excluded(item.one)
+        value, reason = _excluded(one)
         limit, kept = f"<= {rule.max_excluded:g}", value is not None and value <= rule.max_excluded + 1e-12
-    n = item.one.result.docs
-    estimate = Estimate(value, None, None, None, n, n, 0, reason=reason)
-    call: Call = "pass" if kept else "fail"
-    return Verdict(
-        rule.name, item.one.task, item.one.model, item.metric, limit, estimate, None, "", None, None, None, None, "number", call, False, reason
-    )
+    call: Call = "pass" if kept else "inconclusive" if value is None and item.check == "looks" else "fail"
+    warned, docs = call == "inconclusive" and not rule.blocks, one.result.docs
+    number = Estimate(value, None, None, None, docs, docs, 0, reason=reason)
+    return Verdict(rule.name, one.task, one.model, item.metric, limit, number, call=call, warned=warned, reason=reason)
 
 
-def _looks(rule: Rule, item: Item) -> Verdict:
-    """The verdict on whether the answers depend on the image; inconclusive where nobody asked."""
-    one = item.one
+def _gate(one: Result) -> tuple[int | None, str]:
+    """Return 1 where the gate is valid, 0 where it is not, None where that is unknown; and why."""
+    gate, analysis = one.result.metrics.get("gate"), one.result.details.get("analysis") or {}
+    said = str(reading.gate_of(analysis).get("reason") or "") if isinstance(analysis, dict) else ""
+    if gate == 1:
+        return 1, said or reading.NOT_CHECKED * reading.unchecked(analysis)
+    return (None, said or "unknown") if gate is None else (int(gate), said or "near chance")
+
+
+def _looks(one: Result) -> tuple[int | None, str]:
+    """Return 1 where the answers depend on the image, 0 where that is not shown, None where nobody asked; and why."""
     stored = reading.gate_of(one.result.details.get("analysis") or {})
-    found = reading.looks(stored)
-    told = [str(each.get("reason") or "") for each in stored.get("looks") or () if each.get("value") is found]
-    reason = "" if found else next(filter(None, told), f"{reading.NOT_CHECKED}; {reading.MEASURE_IT}")
-    n = one.result.docs
-    value = Estimate(None if found is None else int(found), None, None, None, n, n, 0, reason=reason)
-    call: Call = "pass" if found else "inconclusive" if found is None else "fail"
-    warned = found is None and not rule.blocks
-    return Verdict(rule.name, one.task, one.model, item.metric, "shown", value, None, "", None, None, None, None, "number", call, warned, reason)
+    looks = reading.looks(stored)
+    if looks:
+        return 1, ""
+    told = [str(each.get("reason") or "") for each in stored.get("looks") or () if each.get("value") is looks]
+    return None if looks is None else 0, next(filter(None, told), f"{reading.NOT_CHECKED}; {reading.MEASURE_IT}")
+
+
+def _checked(one: Result, before: Baseline | None) -> tuple[int, str]:
+    """Return 1 where the sample logs give every number of a result and of the baseline's; else 0, and what could not be checked."""
+    missing = list(one.unchecked)
+    with contextlib.suppress(RecordError):  # without a partner nothing is compared with the baseline
+        missing += [] if before is None else [f"the baseline: {what}" for what in before.partner(one).unchecked]
+    return int(not missing), "; ".join(missing)
 
 
 def _excluded(one: Result) -> tuple[float | None, str]:
-    """The largest share of docs that any grid leaves out, 0..1, and which grid that is."""
+    """Return the largest share of docs that any grid leaves out, 0..1, and which grid that is."""
     docs = one.result.metrics.get("n_docs")
     counts = {n: one.result.metrics.get(f"n_excluded{n}") for n in one.result.described["grids"]}
     if not docs or not counts or None in counts.values():

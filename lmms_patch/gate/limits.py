@@ -1,16 +1,16 @@
-"""Does a number keep a limit? The level of several intervals together, distances from 0, and the verdict. Pure.
+"""Does a number keep a limit? The verdict, the level of several intervals together, and limits that would let a number get worse. Pure.
 
 Source: Piaggio et al. (2012, JAMA 308: 2594), non-inferiority by an interval. ``stats.intervals`` makes the intervals.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import math
+import re
 from typing import Literal
 
-from lmms_patch.errors import RecordError
-from lmms_patch.stats.intervals import few_clusters
+from lmms_patch.errors import OptionError
+from lmms_patch.gate.rules import Rule
+from lmms_patch.gate.sides import Result
 from lmms_patch.stats.paired import detectable
 from lmms_patch.stats.resample import Estimate
 
@@ -18,13 +18,15 @@ Call = Literal["pass", "fail", "inconclusive"]
 CALLS: tuple[Call, ...] = ("pass", "inconclusive", "fail")
 """From best to worst."""
 _TOLERANCE = 1e-12
+_OF_MODEL = re.compile(r"^(score|fip|mpp\d+|gap\d+|drop\d+)$")
+_TEXT_ONLY = re.compile(r"^tst(_majority|_over_chance|_above|_zero_shot|_delta|_leakage)?$")
 
 
 def call(low: float, high: float, *, least: float | None = None, most: float | None = None, margin: float = 0.0) -> Call:
     """Return the verdict on a number that lies between ``low`` and ``high``.
 
     The margin moves a limit outwards, and the moved limit B alone decides (non-inferiority). For a lower limit, B = L − margin: pass
-    where low ≥ B, fail where high < B, else inconclusive. For an upper limit its mirror image. With both limits the worse of the two.
+    where low ≥ B, fail where high < B, else inconclusive. An upper limit is its mirror image. With both limits the worse verdict counts.
 
     >>> call(0.48, 0.55, least=0.5, margin=0.02), call(0.40, 0.47, least=0.5), call(0.47, 0.49, least=0.5, margin=0.02)
     ('pass', 'fail', 'inconclusive')
@@ -40,17 +42,14 @@ def call(low: float, high: float, *, least: float | None = None, most: float | N
 
 
 def _above(low: float, high: float, bound: float) -> Call:
-    slack = _TOLERANCE * max(1.0, abs(bound))  # what adding the margin may lose in the last digit
+    slack = _TOLERANCE * max(1.0, abs(bound))  # adding the margin may change the last digit
     if low >= bound - slack:
         return "pass"
     return "fail" if high < bound - slack else "inconclusive"
 
 
-# --- intervals ------------------------------------------------------------------------------------
-
-
 def corrected(level: float, count: int) -> float:
-    """Bonferroni: the level of each of ``count`` intervals at which all of them hold at ``level`` together.
+    """Return the level of each of ``count`` intervals at which all of them hold at ``level`` together (Bonferroni).
 
     >>> round(corrected(0.95, 5), 3)
     0.99
@@ -58,75 +57,56 @@ def corrected(level: float, count: int) -> float:
     return 1 - (1 - level) / max(1, count)
 
 
-def checked(estimate: Estimate) -> Estimate:
-    """An estimate from a file: what is not a finite number is None.
-
-    Raises:
-        RecordError: ends that are in the wrong order, or do not go with the value.
-    """
-    value, se, low, high = (
-        None if end is None or not math.isfinite(end) else end for end in (estimate.value, estimate.se, estimate.low, estimate.high)
-    )
-    if value is None or low is None or high is None:
-        low = high = None
-    elif low > high:
-        raise RecordError(f"an interval from {low:g} to {high:g}; the file was changed or written by another program")
-    return dataclasses.replace(estimate, value=value, se=se, low=low, high=high)
-
-
-# --- distances from 0 -----------------------------------------------------------------------------
-
-
-def magnitude(estimate: Estimate) -> Estimate:
-    """|x| of a number with its interval: where that holds 0, from 0 to its farther end."""
-    if estimate.value is None:
-        return estimate
-    low, high = estimate.low, estimate.high
-    if low is not None and high is not None:
-        low, high = max(0.0, low, -high), max(abs(low), abs(high))
-    return dataclasses.replace(estimate, value=abs(estimate.value), low=low, high=high)
-
-
-def magnitude_difference(first: Estimate, second: Estimate, difference: Estimate) -> Estimate:
-    """|b| − |a| with its interval, from those of a, b and b − a at one level.
-
-    All (a, b) that the three intervals allow form a polygon; on it |b| − |a| is linear but for folds at 0, so its extremes are at
-    corners. Where both signs are clear this is b − a or its mirror image; where they are not, it is wider, never narrower.
-    """
-    if first.value is None or second.value is None or difference.value is None:
-        return dataclasses.replace(difference, value=None, low=None, high=None)
-    value = abs(second.value) - abs(first.value)
-    if difference.low is None or difference.high is None:
-        return dataclasses.replace(difference, value=value)
-    far = max(abs(difference.low), abs(difference.high))
-    found = [] if None in (first.low, second.low) else _corners(first, second, difference.low, difference.high)
-    low, high = (min(found), max(found)) if found else (-far, far)
-    return dataclasses.replace(difference, value=value, low=min(low, value), high=max(high, value))
-
-
-def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list[float]:
-    """|b| − |a| at the corners of the polygon; empty where no (a, b) satisfies all three intervals."""
-    assert first.low is not None
-    assert first.high is not None
-    assert second.low is not None
-    assert second.high is not None
-    edges = (second.low, second.high, 0.0)
-    out = []
-    for a in (first.low, first.high, 0.0, *(b - d for b in edges for d in (low, high))):
-        down, up = max(second.low, a + low), min(second.high, a + high)
-        if first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE:  # a corner is where ends meet, up to rounding
-            out += [abs(b) - abs(a) for b in (down, up, *([0.0] if down <= 0 <= up else []))]
-    return out
-
-
-# --- power ----------------------------------------------------------------------------------------
-
-
-def smallest(estimate: Estimate, level: float) -> float | None:
+def smallest(number: Estimate, level: float) -> float | None:
     """Return the minimum detectable effect: how far beyond limit and margin the truth must be for 80 % of runs to fail.
 
-    As far inside, 80 % of runs pass: the interval then lies wholly on the other side of the same point. Under 50 clusters the standard
-    error counts for more, as the interval is wider. None where nothing varies.
+    If the truth is as far inside, 80 % of runs pass. None where nothing varies.
     """
-    groups = estimate.clusters if estimate.effective is None else estimate.effective
-    return detectable(estimate.se * few_clusters(groups, level), level=level) if estimate.se else None
+    clusters = number.clusters if number.effective is None else number.effective
+    return detectable(number.se, clusters, level=level) if number.se else None
+
+
+# --- limits that would let a number get worse -------------------------------------------------------
+
+
+def check_direction(rule: Rule, one: Result, metric: str, source: str) -> None:
+    """Check that a rule keeps a number of a result from getting worse.
+
+    ``max_drop`` and ``min`` keep a number from falling. Where lower is better (an error rate) they stop it from getting better and let
+    it get as bad as it likes. Such a rule is refused, unless the other end has a limit too.
+
+    Args:
+        rule: with its limits.
+        one: the result.
+        metric: a name of its ``measures``.
+        source: the file of rules, as it is named to people.
+
+    Raises:
+        OptionError: the metric is better when lower, and only its improvement is limited.
+    """
+    primary = one.result.described["metric"]
+    native = metric if metric in one.result.details.get("higher_is_better", {}) or (one.kind == "magic" and metric != "score") else primary
+    text_only = bool(_TEXT_ONLY.match(metric))
+    if one.better(native) or not (text_only or _OF_MODEL.match(metric) or metric in (native, primary)):
+        return
+    about = f"{source}: rule {rule.name!r}: {native} of {one.task} is better when lower"
+    alone = "or narrow the rule (task) and give this one its own"
+    if rule.max_drop is not None and rule.max_rise is None:
+        raise OptionError(f"{about}, so 'max_drop' of {metric} alone would pass any loss; give 'max_rise', {alone}")
+    # 'min' on the error rate of a text-only score is meant: it asks that the text alone does not answer
+    if rule.min is not None and rule.max is None and not text_only:
+        raise OptionError(f"{about}, so 'min' of {metric} alone would pass any loss; give 'max', {alone}")
+
+
+def check_text_only(rule: Rule, one: Result, source: str) -> None:
+    """Check that ``max_tst_over_chance`` can fail on a result.
+
+    Raises:
+        OptionError: its metric is better when lower: text alone that answers well is then far *below* chance.
+    """
+    if not one.higher:
+        about = f"{source}: rule {rule.name!r}: {one.result.described['metric']} of {one.task} is better when lower"
+        raise OptionError(
+            f"{about}, so 'max_tst_over_chance' would pass what text alone answers; "
+            "give 'metric: tst_over_chance' with 'min' (-0.05, say), or narrow the rule (task)"
+        )

@@ -1,4 +1,4 @@
-"""What a gate leaves: a table for people, JSON and JUnit XML for machines, a job summary and annotations for GitHub. Pure, but ``write``.
+"""What a gate leaves: a table for people, JSON and JUnit XML for machines, a job summary and annotations for GitHub.
 
 Names come from files that anybody may have written: ``lmms_patch.text`` makes them harmless for each form.
 """
@@ -16,10 +16,10 @@ from xml.etree import ElementTree
 from lmms_patch import __version__, files
 from lmms_patch.errors import RecordError
 from lmms_patch.gate.judge import BAD_INPUT, WORDS, Judgement, Verdict
-from lmms_patch.present.sheets import Cell, Column, Sheet, shown
+from lmms_patch.present import sheets
+from lmms_patch.present.sheets import Cell, Column, Sheet, shown, used
 from lmms_patch.stats.resample import Estimate
-from lmms_patch.text import line as clean
-from lmms_patch.text import markdown, printed
+from lmms_patch.text import line, markdown, printed
 
 SCHEMA = 1
 _CLAIMS = {True: "primary", False: "other", None: None}
@@ -43,15 +43,16 @@ COLUMNS = (
 
 
 def word(one: Verdict) -> str:
-    """The verdict as the table says it."""
+    """Return the verdict as the table says it."""
     return "warned" if one.warned else one.call
 
 
-def sheet(found: Judgement) -> Sheet:
-    """The verdicts as a table."""
-    rows = [_row(one) for one in found.verdicts]
-    used = [c for c in COLUMNS if any(row.get(c.key) is not None for row in rows) or c.key in ("verdict", "rule", "task", "value")]
-    return Sheet("gate", "Gate", tuple(used), tuple(rows), " ".join(map(clean, found.notes)))
+def sheet(judged: Judgement) -> Sheet:
+    """Return the verdicts as a table."""
+    rows = [_row(one) for one in judged.verdicts]
+    always = ("verdict", "rule", "task", "value")
+    columns = used(COLUMNS, [*rows, dict.fromkeys(always, "")])
+    return Sheet("gate", "Gate", columns, tuple(rows), " ".join(map(line, judged.notes)))
 
 
 def _row(one: Verdict) -> Mapping[str, Cell]:
@@ -59,40 +60,40 @@ def _row(one: Verdict) -> Mapping[str, Cell]:
     numbers: dict[str, Cell] = {"value": one.value, "baseline": one.baseline, "difference": one.difference}
     numbers["docs"] = one.difference.n if one.difference is not None and one.basis == "paired" else None
     how: dict[str, Cell] = {"detectable": one.detectable, "claim": _CLAIMS[one.primary], "level": one.level, "basis": one.basis}
-    return {**{key: clean(text) for key, text in texts.items()}, **numbers, **how}
+    return {**{key: line(text) for key, text in texts.items()}, **numbers, **how}
 
 
 def what(one: Verdict) -> str:
-    """The verdict in one line: what, of what, and why."""
+    """Return the verdict in one line: what, of what, and why."""
     value = shown(one.value, Column("", "", digits=4))
     change = "" if one.difference is None else f", difference {shown(one.difference, Column('', '', signed=True, digits=4))} ({one.basis})"
     smallest = "" if one.call != "inconclusive" or one.detectable is None else f"; detectable with 80 % power: {one.detectable:.4f} beyond it"
     why = f": {one.reason}" if one.reason else ""
-    return clean(f"{one.task} of {one.model}: {one.metric} {value}{change}, limit {one.limit}{smallest}{why}")
+    return line(f"{one.task} of {one.model}: {one.metric} {value}{change}, limit {one.limit}{smallest}{why}")
 
 
-def text(found: Judgement) -> str:
-    """For a terminal; the last line says the verdict, in agreement with the exit status."""
-    lines = [f"{word(one)}: {clean(one.rule)}: {what(one)}" for one in found.verdicts if one.call != "pass"]
-    notes = [f"note: {clean(note)}" for note in found.notes]
-    blocks = [sheet(found).to_text() if found.verdicts else "", "\n".join([*lines, *notes]), clean(found.sentence)]
+def text(judged: Judgement) -> str:
+    """Return the verdicts for a terminal. The last line says the verdict, in agreement with the exit status."""
+    lines = [f"{word(one)}: {line(one.rule)}: {what(one)}" for one in judged.verdicts if one.call != "pass"]
+    notes = [f"note: {line(note)}" for note in judged.notes]
+    blocks = [sheet(judged).to_text() if judged.verdicts else "", "\n".join([*lines, *notes]), line(judged.sentence)]
     return "\n\n".join(block for block in blocks if block)
 
 
-def to_json(found: Judgement) -> dict[str, Any]:
-    """What ``--json`` writes (schema ``gate``)."""
+def to_json(judged: Judgement) -> dict[str, Any]:
+    """Return what ``--json`` writes (schema ``gate``)."""
     return {
         "schema": SCHEMA,
-        "status": found.status,
-        "verdict": WORDS[found.status],
-        "sentence": clean(found.sentence),
-        "error": clean(found.error) or None,
-        "config": clean(found.config),
-        "out": clean(found.out),
-        "baseline": clean(found.baseline) or None,
+        "status": judged.status,
+        "verdict": WORDS[judged.status],
+        "sentence": line(judged.sentence),
+        "error": line(judged.error) or None,
+        "config": line(judged.config),
+        "out": line(judged.out),
+        "baseline": line(judged.baseline) or None,
         "made": {"lmms_patch": __version__},
-        "notes": [clean(note) for note in found.notes],
-        "verdicts": [_verdict_json(one) for one in found.verdicts],
+        "notes": [line(note) for note in judged.notes],
+        "verdicts": [_verdict_json(one) for one in judged.verdicts],
     }
 
 
@@ -100,32 +101,32 @@ def _verdict_json(one: Verdict) -> dict[str, Any]:
     out: dict[str, Any] = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
     for key, value in out.items():
         if isinstance(value, str):
-            out[key] = clean(value)
+            out[key] = line(value)
         elif isinstance(value, Estimate):
-            out[key] = {name: getattr(value, name) for name in ("value", "se", "low", "high", "n", "clusters", "level")}
+            out[key] = sheets.to_json(value, sheets.ESTIMATE)  # the verdict has the reason
     out["baseline_model"] = out["baseline_model"] or None
     return {("verdict" if key == "call" else key): value for key, value in out.items()}
 
 
-def junit(found: Judgement) -> str:
-    """JUnit XML: one testcase per verdict."""
-    cases = found.verdicts
+def junit(judged: Judgement) -> str:
+    """Return JUnit XML: one testcase per verdict."""
+    cases = judged.verdicts
     blocked = [one for one in cases if one.call != "pass" and not one.warned]
     counts = {
         "tests": len(cases) or 1,
         "failures": len(blocked),
-        "errors": int(found.status == BAD_INPUT),
+        "errors": int(judged.status == BAD_INPUT),
         "skipped": sum(one.warned for one in cases),
     }
     numbers = {key: str(value) for key, value in counts.items()}
     root = ElementTree.Element("testsuites", {"name": "lmms-patch gate", **numbers})
     suite = ElementTree.SubElement(root, "testsuite", {"name": "lmms-patch gate", **numbers})
-    if found.status == BAD_INPUT:
+    if judged.status == BAD_INPUT:
         case = ElementTree.SubElement(suite, "testcase", {"classname": "gate", "name": "input", "time": "0"})
-        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": clean(found.sentence)}).text = clean(found.sentence)
+        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": line(judged.sentence)}).text = line(judged.sentence)
     for one in cases:
-        name = clean(f"{one.task} of {one.model}: {one.metric} {one.limit}")
-        case = ElementTree.SubElement(suite, "testcase", {"classname": clean(one.rule), "name": name, "time": "0"})
+        name = line(f"{one.task} of {one.model}: {one.metric} {one.limit}")
+        case = ElementTree.SubElement(suite, "testcase", {"classname": line(one.rule), "name": name, "time": "0"})
         if one.warned:
             ElementTree.SubElement(case, "skipped", {"message": f"inconclusive: {what(one)}"})
         elif one.call != "pass":
@@ -136,30 +137,30 @@ def junit(found: Judgement) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def summary(found: Judgement) -> str:
-    """Markdown for a GitHub job summary."""
-    mark = {0: ":white_check_mark:", 1: ":x:", 2: ":x:", 3: ":grey_question:"}[found.status]
-    lines = [f"### {mark} {markdown(found.sentence)}", ""]
-    if found.verdicts:
-        lines += [sheet(found).to_markdown()]
-    lines += [f"- **{word(one)}**, {markdown(one.rule)}: {markdown(what(one))}" for one in found.verdicts if one.call != "pass"]
-    lines += [f"- {markdown(note)}" for note in found.notes]
+def summary(judged: Judgement) -> str:
+    """Return Markdown for a GitHub job summary."""
+    mark = {0: ":white_check_mark:", 1: ":x:", 2: ":x:", 3: ":grey_question:"}[judged.status]
+    lines = [f"### {mark} {markdown(judged.sentence)}", ""]
+    if judged.verdicts:
+        lines += [sheet(judged).to_markdown()]
+    lines += [f"- **{word(one)}**, {markdown(one.rule)}: {markdown(what(one))}" for one in judged.verdicts if one.call != "pass"]
+    lines += [f"- {markdown(note)}" for note in judged.notes]
     return "\n".join(lines) + "\n\n"
 
 
-def workflow_commands(found: Judgement) -> list[str]:
-    """GitHub workflow commands: an error for what blocks, a warning for what is only warned of."""
-    if found.status == BAD_INPUT:
-        return [_annotation("error", "lmms-patch gate: bad input", clean(found.sentence))]
+def workflow_commands(judged: Judgement) -> list[str]:
+    """Return GitHub workflow commands: an error for what blocks, a warning for what is only warned of."""
+    if judged.status == BAD_INPUT:
+        return [_annotation("error", "lmms-patch gate: bad input", line(judged.sentence))]
     return [
-        _annotation("warning" if one.warned else "error", f"lmms-patch gate: {clean(one.rule)}: {one.call}", what(one))
-        for one in found.verdicts
+        _annotation("warning" if one.warned else "error", f"lmms-patch gate: {line(one.rule)}: {one.call}", what(one))
+        for one in judged.verdicts
         if one.call != "pass"
     ]
 
 
 def _annotation(command: str, title: str, message: str) -> str:
-    """``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
+    """Return ``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
 
     def data(said: str) -> str:
         return printed(said).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
@@ -170,23 +171,24 @@ def _annotation(command: str, title: str, message: str) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def write(found: Judgement, *, json_file: Path | None = None, junit_file: Path | None = None, summary_file: Path | None = None) -> None:
+def write(judged: Judgement, *, json_file: Path | None = None, junit_file: Path | None = None, summary_file: Path | None = None) -> None:
     """Write the files that were asked for: all of them, each whole, or none.
 
     Args:
-        found: the judgement.
-        json_file, junit_file: replaced where they are there; of a link the link.
-        summary_file: appended to, as GitHub wants it; no link.
+        judged: the judgement.
+        json_file: takes the JSON; replaced where it is there, of a link the link.
+        junit_file: takes the JUnit XML; replaced likewise.
+        summary_file: takes the summary at its end, as GitHub wants it; no link.
 
     Raises:
         RecordError: one of them cannot be written.
     """
-    texts = [(json_file, json.dumps(to_json(found), indent=2, allow_nan=False) + "\n"), (junit_file, junit(found))]
+    texts = [(json_file, json.dumps(to_json(judged), indent=2, allow_nan=False) + "\n"), (junit_file, junit(judged))]
     wanted = [(path, content) for path, content in texts if path is not None]
     if len({os.path.abspath(path) for path in (json_file, junit_file, summary_file) if path is not None}) < len(wanted) + (summary_file is not None):
         raise RecordError(f"{wanted[-1][0]}: two outputs cannot go to one file")
     with files.staged(dict(wanted)):
         if summary_file is not None:
-            files.append(summary_file, summary(found))
+            files.append(summary_file, summary(judged))
     for folder in {path.parent for path, _ in wanted}:
         files.sweep(folder)

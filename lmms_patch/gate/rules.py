@@ -1,92 +1,165 @@
-"""The rules of a gate: read from YAML, checked, and made into ``Rule`` objects. Pure.
+"""The rules of a gate: what a YAML file of rules may say. Pure.
 
-A gate that cannot fail is worse than none: a key that is not known, a rule without a check, or one that nothing can break, is refused.
+A gate that cannot fail is worse than none: an unknown key, a rule without a check, or a rule that nothing can break, is refused.
 """
 
 from __future__ import annotations
 
-import math
-import reprlib
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.errors import OptionError, nearest
+from lmms_patch.errors import OptionError, must, nearest, read_as, shown
 from lmms_patch.files import YamlLoader
 from lmms_patch.resources import folder
 from lmms_patch.stats.resample import LEVEL
 
 SCHEMA = 1
-VALID_GATE, LOOKS, CHECKED = "valid gate", "looks", "checked"
-REQUIREMENTS = (VALID_GATE, LOOKS, CHECKED)
 SELECTORS = ("task", "model", "base", "kind")
 LIMITS = ("min", "max", "max_drop", "max_rise")
 CHECKS = (*LIMITS, "require", "max_tst_over_chance", "max_excluded", "min_docs")
-SHARED = ("level", "margin", "inconclusive", "correction", "max_lost", "allow_limit")
-"""What a rule may say for itself, and ``defaults`` for all."""
-DEFAULTS = (*SHARED, "ignore", "primary")
-RULE = ("name", *SELECTORS, "metric", *CHECKS, "absolute", "interval", *SHARED)
-TOP = ("schema", "defaults", "rules")
+OF_INTERVALS = ("interval", "margin", "level", "correction", "inconclusive", "max_lost", "allow_limit")
+"""Keys that say nothing in a rule whose checks are counts."""
 LOST = 0.01
 """Share of docs that a verdict may lose: so few cannot hide a drop that a margin would not."""
-CHOICES = {"inconclusive": ("block", "warn"), "correction": ("bonferroni", "none")}
+
+Requirement = Literal["valid gate", "looks", "checked"]
+_Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+_NotGlob = Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$")]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[_Number, must("a number such as 0.02")]
+Share = Annotated[_Number, Field(ge=0, lt=1), must("a share of the docs from 0 to below 1")]
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One rule: which results it is about, and what must hold for each of them.
+def _entries(value: Any) -> Any:
+    """Return one entry, or a list of entries, as a tuple."""
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
-    Attributes:
-        name: unique in its file.
-        task, model, base, kind: wildcards; a result matches where one of each does.
-        metric: a wildcard over ``measures``, for the limits; None without limits.
-        min, max: limits of the number itself, on the metric's own scale.
-        max_drop, max_rise: limits of baseline − number, and of number − baseline.
-        absolute: judge the number's distance from 0 in place of the number.
-        interval: whether the interval decides; else the number alone.
-        valid_gate: whether the gate must be valid.
-        max_tst_over_chance: limit of the text-only score less chance.
-        max_excluded: limit of the share of docs that any grid leaves out, 0..1.
-        min_docs: fewest docs with the primary metric.
-        margin: by how much a limit may be missed; limit and margin together decide (``limits.call``). On the metric's own scale.
-        level: of the claim as a whole, 0..1.
-        blocks: whether an inconclusive verdict blocks.
-        corrected: whether ``level`` holds over all that is judged together (``judge.levels``).
-        looks: whether it must be shown that the answers depend on the image.
-        checked: whether every number must be one that the sample log gives (``lmms_patch.compare.audit``).
-        max_lost: most of the docs that a number may lose to failed calls, or a comparison to docs that only one run has, 0..1.
-        allow_limit: whether limits of numbers themselves may be held against a run of a part of the benchmark (``--limit``).
-    """
 
-    name: str
-    task: tuple[str, ...] = ("*",)
-    model: tuple[str, ...] = ("*",)
-    base: tuple[str, ...] = ("*",)
-    kind: tuple[str, ...] = ("*",)
-    metric: str | None = None
-    min: float | None = None
-    max: float | None = None
-    max_drop: float | None = None
-    max_rise: float | None = None
-    absolute: bool = False
-    interval: bool = True
-    valid_gate: bool = False
-    max_tst_over_chance: float | None = None
-    max_excluded: float | None = None
-    min_docs: int | None = None
-    margin: float = 0.0
-    level: float = LEVEL
-    blocks: bool = True
-    corrected: bool = True
-    looks: bool = False
-    checked: bool = False
-    max_lost: float = LOST
+def _one_or_several(entry: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [entry, {"type": "array", "items": entry}]})
+
+
+_TO_TUPLE, _TEXTS = BeforeValidator(_entries), _one_or_several({"type": "string", "minLength": 1})
+Texts = Annotated[tuple[_Text, ...], _TO_TUPLE, must("a text or a list of texts"), _TEXTS]
+Globs = Annotated[tuple[_Text, ...], Field(min_length=1), _TO_TUPLE, must("a text or a list of texts"), _TEXTS]
+Required = Annotated[
+    tuple[Requirement, ...],
+    Field(min_length=1),
+    _TO_TUPLE,
+    must("'valid gate', 'looks', 'checked', or a list of some"),
+    _one_or_several({"enum": list(get_args(Requirement))}),
+]
+
+
+class _Keys(BaseModel):
+    """Keys and values, and nothing else; a key without a value is a fault."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _said(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("says nothing; give it a value, or leave it out")
+        return value
+
+
+class Shared(_Keys):
+    """What a rule may say for itself, and ``defaults`` for all rules."""
+
+    level: Annotated[float, Field(ge=0.5, lt=1), must("a fraction from 0.5 to below 1, such as 0.95")] = LEVEL
+    """Level of the claim as a whole."""
+    margin: Annotated[_Number, Field(ge=0), must("at least 0")] = 0.0
+    """By how much a limit may be missed: limit and margin together decide (``limits.call``). On the metric's own scale."""
+    inconclusive: Literal["block", "warn"] = "block"
+    """Whether an inconclusive verdict blocks."""
+    correction: Literal["bonferroni", "none"] = "bonferroni"
+    """``bonferroni``: the level holds over all that is judged together: the primary numbers of all comparisons; their other numbers; the numbers
+    with limits of a rule."""
+    max_lost: Share = LOST
+    """Most of the docs that a number may lose: to failed calls, or in a comparison to docs that only one run has."""
     allow_limit: bool = False
+    """Hold limits of numbers themselves also against runs of a part of a benchmark (``--limit``, ``--offset``)."""
+
+
+class Defaults(Shared):
+    """The part ``defaults`` of a file."""
+
+    ignore: Texts = ()
+    """Settings in which a result and its baseline may differ (keys of ``runs.fingerprint``)."""
+    primary: Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$"), must("the name of one number such as fip or rci3, no wildcard")] | None = (
+        None
+    )
+    """The one number of each comparison that carries the claim. Default: the task's primary metric."""
+
+
+class Rule(Shared):
+    """One rule: which results it is about, and what must hold for each of them."""
+
+    name: Annotated[_Text, must("a text that says what the rule is for")]
+    """Unique in its file."""
+    task: Globs = ("*",)
+    """Wildcards; a result matches where one of each selector does."""
+    model: Globs = ("*",)
+    """Wildcards of models."""
+    base: Globs = ("*",)
+    """Wildcards of base tasks."""
+    kind: Globs = ("*",)
+    """Wildcards of kinds of wrapping."""
+    metric: Annotated[_Text, must("a name such as fip or rci3, or a wildcard")] | None = None
+    """A wildcard over the numbers of docs/metrics.md, such as fip, rci3 or gap*; rci and pcri are one."""
+    min: Number | None = None
+    """Lower limit of the metric, on its own scale."""
+    max: Number | None = None
+    """Upper limit of the metric, on its own scale."""
+    max_drop: Number | None = None
+    """Limit of baseline - number."""
+    max_rise: Number | None = None
+    """Limit of number - baseline."""
+    require: Required = ()
+    """``valid gate``: the full image beats chance, and a wrong image where docs were asked on one. ``looks``: it is shown that the answers depend on
+    the image; inconclusive where no doc was asked on a wrong image. ``checked``: every number is one that the sample log gives."""
+    max_tst_over_chance: Number | None = None
+    """Limit of the text-only score less chance."""
+    max_excluded: Share | None = None
+    """Limit of the share of docs that any grid leaves out."""
+    min_docs: Annotated[int, Field(ge=1), must("a whole number of at least 1")] | None = None
+    """Fewest docs with the primary metric."""
+    absolute: bool = False
+    """Judge the number's distance from 0 in place of the number."""
+    interval: bool = True
+    """Whether the interval decides; else the number alone."""
+
+    @property
+    def valid_gate(self) -> bool:
+        """Whether the gate must be valid."""
+        return "valid gate" in self.require
+
+    @property
+    def looks(self) -> bool:
+        """Whether it must be shown that the answers depend on the image."""
+        return "looks" in self.require
+
+    @property
+    def checked(self) -> bool:
+        """Whether every number must be one that the sample log gives (``lmms_patch.compare.audit``)."""
+        return "checked" in self.require
+
+    @property
+    def blocks(self) -> bool:
+        """Whether an inconclusive verdict blocks."""
+        return self.inconclusive == "block"
+
+    @property
+    def corrected(self) -> bool:
+        """Whether ``level`` holds over all that is judged together (``judge.levels``)."""
+        return self.correction == "bonferroni"
 
     @property
     def of_value(self) -> bool:
@@ -98,10 +171,75 @@ class Rule:
         """Whether the difference to the baseline has a limit."""
         return self.max_drop is not None or self.max_rise is not None
 
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Rule:
+        """Refuse parts that contradict each other, and checks that nothing can pass or fail."""
+        given = self.model_fields_set
+        limited = [key for key in LIMITS if key in given]
+        if not given & set(CHECKS):
+            raise ValueError(f"no check, so it could never fail; give one of {', '.join(CHECKS)}")
+        if limited and self.metric is None:
+            raise ValueError(f"'{limited[0]}' of what? name a 'metric', such as fip or rci3")
+        if self.metric is not None and not limited:
+            raise ValueError(f"'metric' without a limit; give one of {', '.join(LIMITS)}")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"'min' {self.min:g} is above 'max' {self.max:g}: nothing can pass")
+        if self.max_drop is not None and self.max_rise is not None and self.max_drop + self.max_rise < 0:
+            raise ValueError(f"'max_drop' {self.max_drop:g} and 'max_rise' {self.max_rise:g} contradict each other: nothing can pass")
+        if self.absolute and self.max is not None and self.max < 0:
+            raise ValueError(f"'absolute' with 'max' {self.max:g}: no distance from 0 is below 0, so nothing can pass")
+        if self.absolute and self.min is not None and self.min <= 0:
+            raise ValueError(f"'absolute' with 'min' {self.min:g}: every distance from 0 is at least 0, so nothing can fail")
+        if self.absolute and self.metric is None:
+            raise ValueError("'absolute' needs a 'metric' with a limit")
+        idle = [key for key in OF_INTERVALS if key in given and not (self.looks and key == "inconclusive")]
+        if idle and not limited and self.max_tst_over_chance is None:
+            raise ValueError(f"'{idle[0]}' says nothing here: the checks of this rule are counts, which have no interval")
+        for pattern in self.kind:
+            if not any(fnmatchcase(kind, pattern) for kind in KINDS):
+                close = nearest(pattern, KINDS)
+                hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(KINDS)}"
+                raise ValueError(f"no 'kind' is {shown(pattern)}; {hint}")
+        return self
+
+
+class File(_Keys):
+    """A file of rules."""
+
+    version: Annotated[int, Field(ge=SCHEMA, le=SCHEMA), must(f"{SCHEMA}, which this version of lmms-patch reads")] = Field(alias="schema")
+    defaults: Defaults = Defaults()
+    rules: Annotated[list[Rule], Field(min_length=1)]
+
+    @field_validator("defaults", mode="before")
+    @classmethod
+    def _none(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+    @model_validator(mode="after")
+    def _named_once(self) -> File:
+        names = [rule.name for rule in self.rules]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"two rules have the name {shown(twice)}; each needs its own")
+        return self
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of a file of rules; a key that is there must have a value."""
+    return dict(_without_null(File.model_json_schema()))
+
+
+def _without_null(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_null(one) for one in schema if one != {"type": "null"}]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: _without_null(value) for key, value in schema.items() if (key, value) != ("default", None)}
+    return {**kept.pop("anyOf")[0], **kept} if len(kept.get("anyOf", ())) == 1 else kept
+
 
 @dataclass(frozen=True)
 class Rules:
-    """A file of rules.
+    """The rules of a file, each with the file's defaults.
 
     Attributes:
         source: the file, as it is named to people.
@@ -117,12 +255,12 @@ class Rules:
 
 
 def shipped() -> list[str]:
-    """The names of the rules that come with lmms-patch."""
+    """Return the names of the rules that come with lmms-patch."""
     return sorted(path.stem for path in (folder("configs") / "gates").glob("*.yaml"))
 
 
 def find(config: str) -> Path:
-    """The file of rules that a user names: a path, or the bare name of a shipped one.
+    """Return the file of rules that a user names: a path, or the bare name of a shipped one.
 
     A bare name never means a file of the working folder: in CI that may be a stranger's checkout. A path has a separator or an ending.
 
@@ -142,7 +280,7 @@ def find(config: str) -> Path:
 
 
 def read(config: str | Path) -> Rules:
-    """The rules of a file.
+    """Return the rules of a file.
 
     Args:
         config: see ``find``.
@@ -161,200 +299,27 @@ def read(config: str | Path) -> Rules:
 
 
 def parse(data: Any, source: str = "rules") -> Rules:
-    """The rules of a file's content, as YAML gives it.
+    """Return the rules of a file's content, as YAML gives it.
 
     Raises:
         OptionError: as ``read``.
     """
     if data is None:
         raise OptionError(f"{source}: empty; it needs 'schema: {SCHEMA}' and 'rules:'")
-    top = _mapping(data, TOP, source)
-    schema = top.get("schema")
-    if type(schema) is not int or schema != SCHEMA:
-        raise OptionError(f"{source}: 'schema' is {_short(schema)}; this version of lmms-patch reads 'schema: {SCHEMA}'")
-    defaults = _mapping(top.get("defaults") or {}, DEFAULTS, f"{source}: defaults")
-    ignore = _texts(defaults.get("ignore", []), f"{source}: defaults: ignore")
-    primary = _primary(defaults, f"{source}: defaults")
-    given = top.get("rules")
-    if not isinstance(given, list) or not given:
-        raise OptionError(f"{source}: 'rules' must be a list of at least one rule, not {_short(given)}")
-    shared = _shared(defaults, f"{source}: defaults")
-    rules = tuple(_rule(one, shared, source, number) for number, one in enumerate(given, 1))
-    names = [rule.name for rule in rules]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise OptionError(f"{source}: two rules have the name {_short(twice)}; each needs its own")
-    return Rules(source, rules, ignore, primary)
-
-
-def _rule(data: Any, shared: Mapping[str, Any], source: str, number: int) -> Rule:
-    name = data.get("name") if isinstance(data, dict) else None
-    where = f"{source}: rule {_short(name) if isinstance(name, str) else number}"
-    found = _mapping(data, RULE, where)
-    if not isinstance(name, str) or not name.strip():
-        raise OptionError(f"{where}: 'name' must be a text that says what the rule is for, not {_short(name)}")
-    if not any(key in found for key in CHECKS):
-        raise OptionError(f"{where}: no check, so it could never fail; give one of {', '.join(CHECKS)}")
-    metric = found.get("metric")
-    if "metric" in found and (not isinstance(metric, str) or not metric.strip()):
-        raise OptionError(f"{where}: 'metric' must be a name such as fip or rci3, or a wildcard, not {_short(metric)}")
-    given: dict[str, Any] = {key: _texts(found[key], f"{where}: {key}") for key in SELECTORS if key in found}
-    given |= {key: _number(found[key], key, where) for key in (*LIMITS, "max_tst_over_chance") if key in found}
-    rule = Rule(
-        name,
-        **given,
-        metric=metric,
-        absolute=_flag(found, "absolute", False, where),
-        interval=_flag(found, "interval", True, where),
-        valid_gate=VALID_GATE in (required := _required(found, where)),
-        looks=LOOKS in required,
-        checked=CHECKED in required,
-        max_excluded=_share(found, "max_excluded", where),
-        min_docs=_count(found, where),
-        **{**shared, **_shared(found, where)},
-    )
-    _check(rule, found, where)
-    return rule
-
-
-def _check(rule: Rule, found: Mapping[str, Any], where: str) -> None:
-    """Whether the parts of a rule make sense together."""
-    limited = [key for key in LIMITS if key in found]
-    if limited and rule.metric is None:
-        raise OptionError(f"{where}: '{limited[0]}' of what? name a 'metric', such as fip or rci3")
-    if rule.metric is not None and not limited:
-        raise OptionError(f"{where}: 'metric' without a limit; give one of {', '.join(LIMITS)}")
-    if rule.min is not None and rule.max is not None and rule.min > rule.max:
-        raise OptionError(f"{where}: 'min' {rule.min:g} is above 'max' {rule.max:g}: nothing can pass")
-    if rule.max_drop is not None and rule.max_rise is not None and rule.max_drop + rule.max_rise < 0:
-        raise OptionError(f"{where}: 'max_drop' {rule.max_drop:g} and 'max_rise' {rule.max_rise:g} contradict each other: nothing can pass")
-    if rule.absolute and rule.max is not None and rule.max < 0:
-        raise OptionError(f"{where}: 'absolute' with 'max' {rule.max:g}: no distance from 0 is below 0, so nothing can pass")
-    if rule.absolute and rule.min is not None and rule.min <= 0:
-        raise OptionError(f"{where}: 'absolute' with 'min' {rule.min:g}: every distance from 0 is at least 0, so nothing can fail")
-    if rule.absolute and rule.metric is None:
-        raise OptionError(f"{where}: 'absolute' needs a 'metric' with a limit")
-    lone = [
-        key
-        for key in ("interval", "margin", "level", "correction", "inconclusive", "max_lost", "allow_limit")
-        if key in found and not (rule.looks and key == "inconclusive")
-    ]
-    if lone and not limited and rule.max_tst_over_chance is None:
-        raise OptionError(f"{where}: '{lone[0]}' says nothing here: the checks of this rule are counts, which have no interval")
-    for pattern in rule.kind:
-        if not any(fnmatchcase(kind, pattern) for kind in KINDS):
-            raise OptionError(f"{where}: no 'kind' is {_short(pattern)}; {_hint(pattern, KINDS)}")
-
-
-# --- single values --------------------------------------------------------------------------------
-
-
-def _shared(found: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What a rule, or the defaults, say of level, margin, inconclusive and correction, by ``Rule``'s names."""
-    out: dict[str, Any] = {}
-    if "level" in found:
-        out["level"] = _number(found["level"], "level", where)
-        if not 0.5 <= out["level"] < 1:
-            raise OptionError(f"{where}: 'level' must be a fraction from 0.5 to below 1, such as 0.95, not {_short(found['level'])}")
-    if "margin" in found:
-        out["margin"] = _number(found["margin"], "margin", where)
-        if out["margin"] < 0:
-            raise OptionError(f"{where}: 'margin' must be at least 0, not {_short(found['margin'])}")
-    if "max_lost" in found:
-        out["max_lost"] = _share(found, "max_lost", where)
-    if "allow_limit" in found:
-        out["allow_limit"] = _flag(found, "allow_limit", False, where)
-    for key, name in (("inconclusive", "blocks"), ("correction", "corrected")):
-        if key in found:
-            value = found[key]
-            if value not in CHOICES[key]:
-                raise OptionError(f"{where}: '{key}' must be {' or '.join(CHOICES[key])}, not {_short(value)}")
-            out[name] = value == CHOICES[key][0]
-    return out
-
-
-def _primary(found: Mapping[str, Any], where: str) -> str | None:
-    """Return the name of the primary number; None where the defaults do not say."""
-    if "primary" not in found:
-        return None
-    name = found["primary"]
-    if not isinstance(name, str) or not name.strip() or any(sign in name for sign in "*?["):
-        raise OptionError(f"{where}: 'primary' must be the name of one number such as fip or rci3, no wildcard, not {_short(name)}")
-    return name
-
-
-def _required(found: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """Return what must hold beside limits: none, one, or some of ``REQUIREMENTS``."""
-    given = found.get("require", [])
-    asked = [given] if isinstance(given, str) else given
-    if not isinstance(asked, list) or ("require" in found and not asked) or any(one not in REQUIREMENTS for one in asked):
-        raise OptionError(f"{where}: 'require' must be '{VALID_GATE}', '{LOOKS}', '{CHECKED}', or a list of some, not {_short(given)}")
-    return tuple(asked)
-
-
-def _share(found: Mapping[str, Any], key: str, where: str) -> float | None:
-    if key not in found:
-        return None
-    value = _number(found[key], key, where)
-    if not 0 <= value < 1:
-        raise OptionError(f"{where}: '{key}' must be a share of the docs from 0 to below 1, not {_short(found[key])}")
-    return value
-
-
-def _count(found: Mapping[str, Any], where: str) -> int | None:
-    value = found.get("min_docs")
-    if "min_docs" in found and (type(value) is not int or value < 1):
-        raise OptionError(f"{where}: 'min_docs' must be a whole number of at least 1, not {_short(value)}")
-    return value
-
-
-def _flag(found: Mapping[str, Any], key: str, default: bool, where: str) -> bool:
-    value = found.get(key, default)
-    if not isinstance(value, bool):
-        raise OptionError(f"{where}: '{key}' must be true or false, not {_short(value)}")
-    return value
-
-
-def _number(value: Any, key: str, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise OptionError(f"{where}: '{key}' must be a number such as 0.02, not {_short(value)}")
-    return float(value)
-
-
-def _texts(value: Any, where: str) -> tuple[str, ...]:
-    """One text, or a list of some."""
-    found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found) or (not found and not where.endswith("ignore")):
-        raise OptionError(f"{where} must be a text or a list of texts, not {_short(value)}")
-    return tuple(found)
-
-
-def _mapping(data: Any, allowed: Iterable[str], where: str) -> Mapping[str, Any]:
-    """A mapping with known keys only."""
-    if not isinstance(data, dict):
-        raise OptionError(f"{where}: must be keys and values, not {_short(data)}; keys: {', '.join(allowed)}")
-    for key in data:
-        if key not in allowed:
-            raise OptionError(f"{where}: no key {_short(key)}; {_hint(str(key), allowed)}")
-    return data
-
-
-def _hint(name: str, allowed: Iterable[str]) -> str:
-    close = nearest(name, allowed)
-    return f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(allowed)}"
-
-
-def _short(value: Any) -> str:
-    return "nothing" if value is None else reprlib.repr(value)
+    file = read_as(File, data, source)
+    shared = {key: getattr(file.defaults, key) for key in file.defaults.model_fields_set & set(Shared.model_fields)}
+    rules = [rule.model_copy(update={key: value for key, value in shared.items() if key not in rule.model_fields_set}) for rule in file.rules]
+    return Rules(source, tuple(rules), file.defaults.ignore, file.defaults.primary)
 
 
 # --- YAML -----------------------------------------------------------------------------------------
 
 
 class _GateLoader(YamlLoader):
-    """Refuses a key that is there twice: YAML would keep the last and say nothing."""
+    """A loader that refuses a key which is there twice: YAML would keep the last and say nothing."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """See the base class."""
+        """Return a mapping, as the base class does."""
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if isinstance(key, yaml.ScalarNode) and key.value in seen:

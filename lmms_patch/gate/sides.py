@@ -1,9 +1,10 @@
-"""The results that a gate judges, and the baseline's result for each of them: found, checked whole, and set side by side. Pure."""
+"""The results that a gate judges, and the baseline's result for each of them: found, checked to be whole, and compared. Pure."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +16,9 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
-from lmms_patch.compare.engine import Compared
+from lmms_patch.compare.engine import Compared, matches
 from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
-from lmms_patch.gate.limits import checked
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.magic.score.results import higher_is_better
 from lmms_patch.runs import run as runs
@@ -50,19 +50,19 @@ class Result:
     def measures(self) -> Mapping[str, Estimate]:
         """Every number by its name (``lmms_patch.runs.measures``), without values that are no finite numbers."""
         with guarded(self.run.path):
-            found = measures(self.result)
-            once = {id(one): checked(one) for one in found.values()}  # what is one number by several names stays one
-            return {name: once[id(one)] for name, one in found.items()}
+            numbers = measures(self.result)
+            once = {id(number): checked(number) for number in numbers.values()}  # a number with several names stays one object
+            return {name: once[id(number)] for name, number in numbers.items()}
 
     @cached_property
     def fingerprint(self) -> Mapping[str, object]:
-        """What two results must share (``runs.fingerprint``)."""
+        """The settings that two results must share (``runs.fingerprint``)."""
         with guarded(self.run.path):
             return runs.fingerprint(self.run, self.result)
 
     @cached_property
     def unchecked(self) -> tuple[str, ...]:
-        """What of its numbers could not be checked, in words (``audit.check``); whoever asks has its sample log read.
+        """The numbers that could not be checked, in words (``audit.check``). This reads the sample log.
 
         Raises:
             RecordError: a number is not what its log, or the rest of its file, gives.
@@ -71,30 +71,30 @@ class Result:
 
     @property
     def partial(self) -> str:
-        """Which part of the benchmark it is of, in words; empty where it is of all docs, or nothing says otherwise."""
+        """The part of the benchmark that was run, in words; empty where all docs were run, or nothing says otherwise."""
         limit, offset = self.run.about.get("limit"), self.run.about.get("offset")
         parts = [f"--limit {limit:g}" if isinstance(limit, (int, float)) else f"--limit {limit}"] if limit not in (None, -1) else []
         return " ".join([*parts, *([f"--offset {offset}"] if offset else [])])
 
     @property
     def place(self) -> tuple[Path, str]:
-        """Its results file, links followed, and its task: what it shares with no other result but those of other filters."""
+        """The results file, links followed, and the task. Only results of other filters share both."""
         return self.run.path.resolve(), self.result.task
 
     @property
     def higher(self) -> bool:
-        """Whether its primary metric is better when higher."""
+        """Whether the primary metric is better when higher."""
         return self.better(self.result.described["metric"])
 
     def better(self, metric: str) -> bool:
-        """Whether one of its native metrics is better when higher; of MAGIC tasks that is known by name."""
+        """Tell whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
         if self.kind == "magic":
             return higher_is_better(metric, str((self.result.details.get("magic") or {}).get("variant")))
         return bool(self.result.details.get("higher_is_better", {}).get(metric, True))
 
     @property
     def kind(self) -> str:
-        """``spec.KINDS``."""
+        """The kind of the task (``spec.KINDS``)."""
         return str(self.result.described["kind"])
 
     def grid(self, name: str) -> Mapping[str, object]:
@@ -105,11 +105,11 @@ class Result:
 
     @property
     def log(self) -> Path | None:
-        """Its sample log; None where it was not logged."""
+        """The sample log; None where there is none."""
         return self.run.log(self.result)
 
     def names(self, selector: str) -> tuple[str, ...]:
-        """What a selector (``rules.SELECTORS``) may say to mean it; the name for people last."""
+        """Return the names by which a selector (``rules.SELECTORS``) finds it; the name for people last."""
         every = {
             "task": (self.result.task, self.task),
             "model": (self.run.model, self.model),
@@ -119,13 +119,28 @@ class Result:
         return every[selector]
 
     def selected(self, rule: Rule, selectors: Sequence[str] = SELECTORS) -> bool:
-        """Whether a rule is about it, by some of the selectors."""
+        """Tell whether some selectors of a rule find it."""
         return all(any(fnmatchcase(name, one) for name in self.names(key) for one in getattr(rule, key)) for key in selectors)
+
+
+def checked(number: Estimate) -> Estimate:
+    """Return an estimate from a file, with None for what is not a finite number.
+
+    Raises:
+        RecordError: ends that are in the wrong order.
+    """
+    ends = (number.value, number.se, number.low, number.high)
+    value, se, low, high = (None if end is None or not math.isfinite(end) else end for end in ends)
+    if value is None or low is None or high is None:
+        low = high = None
+    elif low > high:
+        raise RecordError(f"an interval from {low:g} to {high:g}; the file was changed or written by another program")
+    return dataclasses.replace(number, value=value, se=se, low=low, high=high)
 
 
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """What a damaged file makes the readers stumble over, as one line.
+    """Turn what the readers raise on a damaged file into one line.
 
     Raises:
         RecordError: in place of what was raised.
@@ -139,11 +154,11 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) -> tuple[list[Result], int, list[str]]:
-    """The newest result of each model, task and filter under a folder, how many older ones there are, and what was left out, in words.
+    """Return the newest result of each model, task and filter under a folder, the number of older ones, and what was left out, in words.
 
     Args:
         path: a folder, or a results file.
-        what: what it is to people, for the message.
+        what: the word for it in messages.
         judged: results to leave out, as ``Result.place`` and, for copies of them, as ``runs.origin``.
 
     Raises:
@@ -152,18 +167,14 @@ def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) 
     with guarded(path):
         found = runs.find([path])
         itself = list(dict.fromkeys(f"{one.task} of {run.path.name}" for run in found for one in run.tasks if _is_judged(run, one, judged)))
-        found = [_without(run, judged) for run in found]
-        if itself and not any(run.tasks for run in found):
+        others = [dataclasses.replace(run, tasks=tuple(one for one in run.tasks if not _is_judged(run, one, judged))) for run in found]
+        if itself and not any(run.tasks for run in others):
             raise RecordError(f"{path}: the baseline is the run itself, or a copy of it; give a folder with an earlier run")
-        newest, older = runs.newest(found)
-        named = runs.labels(found)
+        newest, older = runs.newest(others)
+        named = runs.labels(others)
     if not newest:
         raise RecordError(f"{path}: {what} has no wrapped task to judge; ask for one, such as --tasks gqa_rci3")
     return [Result(run, result, named[run.identity], runs.task_label(run, result)) for run, result in newest], older, itself
-
-
-def _without(run: Run, judged: Container[tuple[Path, str] | str]) -> Run:
-    return dataclasses.replace(run, tasks=tuple(one for one in run.tasks if not _is_judged(run, one, judged)))
 
 
 def _is_judged(run: Run, one: TaskResult, judged: Container[tuple[Path, str] | str]) -> bool:
@@ -171,7 +182,7 @@ def _is_judged(run: Run, one: TaskResult, judged: Container[tuple[Path, str] | s
 
 
 def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
-    """The results that a rule is about.
+    """Return the results that a rule is about.
 
     Raises:
         OptionError: there is none; says which selector finds nothing, and what there is.
@@ -205,8 +216,8 @@ class Baseline:
     Args:
         path: the folder.
         ignore: settings that may differ.
-        judged: the results that are judged. Where the folder holds those very results, or copies of them, they are left out: a run
-            that is its own baseline would always pass.
+        judged: the results that are judged. They and copies of them are left out of the baseline: a run that is its own baseline
+            would always pass.
 
     Raises:
         RecordError: as ``read``; nothing is left without what is judged.
@@ -223,7 +234,7 @@ class Baseline:
         self._compared: dict[tuple[int, float], Compared | None] = {}
 
     def partner(self, one: Result) -> Result:
-        """What a result is set against: the same task, and the same model, else the only other one.
+        """Return the result that another is compared with: of the same task and, if possible, the same model.
 
         Raises:
             RecordError: there is none, there are several, or it has other settings.
@@ -233,22 +244,22 @@ class Baseline:
         return self._partners[id(one)]
 
     def _find(self, one: Result) -> Result:
-        alike = [other for other in self.results if paired.matches(other.result, one.result)]
-        found = [other for other in alike if other.result.task == one.result.task] or alike
-        found = [other for other in found if other.run.identity == one.run.identity] or found
-        found = [other for other in found if other.run.model == one.run.model] or found
-        if not found:
+        left = [other for other in self.results if matches(other.result, one.result)]
+        left = [other for other in left if other.result.task == one.result.task] or left
+        left = [other for other in left if other.run.identity == one.run.identity] or left
+        left = [other for other in left if other.run.model == one.run.model] or left
+        if not left:
             there = list(dict.fromkeys(other.task for other in self.results))
             itself = "without the run itself " if self.itself else ""
             raise RecordError(f"{self.path}: {itself}the baseline has nothing to set {one.task} against; it has {_some(there)}")
-        if len(found) > 1:
-            names = [f"{other.task} of {other.model}" for other in found]
+        if len(left) > 1:
+            names = [f"{other.task} of {other.model}" for other in left]
             raise RecordError(f"{self.path}: {one.task} of {one.model} could be set against {_some(names)}; give a baseline with one of them")
-        self._check(one, found[0])
-        return found[0]
+        self._check(one, left[0])
+        return left[0]
 
     def _check(self, one: Result, other: Result) -> None:
-        """Whether nothing but the model differs; what may differ by the rules is noted."""
+        """Check that nothing but the model differs, and note what the rules allow to differ."""
         if not other.result.docs:
             raise RecordError(f"{other.run.path}: nothing was scored in {other.task}; an empty baseline cannot be compared with")
         apart = in_words(runs.differences(other.fingerprint, one.fingerprint, self.ignore))
@@ -264,7 +275,7 @@ class Baseline:
             self.notes[f"{one.task}: {unknown}"] = None
 
     def compared(self, one: Result, level: float = LEVEL) -> Compared | None:
-        """The differences of a result to its partner, doc by doc; None where one of them has no sample log.
+        """Return the differences of a result to its partner, doc by doc; None where one of them has no sample log.
 
         Args:
             one: the result.
@@ -284,28 +295,29 @@ class Baseline:
             self.notes[f"{one.task}: no sample log in {where}: compared as if on other docs, which finds less"] = None
             return None
         with guarded(other.run.path):
-            found = paired.compare((other.run, other.result), (one.run, one.result), level=level)
-        if found.only_first or found.only_second:
-            count, which = (len(found.only_first), "the baseline") if found.only_first else (len(found.only_second), "this run")
-            first = (found.only_first or found.only_second)[0]
-            raise RecordError(f"{other.run.path}: the baseline of {one.task} asks other docs: {count} are in {which} only, such as doc {first}")
-        docs = max(one.result.docs, other.result.docs)
-        fewer = f"{found.docs} of {docs} docs are paired; value, baseline and difference are over those" if found.docs < docs else ""
-        lines = [*found.warnings, *([fewer] if fewer else [])]
+            compared = paired.compare((other.run, other.result), (one.run, one.result), level=level)
+        for only, which in ((compared.only_first, "the baseline"), (compared.only_second, "this run")):
+            if only:
+                raise RecordError(
+                    f"{other.run.path}: the baseline of {one.task} asks other docs: {len(only)} are in {which} only, such as doc {only[0]}"
+                )
+        docs, lines = max(one.result.docs, other.result.docs), list(compared.warnings)
+        if compared.docs < docs:
+            lines.append(f"{compared.docs} of {docs} docs are paired; value, baseline and difference are over those")
         self.notes |= dict.fromkeys(f"{one.task}: {line}" for line in lines)
-        return found
+        return compared
 
     def check_grids(self, rule: Rule, judged: Sequence[Result], source: str) -> None:
-        """Whether every number that the baseline has, and the rule is about, is there again: no grid is gone, and no other metric.
+        """Check that this run has every number of the baseline that the rule is about: no grid or metric is gone.
 
-        Also of rules that compare nothing: a rule over every grid must not pass because the grid that failed was left out.
+        This holds for rules that compare nothing, too: a rule over every grid must not pass because the grid that failed was left out.
 
         Raises:
-            RecordError: one is not.
+            RecordError: a number is gone.
         """
         skipped = BY_JUDGE if "judge" in self.ignore else ()
         for one in judged:
-            alike = [other for other in self.results if paired.matches(other.result, one.result) and other.run.identity == one.run.identity]
+            alike = [other for other in self.results if matches(other.result, one.result) and other.run.identity == one.run.identity]
             for other in [other for other in alike if other.task == one.task] or alike[:1]:
                 index = KINDS[other.kind].index
                 asked = [f"{index}{n}" for n in other.result.described["grids"]] if index else []
@@ -316,23 +328,23 @@ class Baseline:
                     raise RecordError(f"{source}: rule {rule.name!r}: {what}; run it with the same grids and metrics, or narrow the rule (metric)")
 
     def check_complete(self, rule: Rule, judged: Sequence[Result], source: str) -> None:
-        """Whether what the baseline's models were asked, and the rule is about, was asked again.
+        """Check that every task of the baseline that the rule is about was run again; else a regression there would not be seen.
 
         Raises:
-            RecordError: something was not: a regression there would not be seen.
+            RecordError: a task was not.
         """
         models = {self.partner(one).run.identity for one in judged}
         for other in self.results:
             if other.run.identity not in models or not other.selected(rule, ["task", "base", "kind"]):
                 continue
-            again = any(paired.matches(other.result, one.result) for one in judged)
+            again = any(matches(other.result, one.result) for one in judged)
             if not again and matching(other.measures, str(rule.metric)):
                 what = f"the baseline has {other.task}, this run has not; run it too, or narrow the rule (task, base, kind)"
                 raise RecordError(f"{source}: rule {rule.name!r}: {what}")
 
 
 def check_ignored(ignore: Sequence[str], known: Mapping[str, object], source: str) -> None:
-    """Whether settings may be ignored.
+    """Check that settings may be ignored.
 
     Raises:
         OptionError: there is no such setting, or without it two results are not of one benchmark.

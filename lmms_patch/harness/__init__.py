@@ -1,1 +1,1 @@
-"""Everything that touches lmms-eval: a new version of the host means reading this folder."""
+"""Everything that touches lmms-eval. For a new version of the host, only this package needs reading; start with ``compat``."""

@@ -1,7 +1,7 @@
-"""The supported versions of lmms-eval, and every name of it that we touch.
+"""The versions of lmms-eval that we support, and every name of it that we touch.
 
-Read this page first when a new version of the host comes out: it says what is patched, what a
-wrapped task answers itself and what it hands to its base, and how each is checked.
+Start here when a new version of the host comes out: the tables below say what we replace, what a wrapped task answers itself, and what it
+hands to its base. ``check_host`` compares the first table with the installed host; tests check the others.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from lmms_patch import __version__
 from lmms_patch.errors import HostError
 
 OUTPUT_ONLY = "bypass"
-"""The one metric of a task under ``--predict_only``: nothing is scored."""
+"""The only metric that a task has under ``--predict_only``, where nothing is scored."""
 OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
-"""The supported versions of lmms-eval: from ``OLDEST`` on (the version in tests), before ``TOO_NEW``.
+"""We support lmms-eval from ``OLDEST`` on, before ``TOO_NEW``. The tests run with ``OLDEST``.
 
-Before 0.7.3 the key of the response cache left out the settings of tasks inside groups: a run with other options got the answers to the old ones.
+Before 0.7.3 the key of the response cache left out the settings of tasks inside groups, so a run with changed options got old answers.
 """
 
 PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
@@ -36,23 +36,23 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "lmms_eval.evaluator": {"unwrap_generation_output": ("output",)},
 }
-"""By class or module of the host, the functions that are replaced, with the parameters they must have."""
+"""The functions of the host that we replace, by class or module, with the parameters that they must have."""
 
 OVERRIDDEN = {
     # what the model is shown
     "dataset", "doc_to_visual", "doc_to_messages", "build_all_requests", "instances",
     # what is scored
     "apply_filters", "process_results", "aggregation", "higher_is_better", "override_metric",
-    # the docs that are scored: the base's own, each knowing its number
+    # the docs that are scored: the rows of the base, each with its number
     "eval_docs", "eval_docs_no_media", "doc_iterator", "test_docs", "validation_docs",
     # the settings
     "config", "set_config", "dump_config", "task_name", "VERSION", "OUTPUT_TYPE", "args",
-    # methods that ``Task`` defines (they would hide the base's), handed on as they are
+    # methods that ``Task`` defines, so that they would hide the base's: handed on unchanged
     "download", "training_docs", "fewshot_docs", "has_training_docs", "has_validation_docs", "has_test_docs",
     "fewshot_examples", "fewshot_context", "doc_to_text", "doc_to_target", "doc_to_decontamination_query",
     "construct_requests", "count_bytes", "set_fewshot_seed", "DATASET_PATH", "DATASET_NAME",
 }  # fmt: skip
-"""Public attributes of a task that the wrapper defines itself."""
+"""Public attributes of a task that a wrapped task defines itself."""
 
 DELEGATED = {
     "CONFIG", "dataset_no_image", "doc_to_choice", "features", "get_config", "model_name", "multiple_input",
@@ -66,7 +66,7 @@ _PAIR = re.compile(r"[(\[]\s*(?:(?:np\.float\d+|tensor)\()?'?([-+.\w]+)'?\)?\s*,
 
 
 def host_version() -> str:
-    """The installed lmms-eval's version, or ``"unknown"``."""
+    """Return the version of the installed lmms-eval, or ``"unknown"``."""
     try:
         return version("lmms-eval")
     except PackageNotFoundError:
@@ -74,22 +74,22 @@ def host_version() -> str:
 
 
 def versions() -> dict[str, str]:
-    """What made a run's numbers, by package."""
+    """Return the versions of the packages that made a run's numbers."""
     return {"lmms_patch": __version__, "lmms_eval": host_version()}
 
 
 def check_host(*owners: Any) -> None:
-    """Check that the host is a version we know and has what we patch.
+    """Check that the installed host has a supported version, and the functions that we replace.
 
     Args:
         owners: classes and modules of the host that ``PATCHED`` names.
 
     Raises:
-        HostError: one line naming both versions, and what is not as expected.
+        HostError: one line that names both versions, and what is wrong.
     """
-    found = host_version()
+    installed = host_version()
     wrong = []
-    release = tuple(int(number) for number in re.findall(r"^[\d.]*", found)[0].split(".") if number)  # () of "unknown"
+    release = tuple(int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number)  # () where the version is unknown
     if release and release < OLDEST:
         wrong.append("its response cache (--use_cache) ignores changed options of tasks inside groups")
     elif not OLDEST <= release < TOO_NEW:
@@ -104,37 +104,37 @@ def check_host(*owners: Any) -> None:
     if wrong:
         oldest, too_new = (".".join(map(str, numbers)) for numbers in (OLDEST, TOO_NEW))
         raise HostError(
-            f"lmms-patch {__version__} works with lmms-eval from {oldest} on, before {too_new}, not with the installed {found}: "
+            f"lmms-patch {__version__} works with lmms-eval from {oldest} on, before {too_new}, not with the installed {installed}: "
             f"{'; '.join(wrong)}; type: pip install 'lmms-eval>={oldest},<{too_new}'"
         )
 
 
 def has_stderr(aggregation: Any) -> bool:
-    """Whether the host has a standard error for this very function (it looks it up by identity)."""
+    """Tell whether the host computes a standard error for this aggregation. It looks the function up by identity."""
     from lmms_eval.api.metrics import stderr_for_metric
 
     return stderr_for_metric(aggregation, 1) is not None
 
 
 def without_retries(method: Any) -> Any:
-    """The function under the host's ``@retry`` (5 tries, 2 s apart, the error hidden), or the method itself."""
+    """Return the function under the host's ``@retry`` (5 tries, 2 s apart, the error hidden); any other method as it is."""
     return method.__wrapped__ if hasattr(method, "retry") and hasattr(method, "__wrapped__") else method
 
 
 def as_log_likelihood(response: Any) -> Any:
-    """A log-likelihood answer as the pair (loss, greedy) that the adapter gave.
+    """Return a log-likelihood answer as the pair (loss, greedy) that the adapter gave.
 
-    lmms-eval 0.7 turns every answer that is not text into its ``str`` before scoring
-    (``unwrap_generation_output``), and its own ``multiple_choice`` scorer then fails on the string.
+    lmms-eval 0.7 turns every answer that is not text into a string before scoring (``unwrap_generation_output``), and then its own
+    ``multiple_choice`` scorer fails on that string.
     """
-    found = _PAIR.fullmatch(response) if isinstance(response, str) else None
-    return (float(found[1]), found[2] == "True") if found else response
+    pair = _PAIR.fullmatch(response) if isinstance(response, str) else None
+    return (float(pair[1]), pair[2] == "True") if pair else response
 
 
-# --- what is no answer ----------------------------------------------------------------------------
+# --- failed calls ---------------------------------------------------------------------------------
 
 BEGINNINGS = ("[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED]", "[SAFETY_BLOCKED:", "[GENERATION_FAILED]")
-"""How texts begin that an adapter of the host writes where a call gave no answer. No model writes them of itself."""
+"""Beginnings of the texts that the host's adapters write where a call failed. No model writes such a text by itself."""
 _BLANK = (
     "aero auroracap bagel_unig2u baichuan_omni claude gpt4o_audio gpt4v illume_plus kimi_audio minicpm_o mmada ola omnivinci ovis_u1 "
     "qwen2_5_omni qwen3_omni qwen_image_edit qwen_vl_api reka srt_api video_salmonn_2 xcomposer2d5"
@@ -147,18 +147,26 @@ WRITTEN_BY = {
     "async_openai": re.compile(r'Error: can only concatenate str \(not "NoneType"\) to str'),  # the server sent no text
     "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
 }
-"""By adapter, the whole text that it writes where a call failed. From another adapter the same text is an answer: a model may say nothing."""
+"""The whole text that an adapter writes where a call failed, by adapter. From another adapter the same text is an answer: a model may say nothing."""
 LONGEST_FAILURE = 160
+"""Characters of the line that describes a failed call."""
 
 
 class NoText(str):
-    """Stands for None among the answers: the host turns None into the text "None", which may be an answer. Equal to that text."""
+    """An answer None, as a text.
+
+    The host turns None into the text "None", which may also be a real answer. This class equals that text, but can be told from it.
+    """
 
     __slots__ = ()
 
 
 def adapter_of(model: Any) -> str:
-    """Return the id of the host's adapter for ``--model``: of a name or an alias, or of a model object; "" where there is none."""
+    """Return the id of the host's adapter for a model; "" where there is none.
+
+    Args:
+        model: what ``--model`` names (a name or an alias), or a model object.
+    """
     if not isinstance(model, str):
         return type(model).__module__.rpartition(".")[2] if model is not None else ""
     from lmms_eval.models import MODEL_REGISTRY_V2
@@ -170,11 +178,11 @@ def adapter_of(model: Any) -> str:
 
 
 def failure(response: Any, adapter: str = "") -> str:
-    """Say in one short line why a response is no answer of a model; "" where it is an answer.
+    """Say in one line why a response is not an answer of the model; "" where it is one.
 
     Args:
         response: what the host kept of a call: a text, or None.
-        adapter: ``adapter_of`` the model. Some adapters write an empty text where a call failed, others where the model says nothing.
+        adapter: ``adapter_of`` the model. An empty text means a failed call from some adapters, and a silent model from others.
     """
     if response is None or isinstance(response, NoText):
         return "no answer came (None)"

@@ -1,4 +1,4 @@
-"""Loads one task for text-only work outside a run of the harness: its docs as items, and its native scorer. Says what cannot be loaded."""
+"""Loads one task for text-only work outside a run of the harness. Says which dataset cannot be loaded, and why."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from tenacity import RetryError
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.names import catalog, configs, lookup
-from lmms_patch.harness.tst.text_only import MODELS, TextOnly
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.task import WrappedTask
+from lmms_patch.harness.wrap.text_only import TextOnly
 
 
 def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str] | None = None, **options: Any) -> TextOnly:
-    """The text-only side of a task, as a ``_tst<k>`` task of a run has it.
+    """Load the text-only side of a task: what a ``_tst<k>`` task of a run has.
 
     Args:
-        base: a task of the harness; a group has no one scorer, so it is refused.
+        base: a task of the harness. A group is refused, since its members have different scorers.
         folds: number of folds.
         include_path: a folder with more task files.
-        options: any of ``spec.Options``; they win over the base's profile.
+        options: any of ``spec.Options``; they override the base's profile.
 
     Raises:
         PatchError: the task is unknown, a group, or cannot be read.
     """
     manager = catalog.task_manager(include_path)
-    manager.model_name = MODELS[0]
+    manager.model_name = configs.TEXT_ONLY_MODELS[0]
     spec = WrapSpec(base, "tst", options=Options.from_mapping(options, base), folds=folds)
     lookup.require_base(manager, spec)
     if manager.task_index[base]["type"] not in ("task", "python_task"):
         raise CannotWrapError(f"{base} is a group of tasks; name one of its members")
-    manager._lmms_patch_text_only = True  # its videos are not needed
+    manager._lmms_patch_text_only = True  # do not download videos: nothing is shown
     configs.check(manager, spec)
     with named(manager, base):
         loaded = manager.load_task_or_group([base])
@@ -47,14 +47,14 @@ def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str]
 
 @contextlib.contextmanager
 def named(manager: Any, name_or_config: Any) -> Iterator[None]:
-    """Turn the failure to load a task's dataset into one line that names the task, the dataset and the cause.
+    """Turn a failure to load a task's dataset into one line that names the task, the dataset and the cause.
 
-    Why these two exceptions: the host tries a download five times and then raises ``RetryError``, whose text is the address of a future. A
-    task that is a Python class loads its data itself, and lets errors of the network and the disk through.
+    Two exceptions are caught. The host tries a download five times and then raises ``RetryError``, whose text only names a future object. A
+    task that is a Python class loads its data itself, and lets errors of the network and the disk (``OSError``) through.
 
     Args:
-        manager: the harness's index.
-        name_or_config: the task that is loaded, as ``TaskManager`` is asked for it.
+        manager: the harness's task manager.
+        name_or_config: the task, as ``TaskManager`` was asked for it.
 
     Raises:
         CannotWrapError: the dataset could not be loaded.
@@ -65,7 +65,9 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
         config = name_or_config if isinstance(name_or_config, Mapping) else {}
         name = str(config.get("task") if config else name_or_config)
         row = manager.task_index.get(name, {})
-        if isinstance(error, OSError) and row.get("type") != "python_task":  # of the code of a YAML task: its traceback says where
+        if (
+            isinstance(error, OSError) and row.get("type") != "python_task"
+        ):  # raised by the code of a YAML task: its traceback says more than our line
             raise
         given = config.get("dataset_path") or (configs.read(manager, name).get("dataset_path") if row else None)
         dataset = f"its dataset {given}" if given else "its data"
@@ -74,7 +76,7 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
 
 
 def _what_to_do(name: str, cause: BaseException | None) -> str:
-    """Say what helps where a dataset could not be loaded."""
+    """Say what the user can do about a dataset that could not be loaded."""
     kinds = [kind.__name__ for kind in type(cause).__mro__]
     if any(word in kind for kind in kinds for word in ("Connect", "Timeout", "Offline")):
         offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")

@@ -1,4 +1,10 @@
-"""The entry point: registers the plugin's models and teaches ``TaskManager`` the wrapped names.
+"""The entry point: registers our models, and teaches the host's ``TaskManager`` the wrapped names.
+
+lmms-eval loads the entry-point group ``lmms_eval.models`` while ``lmms_eval.models`` is imported, before any task is looked up. This is the
+only module with side effects, and they happen only when its functions are called.
+
+Importing ``lmms_eval.models`` takes 0.1 s; importing ``lmms_eval.tasks`` takes seconds (torch, datasets). So ``register`` imports only what
+is loaded by then, functions import what needs NumPy when they are called, and the patches wait until ``lmms_eval.tasks`` is imported.
 
 lmms-eval loads the entry-point group ``lmms_eval.models`` while ``lmms_eval.models`` is imported,
 before any task is looked up. This is the only module with side effects, and only when it is called.
@@ -37,7 +43,10 @@ _TASKS = "lmms_eval.tasks"
 
 
 def register() -> list[Any]:
-    """Patch the tasks of the host, now or once they are imported; return the manifests of our models. The entry point calls it."""
+    """Patch the host's tasks, now or as soon as they are imported, and return the manifests of our models.
+
+    lmms-eval calls this function through the entry point.
+    """
     from lmms_eval.models.registry_v2 import ModelManifest
 
     install_exit_status()
@@ -54,41 +63,40 @@ def register() -> list[Any]:
 
 
 class _OnceImported(MetaPathFinder):
-    """Finds ``lmms_eval.tasks`` as Python itself does, and installs the patches when the module has run.
+    """An import hook: finds ``lmms_eval.tasks`` as Python does, and installs the patches when that module has run.
 
-    Why an import hook: nothing that a run calls lies between ``lmms_eval.models`` and the first use of ``TaskManager``, and
-    ``from lmms_eval.tasks import TaskManager`` takes the class out of its module, so a lazy attribute of the package, or one of the module
-    that is set later, would not be seen by everyone. The hook goes when it has done its work.
+    Why a hook: a run calls nothing of ours between the import of ``lmms_eval.models`` and its first use of ``TaskManager``. A lazy module
+    attribute would not reach everyone, because ``from lmms_eval.tasks import TaskManager`` takes the class out of its module. The hook removes
+    itself when it has done its work.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the spec that the other finders have for ``lmms_eval.tasks``; None for any other module."""
+        """Return the spec that the other finders give for ``lmms_eval.tasks``; None for any other module."""
         if fullname != _TASKS:
             return None
         others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
-        spec = next((found for finder in others if (found := finder.find_spec(fullname, path, target))), None)
+        spec = next((spec for finder in others if (spec := finder.find_spec(fullname, path, target))), None)
         if spec is not None and spec.loader is not None:
-            # on the loader itself, since readers of sources and of resources ask what kind of loader a module has
+            # patch the loader itself: readers of sources and resources ask for the loader's type, so it must not be wrapped
             spec.loader.exec_module = functools.partial(self._run, spec.loader)  # type: ignore[method-assign]
         return spec
 
     def _run(self, loader: Any, module: ModuleType) -> None:
-        """Run the module and install the patches. Where the module fails the hook stays, since the next import finds it again."""
+        """Run the module and install the patches. If the module fails the hook stays, so that the next import finds it again."""
         vars(loader).pop("exec_module", None)
         loader.exec_module(module)
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         try:
             install()
-        except Exception as error:  # as the host does with an entry point that fails: it says so, and goes on without
+        except Exception as error:  # the host too goes on without an entry point that fails, and says so
             log().warning(f"lmms-patch could not be installed, so its tasks are not found: {type(error).__name__}: {error}")
 
 
 def install() -> None:
-    """Install the patches of ``TaskManager``; a second call changes nothing.
+    """Replace the methods of ``TaskManager`` that ``compat.PATCHED`` lists. A second call changes nothing.
 
-    A host that is not as expected is left as it is, but for a run that asks for a wrapped name:
-    that one stops, with one line.
+    An unsupported host is left as it is; only a run that asks for a wrapped name stops there, with one line.
     """
     from lmms_eval.tasks import TaskManager
 
@@ -96,7 +104,7 @@ def install() -> None:
         return
     try:
         compat.check_host(TaskManager)
-        from lmms_eval.caching.response_cache import ResponseCache  # not before its version is known: an older host has none
+        from lmms_eval.caching.response_cache import ResponseCache  # only now: a host that is too old has no such module
 
         compat.check_host(ResponseCache)
     except HostError as error:
@@ -109,9 +117,9 @@ def install() -> None:
 
 
 def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
-    """Replace a function of a class or module by ``replacement(original, ...)``; the original stays reachable as ``__wrapped__``.
+    """Replace a function of a class or module by ``replacement(original, ...)``. The original stays reachable as ``__wrapped__``.
 
-    A function that is replaced already stays as it is.
+    A function that we have replaced already stays as it is.
     """
     original = getattr(owner, name, None)
     if original is None or getattr(original, _MARK, False):
@@ -126,7 +134,7 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
 
 
 def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any, task_list: Any) -> Any:
-    """``match_tasks`` of a host that we do not know: native names as ever, wrapped names refused."""
+    """Match the native names, and refuse wrapped ones: this is ``match_tasks`` of a host whose version we do not support."""
     from lmms_patch.ask.spec import parse
 
     for name in [task_list] if isinstance(task_list, str) else task_list:
@@ -136,7 +144,10 @@ def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any
 
 
 def _initialize_tasks(original: Callable[..., Any], manager: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
-    """Index the plugin's own task folder too. Why here: it is where the host decides precedence.
+    """Index the plugin's own task folder too.
+
+    Why this method: the host decides here which folder wins. The first folder that has a name does: built-in, then plugin, then
+    ``--include_path``.
 
     The first folder that has a name wins: built-in, then plugin, then ``--include_path``.
     """
@@ -147,10 +158,10 @@ def _initialize_tasks(original: Callable[..., Any], manager: Any, include_path: 
 
 
 def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> list[str]:
-    """Find the wrapped names of ``--tasks``, and refuse what cannot be wrapped.
+    """Find the wrapped names in ``--tasks``, and refuse what cannot be wrapped.
 
-    Why here: it is the last step of the command line before the model is loaded. The host compares
-    what we return with what was typed.
+    Why this method: it is the last step of the command line before the model is loaded, so a mistake costs no time. The host compares the
+    names that we return with those that were typed.
     """
     from lmms_patch.harness.names import configs, lookup
 
@@ -166,7 +177,11 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
 
 
 def _load_list(original: Callable[..., Any], manager: Any, *args: Any, **kwargs: Any) -> Any:
-    """Load the tasks of one run. Why here: it is called once for a run, and a manager may serve several, each with tasks of its own."""
+    """Load the tasks of one run.
+
+    Why this method: the host calls it once per run. One manager may serve several runs, each with its own tasks, so what ``_note`` has seen
+    starts anew here.
+    """
     if not getattr(manager, "_lmms_patch_depth", 0):
         manager.__dict__.pop("_lmms_patch_seen", None)
     return original(manager, *args, **kwargs)
@@ -180,54 +195,71 @@ def _load(
     parent_name: Any = None,
     update_config: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Load the base through the host's own loader, then wrap the task objects.
+    """Load the base through the host's own loader, then wrap its task objects.
 
-    Why here: it is the one door for names, groups, tags, inline members and task files, and it
-    knows whether the model is simple or chat.
+    Why this method: names, groups, tags, inline members and task files all pass through it, and it knows whether the model is simple or chat.
     """
-    from lmms_patch.ask.spec import KINDS
-    from lmms_patch.harness.magic import files
-    from lmms_patch.harness.magic import tasks as magic_tasks
-    from lmms_patch.harness.names import configs
-
-    unnamed = functools.partial(files.load, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
-
-    def native(name_or_config: Any, **kwargs: Any) -> Any:
-        if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
-            return unnamed(name_or_config, **kwargs)  # what no task of ours asks for fails as it always did
-        from lmms_patch.harness import load
-
-        with load.named(manager, name_or_config):
-            return unnamed(name_or_config, **kwargs)
-
+    native = functools.partial(_load_native, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
     try:
         spec, overrides = _spec_of(manager, name_or_config)
         if spec is None:
-            if _is_leaf(manager, name_or_config):
-                _note(manager, wrapped=False)
-            if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
-                update_config = {**configs.without_videos(manager, name_or_config), **(update_config or {})} or None
-            loaded = native(name_or_config, update_config=update_config)
-            if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
-                keep_no_failures()
-            return _mend_groups(loaded)
-        _note(manager, wrapped=True)
-        keep_no_failures()
-        configs.check(manager, spec)
-        text_only = not KINDS[spec.kind].needs_image
-        videos = configs.without_videos(manager, spec.base) if text_only else {}
-        merged = {**videos, **overrides, **(update_config or {})} or None
-        with _nested(manager, text_only):
-            loaded = native(spec.base, update_config=merged, parent_name=None)  # else a base that is wrapped twice is renamed
-        return _mend_groups(_wrap_all(loaded, spec))
+            return _load_unwrapped(manager, native, name_or_config, update_config)
+        return _load_wrapped(manager, native, spec, {**overrides, **(update_config or {})})
     except PatchError as error:
         refuse(error)
     except Refusal as refusal:
         refuse(refusal.error)
 
 
+def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, **kwargs: Any) -> Any:
+    """Load tasks by the host's loader. Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why."""
+    from lmms_patch.harness.magic import files
+
+    if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
+        return files.load(manager, loader, name_or_config, **kwargs)  # a native task of the run fails as it always did
+    from lmms_patch.harness import load
+
+    with load.named(manager, name_or_config):
+        return files.load(manager, loader, name_or_config, **kwargs)
+
+
+def _load_unwrapped(manager: Any, native: Callable[..., Any], name_or_config: Any, changes: Mapping[str, Any] | None) -> dict[Any, Any]:
+    """Load what is not wrapped itself: a native task, a group that may hold wrapped tasks, or a member of a base."""
+    from lmms_patch.harness.magic import tasks as magic_tasks
+    from lmms_patch.harness.names import configs
+
+    if _is_leaf(manager, name_or_config):
+        _note(manager, wrapped=False)
+    if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
+        changes = {**configs.without_videos(manager, name_or_config), **(changes or {})} or None
+    loaded = native(name_or_config, update_config=changes)
+    if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
+        keep_no_failures()
+    return _mend_groups(loaded)
+
+
+def _load_wrapped(manager: Any, native: Callable[..., Any], spec: WrapSpec, changes: Mapping[str, Any]) -> dict[Any, Any]:
+    """Load the base of a spec, and wrap its tasks."""
+    from lmms_patch.ask.spec import KINDS
+    from lmms_patch.harness.names import configs
+
+    _note(manager, wrapped=True)
+    keep_no_failures()
+    configs.check(manager, spec)
+    text_only = not KINDS[spec.kind].needs_image
+    if text_only:
+        changes = {**configs.without_videos(manager, spec.base), **changes}
+    with _nested(manager, text_only):
+        # no parent's name: with one, the host would rename a base that is wrapped twice
+        loaded = native(spec.base, update_config=changes or None, parent_name=None)
+    return _mend_groups(_wrap_all(loaded, spec))
+
+
 def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[str, Any]]:
-    """What is to be wrapped, and the config overrides that came with the name; None: nothing of ours."""
+    """Return what is to be wrapped, and the config overrides that came with the name.
+
+    The spec is None where the host is asked for something that is not ours.
+    """
     from lmms_patch.harness.names import configs, lookup
 
     if isinstance(name_or_config, str):
@@ -244,7 +276,7 @@ def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[s
 
 
 def _wrap_all(loaded: Mapping[Any, Any], spec: WrapSpec) -> dict[Any, Any]:
-    """Wrap every task of what the host loaded: one task, a tag's tasks, or groups of groups."""
+    """Wrap every task that the host loaded: one task, the tasks of a tag, or groups of groups."""
     from lmms_patch.harness.wrap.task import WrappedTask
 
     out: dict[Any, Any] = {}
@@ -262,7 +294,7 @@ def _wrap_all(loaded: Mapping[Any, Any], spec: WrapSpec) -> dict[Any, Any]:
 
 
 def _rename_group(group: Any, name: str) -> None:
-    """Give a loaded group the wrapped name (docs/design/group-names.md)."""
+    """Give a loaded group its wrapped name (docs/design/group-names.md)."""
     if isinstance(group, str):
         return
     config = group._config
@@ -273,7 +305,10 @@ def _rename_group(group: Any, name: str) -> None:
 
 
 def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Let each group that holds wrapped tasks pool only what its list names, and survive a missing number.
+    """Make every group that holds wrapped tasks pool only the metrics that it lists, and survive a missing number.
+
+    The host pools each metric whose ``name,filter`` *contains* the listed name: ``acc`` would also pool ``acc_mpp3``, while ``acc,none`` does not.
+    And the host adds the members' numbers, which ends the run where one of them is None.
 
     The host pools every metric whose ``name,filter`` *contains* the listed name, so ``acc`` would
     pool ``acc_mpp3``; ``acc,none`` does not. And it adds the members' numbers, which ends the run
@@ -299,6 +334,7 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _tasks_in(members: Mapping[Any, Any]) -> Iterator[Any]:
+    """Yield the tasks inside groups of groups."""
     for member in members.values():
         if isinstance(member, Mapping):
             yield from _tasks_in(member)
@@ -307,12 +343,13 @@ def _tasks_in(members: Mapping[Any, Any]) -> Iterator[Any]:
 
 
 def _surviving(aggregation: Any) -> Callable[..., Any]:
-    """A group's aggregation that gives None where a member has no number (or where it fails itself), in place of ending the run."""
+    """Return a group's aggregation that gives None where a member has no number, or where it fails, instead of ending the run."""
     already = isinstance(aggregation, functools.partial) and aggregation.func is _pool
     return aggregation if already else functools.partial(_pool, aggregation)
 
 
 def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size: bool) -> Any:
+    """Pool the members' numbers as the host does; return None where one is missing, or where pooling fails."""
     from lmms_eval.api.metrics import aggregate_subtask_metrics
 
     from lmms_patch.runs.scoring import scalar
@@ -330,7 +367,11 @@ def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size
 
 @contextlib.contextmanager
 def _nested(manager: Any, text_only: bool) -> Iterator[None]:
-    """While a base is loaded for wrapping, the tasks that the host loads are not native tasks of the run.
+    """Mark the manager while it loads a base: the tasks that it loads then are not native tasks of the run.
+
+    Args:
+        manager: the host's task manager.
+        text_only: whether no view shows anything; members of a group are then loaded without their videos.
 
     Args:
         text_only: no view shows anything: members of a group are loaded without their videos.
@@ -346,14 +387,14 @@ def _nested(manager: Any, text_only: bool) -> Iterator[None]:
 
 
 def _is_leaf(manager: Any, name_or_config: Any) -> bool:
-    """Whether this is a task, not a group or tag of tasks."""
+    """Tell whether this is a task, and not a group or tag of tasks."""
     if isinstance(name_or_config, str):
         return manager.task_index.get(name_or_config, {}).get("type") in ("task", "python_task")
     return isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str)
 
 
 def _note(manager: Any, *, wrapped: bool) -> None:
-    """Warn once where wrapped and native tasks run together."""
+    """Note whether a run loads wrapped or native tasks, and warn once where it loads both."""
     if getattr(manager, "_lmms_patch_depth", 0):
         return
     seen = manager.__dict__.setdefault("_lmms_patch_seen", set())
@@ -370,13 +411,16 @@ def _note(manager: Any, *, wrapped: bool) -> None:
 
 
 def keep_no_failures() -> None:
-    """Let the host's response cache keep answers only, and tell a model's None from the answer "None". Twice is as once.
+    """Keep failed calls out of the host's response cache, and tell a model's None from the answer "None".
+
+    Called when a task of ours is loaded, so a run without one is left as it is; a second call changes nothing. In a run with ours, native tasks
+    too ask failed calls again. They lose nothing: what the cache held for them was not an answer.
 
     Called when a task of ours is loaded: a run without one is left as it is. Native tasks in a run with ours also ask failed calls
     again, and lose nothing by it: what the cache had kept for them was no answer either.
 
     Raises:
-        HostError: the installed evaluator has no such function.
+        HostError: the installed evaluator lacks a function that we replace.
     """
     from lmms_eval import evaluator
     from lmms_eval.caching.response_cache import ResponseCache
@@ -389,18 +433,23 @@ def keep_no_failures() -> None:
 
 
 def _adapter(cache: Any) -> str:
-    """Return the adapter whose answers a cache holds: its fingerprint is ``model|arguments``."""
+    """Return the adapter whose answers a cache holds. The cache's fingerprint is ``model|arguments``."""
     return compat.adapter_of(str(cache.model_fingerprint).partition("|")[0])
 
 
 def _lookup(original: Callable[..., Any], cache: Any, cache_key: str) -> Any:
-    """Find no entry where the entry is a failed call. Why here: caches of earlier runs hold such entries, and each would be a hit for ever."""
-    found = original(cache, cache_key)
-    return None if compat.failure(found, _adapter(cache)) else found
+    """Look an answer up; find nothing where the stored answer is a failed call.
+
+    Why this method: caches of earlier runs hold failed calls, and each would be found again for ever.
+    """
+    response = original(cache, cache_key)
+    return None if compat.failure(response, _adapter(cache)) else response
 
 
 def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) -> None:
-    """Keep no failed call, and no answer about a grey image that stood for one that could not be loaded.
+    """Store an answer, unless the call failed, or the model saw a grey image in place of one that could not be loaded.
+
+    Why this method: the host judges a response by its text alone. Here we also know the adapter, the task and the doc.
 
     Why here: the host asks whether a response is valid by its text alone; what is stored passes here, with its cache.
     """
@@ -412,7 +461,10 @@ def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) 
 
 
 def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], output_path: str) -> Any:
-    """Let new answers replace failed calls. Why here: the host adds what a run asked to the shared cache, and never replaces an entry."""
+    """Merge the answers of a run into the shared cache, where new answers replace failed calls.
+
+    Why this method: the host adds entries to the shared cache, but never replaces one.
+    """
     if os.path.exists(output_path):
         with contextlib.closing(sqlite3.connect(output_path, timeout=30)) as shared:
             for path in filter(os.path.exists, shard_paths):
@@ -427,7 +479,7 @@ def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], outp
 
 
 def _is_failure(adapter: str, stored: str) -> bool:
-    """Tell whether an entry of the cache, JSON as the host writes it, is a failed call."""
+    """Tell whether a cache entry, JSON as the host writes it, is a failed call."""
     try:
         return bool(compat.failure(json.loads(stored), adapter))
     except ValueError:
@@ -435,6 +487,9 @@ def _is_failure(adapter: str, stored: str) -> bool:
 
 
 def _unwrap(original: Callable[..., Any], output: Any) -> Any:
-    """Mark None, which the host turns into the text "None". Why here: a step later nothing tells it from a model that answers "None"."""
+    """Return the text of an output, marked as ``NoText`` where the output is None.
+
+    Why this function: the host turns None into the text "None" here. Later, nothing tells it from a model that answers "None".
+    """
     text, counts = original(output)
     return (compat.NoText(text), counts) if output is None else (text, counts)

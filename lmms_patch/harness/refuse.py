@@ -1,4 +1,4 @@
-"""How a refusal ends a run: one line and exit status 2 on the command line, an exception from Python."""
+"""How a run ends on a user's mistake: one line and exit status 2 on the command line, an exception from Python."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _failed = False
 
 
 def on_command_line() -> bool:
-    """Whether this process is lmms-eval's own command line: ``lmms-eval`` or ``python -m lmms_eval``.
+    """Tell whether this process is lmms-eval's own command line: ``lmms-eval`` or ``python -m lmms_eval``.
 
-    The job server starts its jobs as the latter, and so do ``accelerate launch`` and ``torchrun``.
+    ``accelerate launch``, ``torchrun`` and lmms-eval's job server use the second form.
     """
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None and spec.name.split(".")[0] == "lmms_eval":
@@ -27,7 +27,9 @@ def on_command_line() -> bool:
 
 
 class Refusal(BaseException):
-    """Carries a user's mistake out of the loading of a task's data, which the host tries again five times, 2 s apart, after any ``Exception``.
+    """A user's mistake that must pass through the host's loading of a task's data.
+
+    Why a ``BaseException``: after any ``Exception`` there, the host tries again five times, 2 s apart.
 
     Attributes:
         error: the mistake.
@@ -41,12 +43,12 @@ class Refusal(BaseException):
 def refuse(error: PatchError) -> NoReturn:
     """End the run because of a user's mistake.
 
-    The host prints an exception's traceback and ends with status 0; ``SystemExit`` passes through
-    its handlers, its retries and its thread pool.
+    Why ``SystemExit``: the host would print the traceback of another exception and end with status 0, while ``SystemExit`` passes through its
+    handlers, its retries and its thread pool.
 
     Raises:
-        SystemExit: with status 2, on the command line, after printing the one line.
-        PatchError: ``error`` itself, from Python.
+        SystemExit: on the command line, with status 2, after printing one line.
+        PatchError: from Python; it is ``error`` itself.
     """
     if not on_command_line():
         raise error
@@ -58,7 +60,7 @@ def refuse(error: PatchError) -> NoReturn:
 def fail_at_exit(message: str) -> None:
     """Report a failure that is found after inference, and end the process with status 2 once the run is written.
 
-    The harness must go on to write the answers it has, so nothing is raised here.
+    Nothing is raised, because the harness must go on and write the answers that it has.
     """
     global _failed
     print(f"lmms-patch: {said(message, sys.stderr.encoding)}", file=sys.stderr, flush=True)
@@ -67,7 +69,7 @@ def fail_at_exit(message: str) -> None:
 
 
 def install_exit_status() -> None:
-    """Let ``fail_at_exit`` decide the exit status. Registered early, so it runs after later-registered handlers."""
+    """Let ``fail_at_exit`` decide the exit status of the process. Registered early, so that it runs after all later handlers."""
     atexit.unregister(_end)
     atexit.register(_end)
 

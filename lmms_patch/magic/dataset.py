@@ -1,7 +1,7 @@
-"""Reads and checks a MAGIC dataset: a JSONL or parquet file, a folder with one of them, or a dataset of the hub.
+"""Reading and checking of MAGIC datasets: a JSONL or parquet file, a folder with one of them, or a dataset of the hub.
 
-``inspect`` and ``check`` give every fault with its line; ``read`` gives the items that can be used, and says in one line which were left out.
-None of them needs the harness; pyarrow and ``datasets`` are imported only for the forms that need them.
+``inspect`` and ``check`` return every fault with its line. ``read`` returns the usable items, and says in one line which were left out. None of them
+needs the harness; pyarrow and ``datasets`` are imported only for the forms that need them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unre
 
 __all__ = ["Checked", "Dataset", "DatasetError", "check", "inspect", "read", "write"]
 
-_NAMED = 3  # faults that the one line of a run names
+_NAMED = 3  # how many faults the one line of a run names
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Dataset:
     Attributes:
         name: the file, or the name on the hub.
         items: in the order of the file.
-        lines: the line of each item.
-        total: how many lines the file has, usable or not.
-        faults: all that was found wrong, warnings too.
+        lines: the line of each item, by id.
+        total: number of lines in the file, usable or not.
+        faults: every fault, warnings included.
     """
 
     name: str
@@ -49,26 +49,30 @@ class Dataset:
 
     @property
     def left_out(self) -> int:
-        """How many lines are not usable."""
+        """Number of lines that are not usable."""
         return self.total - len(self.items)
 
     @property
     def note(self) -> str:
-        """Which lines were left out and why, in one line; "" where none was."""
+        """One line that says which lines were left out and why; "" where none was."""
         return f"{self.name}: {self.left_out} of {self.total} items left out: {_why(self.faults, self.name)}" if self.left_out else ""
 
     def picture(self, item: MagicItem) -> Path | bytes:
-        """Where the item's image lies, or the file's bytes where it lies in the row."""
+        """Return the path of the item's image, or the file's bytes where the image lies in the row.
+
+        Raises:
+            DatasetError: the image is missing or not allowed.
+        """
         try:
             return self._source.image(item, self.lines[item.id])
         except ImageFaultError as error:
             raise DatasetError(f"{self.name}: line {self.lines[item.id]} ({item.id}): image: {error}") from None
 
     def image(self, item: MagicItem) -> Image.Image:
-        """The item's image as it lies in the file: neither turned upright nor converted (``draw.upright`` does both).
+        """Return the item's image as stored: neither turned upright nor converted (``draw.upright`` does both).
 
         Raises:
-            DatasetError: it cannot be read.
+            DatasetError: the image cannot be read.
         """
         try:
             return decode_image(self._source.image(item, self.lines[item.id]))
@@ -78,16 +82,16 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in a dataset.
+    """The result of checking a dataset.
 
     Attributes:
         name: the file, or the name on the hub.
-        total: how many lines the file has.
-        usable: how many of them runs will ask.
-        faults: all that is wrong, in the order of the lines.
-        counts: of the usable items, by name: ``images``, ``relevant boxes``, ``adversarial boxes``, ``items with steps``, ``steps``, ``wrong steps``,
-            and the runs of wrong steps that Self-Heal tests (``wrong runs to test``) or leaves out (``wrong runs at the start``, ``wrong runs near
-            the end``, ``wrong runs without correction``; ``selfheal.WrongRuns``).
+        total: number of lines in the file.
+        usable: number of lines that runs will ask.
+        faults: every fault, in the order of the lines.
+        counts: counts over the usable items, by name: ``images``, ``relevant boxes``, ``adversarial boxes``, ``items with steps``, ``steps``, ``wrong
+            steps``, and the runs of wrong steps that Self-Heal tests (``wrong runs to test``) or leaves out (``wrong runs at the start``, ``wrong
+            runs near the end``, ``wrong runs without correction``; ``selfheal.WrongRuns``).
     """
 
     name: str
@@ -97,18 +101,18 @@ class Checked:
     counts: Mapping[str, int]
 
     def level(self, level: str) -> list[Fault]:
-        """The faults of one level, ``error`` or ``warning``."""
+        """Return the faults of one level, ``error`` or ``warning``."""
         return [fault for fault in self.faults if fault.level == level]
 
     def kinds(self) -> list[tuple[str, str, int, int]]:
-        """(level, kind, how many, on how many lines), errors first, in the order of ``rows.KINDS``."""
+        """Return (level, kind, number of faults, number of lines), errors first, in the order of ``rows.KINDS``."""
         many = Counter((fault.level, fault.kind) for fault in self.faults)
         lines = Counter((level, kind) for level, kind, _ in {(fault.level, fault.kind, fault.line) for fault in self.faults})
         order = sorted(many, key=lambda found: (found[0], KINDS.index(found[1])))
         return [(level, kind, many[level, kind], lines[level, kind]) for level, kind in order]
 
     def to_json(self) -> dict[str, Any]:
-        """What ``lmms-patch magic check --json`` writes (schema ``magic-check``)."""
+        """Return the content of ``lmms-patch magic check --json`` (schema ``magic-check``)."""
         return {
             "schema": 1,
             "dataset": self.name,
@@ -123,21 +127,21 @@ class Checked:
 
 
 def read(path: str | Path, *, split: str = "test", decode: bool = True) -> Dataset:
-    """The usable items of a dataset.
+    """Read the usable items of a dataset.
 
     Args:
         path: a .jsonl or .parquet file, a folder that holds one (``items.jsonl`` first), or a name on the hub (``owner/name``).
         split: of a hub dataset.
-        decode: decode every image, so that a truncated one is found now and not during a run; else only its header is read.
+        decode: whether to decode every image, so that a truncated image is found now and not during a run; else only headers are read.
 
     Raises:
         DatasetError: there is no such dataset, it cannot be read, or none of its items can be used.
     """
     source = open_source(path, split)
     items, lines, total, faults = [], {}, 0, []
-    for line, item, found in _lines(source, decode):
+    for line, item, line_faults in _lines(source, decode):
         total += 1
-        faults += found
+        faults += line_faults
         if item is not None:
             items.append(item)
             lines[item.id] = line
@@ -149,14 +153,15 @@ def read(path: str | Path, *, split: str = "test", decode: bool = True) -> Datas
 
 
 def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None] | None = None) -> Checked:
-    """Everything that is wrong with a dataset, and what is in it.
+    """Return every fault of a dataset, and counts of its content.
 
     Args:
-        path, split: as in ``read``.
-        tell: is called after each line, with the number of lines so far.
+        path: as in ``read``.
+        split: as in ``read``.
+        tell: called after each line, with the number of lines so far.
 
     Raises:
-        DatasetError: there is no such dataset, or it is no file of such a form.
+        DatasetError: there is no such dataset, or the file has another form.
     """
     source = open_source(path, split)
     faults: list[Fault] = []
@@ -164,10 +169,10 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
     images: set[str] = set()
     total = usable = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a large image is no fault
-        for line, item, found in _lines(source, decode=True, drawn=True):
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a large image is not a fault
+        for line, item, line_faults in _lines(source, decode=True, drawn=True):
             total += 1
-            faults += found
+            faults += line_faults
             if item is not None:
                 usable += 1
                 images.add(item.image or f"line {line}")
@@ -180,13 +185,14 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
 
 
 def check(path: str | Path, *, split: str = "test") -> list[Fault]:
-    """Every fault of a dataset, in the order of its lines; empty where all is well.
+    """Return every fault of a dataset, in the order of its lines.
 
     Args:
-        path, split: as in ``read``.
+        path: as in ``read``.
+        split: as in ``read``.
 
     Raises:
-        DatasetError: there is no such dataset, or it is no file of such a form.
+        DatasetError: there is no such dataset, or the file has another form.
     """
     return list(inspect(path, split=split).faults)
 
@@ -205,27 +211,28 @@ _COUNTED = (
 
 
 def _counts(item: MagicItem) -> dict[str, int]:
-    """What is counted of an item, by ``_COUNTED``."""
+    """Return the counts of an item, by the names in ``_COUNTED``."""
     runs = wrong_runs(item.steps)
     relevant = sum(box.relevant for box in item.boxes)
     wrong = sum(not step.correct for step in item.steps)
-    found = (relevant, len(item.boxes) - relevant, int(bool(item.steps)), len(item.steps), wrong)
-    return dict(zip(_COUNTED, (*found, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected), strict=True))
+    of_boxes_and_steps = (relevant, len(item.boxes) - relevant, int(bool(item.steps)), len(item.steps), wrong)
+    return dict(zip(_COUNTED, (*of_boxes_and_steps, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected), strict=True))
 
 
 def image_names(path: str | Path, *, split: str = "test") -> tuple[frozenset[str], int, int]:
-    """What the images of a dataset are called: the groups of its rows, and the names of their files without folder and suffix.
+    """Return the names of a dataset's images: the groups of its rows, and their file names without folder and suffix.
 
-    Also of rows that runs leave out, and of images that lie in the rows: whose images they are does not depend on their faults.
+    Rows that runs leave out count too: a faulty row still shows its image. So do rows that hold their image.
 
     Args:
-        path, split: as in ``read``.
+        path: as in ``read``.
+        split: as in ``read``.
 
     Returns:
-        The names; the number of rows that name none; the number of rows.
+        The names; the number of rows without a name; the number of rows.
 
     Raises:
-        DatasetError: there is no such dataset, or it is no file of such a form.
+        DatasetError: there is no such dataset, or the file has another form.
     """
     names: set[str] = set()
     unnamed = total = 0
@@ -235,9 +242,9 @@ def image_names(path: str | Path, *, split: str = "test") -> tuple[frozenset[str
         image = image.get("path") if isinstance(image, Mapping) else image
         group = row.get("group") if isinstance(row, Mapping) else None
         stem = PurePosixPath(image.replace("\\", "/")).stem if isinstance(image, str) else ""
-        found = {name for name in (group, stem) if isinstance(name, str) and name.strip()}
-        unnamed += not found
-        names |= found
+        row_names = {name for name in (group, stem) if isinstance(name, str) and name.strip()}
+        unnamed += not row_names
+        names |= row_names
     return frozenset(names), unnamed, total
 
 
@@ -252,7 +259,7 @@ def write(path: str | Path, items: Iterable[MagicItem]) -> None:
 
 
 def _why(faults: Sequence[Fault], name: str) -> str:
-    """The first unusable lines, by their first error each."""
+    """Name the first unusable lines, each with its first error."""
     first: dict[int, Fault] = {}
     for fault in faults:
         if fault.level == "error":
@@ -263,7 +270,7 @@ def _why(faults: Sequence[Fault], name: str) -> str:
 
 
 def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
-    """Each line's number, its item where it is usable, and its faults; where ``drawn``, also what is wrong with the drawn numbers."""
+    """Yield each line's number, its item where it is usable, and its faults; with ``drawn`` also the faults of the drawn numbers."""
     seen: dict[tuple[str, bool], tuple[str, int]] = {}
     sizes: dict[str, tuple[int, int] | ImageFaultError] = {}
     for line, row in source.rows():
@@ -281,7 +288,13 @@ def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[
 
 
 def _check_id(row: Any, seen: dict[tuple[str, bool], tuple[str, int]], faults: Faults) -> None:
-    """Note an id that an earlier line has, or has but for white space (``seen``: id, as it is or with single spaces -> id and line)."""
+    """Note an id that an earlier line has, exactly or but for white space.
+
+    Args:
+        row: the row.
+        seen: (id, True) and (id with single spaces, False) -> id and line; is added to.
+        faults: takes what is found.
+    """
     identity = row.get("id") if isinstance(row, Mapping) else None
     if not isinstance(identity, str) or not identity.strip():
         return
@@ -291,7 +304,7 @@ def _check_id(row: Any, seen: dict[tuple[str, bool], tuple[str, int]], faults: F
         return
     alike, line = seen.setdefault((" ".join(identity.split()), False), (identity, faults.line))
     if alike != identity:
-        faults.warn("id", f"differs from the id of line {line} by white space alone; files of labels do not keep that apart", "ids alike")
+        faults.warn("id", f"differs from the id of line {line} by white space alone; files of labels cannot tell the two apart", "ids alike")
 
 
 def _check_image(
@@ -299,7 +312,7 @@ def _check_image(
 ) -> tuple[int, int] | None:
     """Note an image that cannot be read, and boxes that leave it; return its size where it can be read.
 
-    Also of an item with other faults: all of them are to be told at once.
+    Items with other faults are checked too, so that a user sees all faults at once.
     """
     if any(fault.key == "image" for fault in faults.found) or not isinstance(row, Mapping):
         return None
@@ -320,11 +333,11 @@ def _check_image(
 
 
 def _check_numbers(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
-    """Note boxes whose number has no place but in another box, as they are numbered with the seed 0."""
+    """Note boxes whose number can only be drawn in another box; boxes are numbered with the seed 0."""
     places = shown(item.boxes, item.id).places
     boxes = [(box.left, box.top, box.right, box.bottom) for box in (item.boxes[place] for place in places)]
     for at in sorted(places[one] for one in in_other_boxes(boxes, layout(size, boxes, range(1, len(boxes) + 1)))):
-        said = "has no room for its number: that stands in another box, for which it may be taken; leave out a box, or draw larger ones"
+        said = "has no room for its number, which is drawn in another box and may be read as that box's; leave out a box, or make it larger"
         faults.warn(f"boxes[{at + 1}]", said, "number in another box")
 
 

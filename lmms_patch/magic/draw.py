@@ -1,11 +1,11 @@
-"""Numbered boxes on an image: red outlines with plates ``R1`` .. ``Rk``. Pillow and NumPy only.
+"""Drawing of numbered boxes on an image: red outlines with plates ``R1`` .. ``Rk``. Pillow and NumPy only.
 
-The outline lies *around* the box, so that the region itself stays as it is; where a box touches the edge of the image, that side of the
-outline lies inside. Plates stand outside the box where there is room: above, below, left, right; else inside it. A plate keeps off every other
-box, for a reader would take the number for that box's own (``in_other_boxes`` finds the plates for which no such place is left).
+The outline lies *around* the box, so that the region itself is not painted. Where a box touches the edge of the image, that side of the outline lies
+inside. Plates stand outside the box where there is room: above, below, left, right; else inside it. A plate avoids every other box, because a reader
+would take its number for that box's own (``in_other_boxes`` finds the plates for which no such place is left).
 
-Boxes are in pixels of the upright image (EXIF orientation applied), half-open ``(left, top, right, bottom)``. Everything is
-decided by the image's size, the boxes and the numbers: the same input gives the same pixels.
+Boxes are in pixels of the upright image (EXIF orientation applied), half-open ``(left, top, right, bottom)``. The image's size, the boxes and the
+numbers decide everything: the same input gives the same pixels.
 
 Source: MAGIC paper, 3.1 and 5.1 ("clearly marked bounding boxes"), figures 3, 5 and 13.
 """
@@ -25,7 +25,7 @@ from lmms_patch.errors import PatchError
 Rect = tuple[int, int, int, int]
 
 PIXELS = 2
-"""Goes up whenever the same boxes come to be drawn with other pixels: the harness's response cache must then ask again.
+"""The version of the pixels. Raise it when the same boxes are drawn with other pixels, so that the harness's response cache asks again.
 
 1: plates could stand in a neighbouring box. 2: they keep off it; images whose plates did so before are drawn as in 1.
 """
@@ -36,14 +36,14 @@ WHITE = (255, 255, 255)
 _FONT = 0.032  # of the image's side: the size of a label
 _LINE = 0.0045  # of the image's side: the width of an outline
 _SMALLEST = 11  # pixels: smaller digits cannot be read
-_SMALLER = (1.0, 0.8, 0.65)  # sizes that are tried until no plate meets another
-_TINY = 8  # pixels: the smallest size of a plate that would stand in another box else
+_SMALLER = (1.0, 0.8, 0.65)  # factors of the size, tried until no plate meets another
+_TINY = 8  # pixels: the smallest size of a plate that otherwise would stand in another box
 _PASSES = 6
-_NEIGHBOURS = 48  # boxes around one whose edges are tried as places for its plate: more cost too much
-_OPTIONS = 64  # places of a plate that are weighed against those of others
-_STRANGE = 1e6  # what a plate in a box that does not hold its own box costs
-_MEETING = 1e7  # what it then costs to meet another plate: a number that cannot be read is worse than one in the wrong place
-_HELD = 15.0  # what a plate beside its box costs where that lies in another box: as much as hiding a tenth of its own box
+_NEIGHBOURS = 48  # how many boxes around a box lend their edges as places for its plate: more take too long
+_OPTIONS = 64  # how many places of a plate are weighed against those of others
+_STRANGE = 1e6  # cost of a plate in a box that does not hold the plate's own box
+_MEETING = 1e7  # cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
+_HELD = 15.0  # cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
 
 
 class BoxError(PatchError):
@@ -52,12 +52,12 @@ class BoxError(PatchError):
 
 @dataclass(frozen=True)
 class Plate:
-    """A label's place.
+    """A label with its place.
 
     Attributes:
         rect: pixels, half-open; inside the image wherever the image is larger than the plate.
-        text: what stands on it.
-        size: of the font, pixels.
+        text: the label.
+        size: of the font (pixels).
     """
 
     rect: Rect
@@ -71,8 +71,8 @@ class Outline:
 
     Attributes:
         outer: its outer edge, pixels, half-open; never outside the image.
-        inner: its inner edge: what lies within is not painted. The box itself, but for sides at the image's edge.
-        halo: its outer edge with the white hairline around it.
+        inner: its inner edge: what lies within is not painted. Equals the box, except on sides at the image's edge.
+        halo: its outer edge including the white hairline around it.
     """
 
     outer: Rect
@@ -82,17 +82,17 @@ class Outline:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is painted, in the order of the boxes."""
+    """All outlines and plates, in the order of the boxes."""
 
     outlines: tuple[Outline, ...]
     plates: tuple[Plate, ...]
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """A new RGB image as a person sees it: what boxes are measured on, and what is shown with or without them.
+    """Return a new RGB image as a person sees it: boxes are measured on it, and it is shown with or without them.
 
-    EXIF orientation is applied, transparent pixels lie on white, 16-bit and floating-point images are scaled to 8 bits (16 bits by their
-    full range; 32 bits by their own range where they exceed 8 bits), CMYK and LAB are converted, of an animation the present frame is taken.
+    EXIF orientation is applied and transparent pixels are put on white. 16-bit and floating-point images are scaled to 8 bits (16 bits by their full
+    range; 32 bits by their own range where they exceed 8 bits). CMYK and LAB are converted. Of an animation the present frame is taken.
 
     Raises:
         OSError: the file behind the image is truncated or damaged.
@@ -114,7 +114,7 @@ def upright(image: Image.Image) -> Image.Image:
 
 
 def _to_8_bits(image: Image.Image) -> Image.Image:
-    """A grey image of 16 or 32 bits as 8 bits."""
+    """Convert a grey image of 16 or 32 bits to 8 bits."""
     values = np.asarray(image).astype(np.float64)
     if image.mode.startswith("I;16"):
         values = values / 257
@@ -130,16 +130,16 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
 
 
 def draw(image: Image.Image, boxes: Sequence[Rect], numbers: Sequence[int]) -> Image.Image:
-    """The upright image in RGB with numbered boxes; the image given is left as it is.
+    """Draw numbered boxes on the upright image in RGB; the image given is not changed.
 
     Args:
         image: any PIL image.
         boxes: k boxes, pixels of the upright image, half-open.
-        numbers: k numbers; box i is labelled ``R<number>``. With no boxes this is ``upright(image)``.
+        numbers: k numbers; box i is labelled ``R<number>``. Without boxes the result is ``upright(image)``.
 
     Raises:
         BoxError: a box lies outside the image, or is empty.
-        ValueError: not as many numbers as boxes.
+        ValueError: the numbers are not as many as the boxes.
     """
     out = upright(image)
     if len(boxes) != len(numbers):
@@ -158,18 +158,19 @@ def draw(image: Image.Image, boxes: Sequence[Rect], numbers: Sequence[int]) -> I
 
 
 def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int]) -> Drawing:
-    """Where outlines and plates go, without painting.
+    """Place outlines and plates, without painting.
 
-    Plates are placed greedily, the most constrained box first, then each again given the others until nothing moves. What a place costs, by
-    weight: how much of the plate meets other plates; what share of its own and of other regions it hides; how much of other outlines it hides;
-    its place in the order above, below, left, right. Where plates cannot be kept apart, smaller ones are tried, down to 11 pixels.
+    Plates are placed greedily, the most constrained box first, then each again given the others until nothing moves. The cost of a place, by weight:
+    how much of the plate meets other plates; what share of its own and of other regions it hides; how much of other outlines it hides; its rank in
+    the order above, below, left, right. Where plates cannot be kept apart, smaller ones are tried, down to 11 pixels.
 
-    Where a plate then stands in another box, all are placed anew: more places are tried, and none in a box that does not hold the plate's own
-    box unless there is no other; such a plate may become smaller than the others, down to 8 pixels.
+    Where a plate then stands in another box, all are placed anew: more places are tried, and none in a box that does not hold the plate's own box
+    unless there is no other. Such a plate may become smaller than the others, down to 8 pixels.
 
     Args:
-        size: width and height of the image, pixels.
-        boxes, numbers: as in ``draw``.
+        size: width and height of the image (pixels).
+        boxes: as in ``draw``.
+        numbers: as in ``draw``.
 
     Raises:
         BoxError: a box lies outside the image, or is empty.
@@ -196,19 +197,26 @@ def in_other_boxes(boxes: Sequence[Rect], drawing: Drawing) -> list[int]:
 
 
 def _meets_others(boxes: Sequence[Rect], plates: Sequence[Plate]) -> list[int]:
-    """Say of each plate: 2 where it covers a part of a box that does not hold its own box, 1 where it stands beside its own in one that does."""
+    """Return for each plate: 2, 1 or 0.
+
+    2: it covers a part of a box that does not hold its own box. 1: it stands outside its own box, in a box that holds it. 0: neither.
+    """
     regions, rects = np.array(boxes, np.int64).reshape(-1, 4), [np.array([plate.rect], np.int64) for plate in plates]
     return [int(_strangeness(rect, regions, place)[0][0]) for place, rect in enumerate(rects)]
 
 
 def _holders(regions: Any, place: int) -> Any:
-    """Return which boxes hold a box: all of it, to the pixel; itself too."""
+    """Return which boxes contain a box completely, itself included."""
     own = regions[place]
     return (regions[:, :2] <= own[:2]).all(axis=1) & (regions[:, 2:] >= own[2:]).all(axis=1)
 
 
 def _strangeness(rects: Any, regions: Any, place: int) -> tuple[Any, Any]:
-    """Return for each of n places of a plate: 0, 1 or 2 as in ``_meets_others``; and the largest share of it that lies in one strange box."""
+    """Return how far each of n places of a plate is in a box that is not its own.
+
+    Returns:
+        For each place 0, 1 or 2 as in ``_meets_others``; and the largest share of the plate in one box that does not hold its own box.
+    """
     own, holds = regions[place], _holders(regions, place)
     shares = _overlap(rects, regions) / np.maximum(1, _area(rects))[:, None]
     inside = (rects[:, :2] >= own[:2]).all(axis=1) & (rects[:, 2:] <= own[2:]).all(axis=1)
@@ -221,12 +229,15 @@ def _strangeness(rects: Any, regions: Any, place: int) -> tuple[Any, Any]:
 def _placed(
     size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], texts: Sequence[str], sizes: Sequence[int], strict: bool
 ) -> list[Plate]:
-    """Return the plates of the first font size at which none is in the way, else of the best one.
+    """Return the plates of the first font size at which none is in the way, else of the best size.
 
     Args:
-        size, boxes, outlines, texts: of the image.
-        sizes: fonts to try, in order.
-        strict: whether plates keep off other boxes.
+        size: width and height of the image (pixels).
+        boxes: the boxes.
+        outlines: their outlines.
+        texts: their labels.
+        sizes: font sizes to try, in order.
+        strict: whether plates avoid other boxes.
     """
     best: tuple[tuple[int, float], list[Plate]] | None = None
     for points in dict.fromkeys(sizes):
@@ -248,7 +259,7 @@ def _require_inside(box: Rect, number: int, size: tuple[int, int]) -> None:
 
 
 def outline(box: Rect, size: tuple[int, int], width: int) -> Outline:
-    """The frame of one box: ``width`` pixels around it, moved inwards on the sides where the image ends.
+    """Return the frame of one box: ``width`` pixels around it, moved inwards on the sides where the image ends.
 
     >>> outline((0, 10, 20, 30), (100, 100), 2)
     Outline(outer=(0, 8, 22, 32), inner=(2, 10, 20, 30), halo=(0, 7, 23, 33))
@@ -269,7 +280,7 @@ def _clip(rect: Rect, size: tuple[int, int]) -> Rect:
 
 
 def _ring(pen: ImageDraw.ImageDraw, outer: Rect, inner: Rect, colour: tuple[int, int, int]) -> None:
-    """Paint what lies in ``outer`` and not in ``inner``."""
+    """Paint the area between ``inner`` and ``outer``."""
     left, top, right, bottom = outer
     for strip in (
         (left, top, right, inner[1]),
@@ -291,7 +302,7 @@ def _font(points: int) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _plate_size(text: str, points: int) -> tuple[int, int]:
-    """Width and height of a plate: the digits, and a margin of a sixth of their size; all plates of one font size are equally high."""
+    """Return width and height of a plate: the text, and a margin of a sixth of the font size. Plates of one font size are equally high."""
     left, _, right, _ = _font(points).getbbox(text)
     _, top, _, bottom = _font(points).getbbox("R0123456789")
     margin = max(2, round(points / 6))
@@ -299,7 +310,7 @@ def _plate_size(text: str, points: int) -> tuple[int, int]:
 
 
 def _font_size(size: tuple[int, int], texts: Sequence[str], points: int) -> int:
-    """The size asked for, or what the image can hold."""
+    """Return the font size asked for, or the largest that fits the image."""
     while points > 4:
         widths, heights = zip(*(_plate_size(text, points) for text in texts), strict=True)
         if max(widths) <= size[0] and max(heights) <= size[1]:
@@ -340,15 +351,18 @@ def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -
 
 
 def _further(size: tuple[int, int], box: Rect, frame: Outline, plate: tuple[int, int], avoid: Any, holders: Any) -> tuple[list[Rect], list[bool]]:
-    """Return places that keep off what lies around a box: at its edges, beside the box and in it. As ``_candidates`` does.
+    """Return places near a box that avoid other rectangles: at its edges and in it; the form is that of ``_candidates``.
 
-    If there is any free place along a side of the box, or in it, there is one whose edges touch the ends of that side or what is kept off.
+    If any place along a side of the box, or in it, is free, then a free place exists whose edges touch the ends of that side or a rectangle to avoid.
+    So only such places are tried.
 
     Args:
-        size: of the image.
-        box, frame, plate: the box, its outline, the plate's width and height.
+        size: width and height of the image (pixels).
+        box: the box.
+        frame: its outline.
+        plate: width and height of the plate.
         avoid: rectangles that the plate must not meet.
-        holders: rectangles that hold the box, which it had better not meet.
+        holders: rectangles that hold the box; it is better not to meet their edges.
     """
     width, height = plate
     left, top, right, bottom = frame.halo
@@ -370,7 +384,7 @@ def _further(size: tuple[int, int], box: Rect, frame: Outline, plate: tuple[int,
 
 
 def _few(places: list[int], most: int = 16) -> list[int]:
-    """The three aligned places, then others evenly spread."""
+    """Return the three aligned places, then other places evenly spread."""
     rest = places[3:]
     step = max(1, -(-len(rest) // (most - 3)))
     return places[:3] + rest[::step]
@@ -379,7 +393,7 @@ def _few(places: list[int], most: int = 16) -> list[int]:
 def _place(
     size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], texts: Sequence[str], points: int, strict: bool
 ) -> tuple[list[Plate], float]:
-    """Plates of one font size, and how many pixels of them meet another; with ``strict`` they keep off other boxes."""
+    """Return the plates of one font size, and how many of their pixels meet another plate; with ``strict`` plates avoid other boxes."""
     regions, frames = np.array(boxes, np.int64), np.array([frame.outer for frame in outlines], np.int64)
     options, fixed = [], []
     for place, frame in enumerate(outlines):
@@ -394,7 +408,7 @@ def _place(
             best = np.sort(np.argsort(fixed[-1], kind="stable")[:_OPTIONS])
             options[-1], fixed[-1] = options[-1][best], fixed[-1][best]
     order = sorted(range(len(boxes)), key=lambda place: (int((fixed[place] < 1).sum()), place))
-    taken = np.zeros((len(boxes), 4), np.int64)  # what has no place yet is empty, and meets nothing
+    taken = np.zeros((len(boxes), 4), np.int64)  # a plate without a place is empty, so it meets nothing
     meeting = _MEETING if strict else 50.0
     chosen: dict[int, int] = {}
 
@@ -409,41 +423,41 @@ def _place(
             break
     shared = _overlap(taken, taken)
     np.fill_diagonal(shared, 0)
-    found = [Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)]
-    return found, float(shared.sum()) / 2
+    plates = [Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)]
+    return plates, float(shared.sum()) / 2
 
 
 def _squeezed(size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], plates: Sequence[Plate]) -> list[Plate]:
-    """Move plates out of strange boxes to wherever there is room between boxes and plates as they are now: smaller ones, where need be."""
+    """Move plates out of boxes that do not hold theirs into any free room between boxes and plates; make them smaller where needed."""
     regions, frames = np.array(boxes, np.int64), np.array([frame.outer for frame in outlines], np.int64)
-    found = list(plates)
+    moved = list(plates)
     for _ in range(_PASSES):
-        before = list(found)
-        for place in in_other_boxes(boxes, Drawing(tuple(outlines), tuple(found))):
-            others = np.array([plate.rect for at, plate in enumerate(found) if at != place], np.int64).reshape(-1, 4)
-            for points in range(found[place].size, min(found[place].size, _TINY) - 1, -1):
-                plate = _plate_size(found[place].text, points)
+        before = list(moved)
+        for place in in_other_boxes(boxes, Drawing(tuple(outlines), tuple(moved))):
+            others = np.array([plate.rect for at, plate in enumerate(moved) if at != place], np.int64).reshape(-1, 4)
+            for points in range(moved[place].size, min(moved[place].size, _TINY) - 1, -1):
+                plate = _plate_size(moved[place].text, points)
                 rects, inside = _off_others(size, boxes[place], outlines[place], plate, regions, place, others)
                 if rects:
                     costs = _fixed_cost(np.array(rects, np.int64), np.array(inside), regions, frames, place, strict=True)
-                    found[place] = Plate(rects[int(np.argmin(costs))], found[place].text, points)
+                    moved[place] = Plate(rects[int(np.argmin(costs))], moved[place].text, points)
                     break
-        if found == before:
+        if moved == before:
             break
-    return found
+    return moved
 
 
 def _off_others(
     size: tuple[int, int], box: Rect, frame: Outline, plate: tuple[int, int], regions: Any, place: int, plates: Any = None
 ) -> tuple[list[Rect], list[bool]]:
-    """Return places of a plate off all boxes that do not hold its own, and off ``plates`` (``_further``)."""
+    """Return places of a plate that avoid all boxes not holding its own, and ``plates`` (``_further``)."""
     holds = _holders(regions, place)
     strange = regions[~holds] if plates is None else np.concatenate([regions[~holds], plates])
     return _further(size, box, frame, plate, strange, regions[holds & (np.arange(len(regions)) != place)])
 
 
 def _fixed_cost(rects: Any, inside: Any, regions: Any, frames: Any, place: int, strict: bool) -> Any:
-    """What a plate's place costs whatever the other plates do: one number per candidate."""
+    """Return the cost of each candidate place as far as it does not depend on the other plates, shape (candidates,)."""
     hidden = _overlap(rects, regions) / np.maximum(1, _area(regions))
     hidden[:, place] *= 1.5
     crossed = (_overlap(rects, frames) - _overlap(rects, regions)) / np.maximum(1, _area(rects))[:, None]
@@ -460,7 +474,7 @@ def _area(rects: Any) -> Any:
 
 
 def _overlap(first: Any, second: Any) -> Any:
-    """Pixels that each of n rectangles shares with each of m: (n, m)."""
+    """Return the number of pixels that each of n rectangles shares with each of m, shape (n, m)."""
     wide = np.minimum(first[:, None, 2], second[None, :, 2]) - np.maximum(first[:, None, 0], second[None, :, 0])
     high = np.minimum(first[:, None, 3], second[None, :, 3]) - np.maximum(first[:, None, 1], second[None, :, 1])
     return np.maximum(0, wide) * np.maximum(0, high)

@@ -1,8 +1,8 @@
-"""One item of a MAGIC dataset, and how its boxes are shown. Pure.
+"""An item of a MAGIC dataset, and how its boxes are shown. Pure.
 
-A dataset is a JSONL file (or parquet), one item a line; docs/magic.md describes every key. Boxes are in pixels of the image, half-open:
-``[left, top, right, bottom)``. In the texts of reasoning steps and corrections a box is named by its place in the item's
-list, from 1: ``R2`` is the second box of the line. What a model sees may be numbered otherwise (``shown``): texts are then renumbered.
+A dataset is a JSONL (or parquet) file, one item a line; docs/magic.md describes every key. Boxes are in pixels of the image, half-open: ``[left, top,
+right, bottom)``. In the texts of reasoning steps and corrections a box is named by its place in the item's list, from 1: ``R2`` is the second box of
+the line. A model may see other numbers (``shown``): texts are then renumbered.
 
 Source: MAGIC paper, §3, §4, appendices B to E.
 """
@@ -19,17 +19,18 @@ import numpy as np
 SCHEMA = 1
 TYPES = ("verify", "query", "choose", "logical", "compare")
 """The five question types (paper, §3)."""
-SHOWN = ("all", "relevant", "none")
-"""Which boxes are drawn: the candidate set, only the relevant ones, or none."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """One box.
+    """A box of an item.
 
     Attributes:
-        left, top, right, bottom: pixels, half-open.
-        relevant: whether the answer needs it; else it is adversarial.
+        left: pixels.
+        top: pixels.
+        right: pixels, exclusive.
+        bottom: pixels, exclusive.
+        relevant: whether the answer needs it; otherwise it is adversarial.
         label: what it shows, where that is known.
     """
 
@@ -42,18 +43,18 @@ class Box:
 
     @property
     def area(self) -> int:
-        """Pixels; 0 where it is empty."""
+        """Area in pixels; 0 where the box is empty."""
         return max(0, self.right - self.left) * max(0, self.bottom - self.top)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an annotated reasoning chain.
+    """A step of an annotated reasoning chain.
 
     Attributes:
         text: one sentence.
         correct: whether annotators marked it correct.
-        correction: what it should say; "" where it is correct, or nobody wrote it.
+        correction: what it should say; "" where it is correct, or nobody wrote a correction.
     """
 
     text: str
@@ -63,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class MagicItem:
-    """One question.
+    """A question with its image, boxes and gold answers.
 
     Attributes:
         id: unique in its file.
@@ -74,7 +75,7 @@ class MagicItem:
         full_answer: gold answer as a sentence.
         boxes: in the order of the file.
         steps: the annotated reasoning chain; empty where there is none.
-        group: what is resampled together (the image); "" : each item for itself.
+        group: what is resampled together (the image); "": each item alone.
         more: other keys of the line, kept as they are.
     """
 
@@ -96,7 +97,7 @@ class ShownBoxes:
 
     Attributes:
         places: for each shown box, its place in the item's list, from 0.
-        numbers: from the number in the file (from 1) to the number shown (from 1), of the boxes that are shown.
+        numbers: number in the file (from 1) -> number shown (from 1), for the boxes that are shown.
         relevant: for each shown box, whether it is relevant.
     """
 
@@ -106,14 +107,14 @@ class ShownBoxes:
 
 
 def shown(boxes: Sequence[Box], item_id: str, which: str = "all", seed: int = 0) -> ShownBoxes:
-    """Which boxes are drawn, and under which numbers: relevant and adversarial ones mixed by a seeded order.
+    """Choose which boxes are drawn, and number them: relevant and adversarial boxes are mixed in a seeded order.
 
-    The order depends on the seed and the item's id alone: neither on the other items nor on the order of the file.
+    The order depends only on the seed and the item's id: neither on other items nor on the order of the file.
 
     Args:
-        boxes: those of the item.
+        boxes: the item's boxes.
         item_id: its id.
-        which: one of ``SHOWN``.
+        which: ``all`` (the candidate set), ``relevant`` or ``none``.
         seed: of the order.
     """
     stream = np.random.default_rng(int(hashlib.sha256(f"{seed}/{item_id}".encode()).hexdigest()[:16], 16))

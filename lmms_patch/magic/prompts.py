@@ -1,4 +1,4 @@
-"""What a model is asked: the reasoning prompt and its Self-Heal form, in our own words to the paper's conditions. Pure text.
+"""Prompts of MAGIC: the reasoning prompt and its Self-Heal form, in our own words to the paper's conditions. Pure text.
 
 Source: MAGIC paper, figure 13 (reasoning and answer), figure 14 (self-correction), §4.3, §5.3 (only the regions that the answer needs).
 """
@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 VERSION = 1
-"""Goes up whenever a prompt comes to have other words."""
+"""The version of the prompts. Raise it when a prompt's words change."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One in-context example.
+    """An in-context example.
 
     Attributes:
         question: the question.
         boxes: number of boxes drawn on its image.
-        steps: the reasoning, boxes by the numbers drawn.
+        steps: the reasoning; boxes by the numbers drawn.
         answer: the answer as a sentence.
     """
 
@@ -30,14 +30,14 @@ class Example:
 
 
 def ask(question: str, boxes: int, examples: Sequence[Example] = (), *, images: bool = False, correct: bool = False) -> str:
-    """The prompt: conditions, examples, question; it ends where the thought process begins.
+    """Return the prompt: examples, conditions, question. It ends where the thought process begins.
 
     Args:
         question: the question.
-        boxes: number of boxes drawn, R1 .. R<boxes>; 0: none is drawn, and none is spoken of.
-        examples: shown before.
-        images: whether their images are shown too: they come before the question's image, in this order.
-        correct: also ask to correct mistakes that were made earlier (paper, figure 14).
+        boxes: number of boxes drawn, R1 .. R<boxes>; 0: none is drawn or mentioned.
+        examples: shown first.
+        images: whether the examples' images are shown too: they come before the question's image, in this order.
+        correct: whether to also ask for corrections of earlier mistakes (paper, figure 14).
     """
     parts = [
         (_heading(f"## Image {number}", one.boxes) if images else _heading(f"## Example {number}, without its image", one.boxes))
@@ -50,12 +50,12 @@ def ask(question: str, boxes: int, examples: Sequence[Example] = (), *, images: 
 
 
 def go_on(prefix: Sequence[str]) -> str:
-    """The thought process so far, which a response is to continue (paper, figure 14)."""
+    """Return the thought process so far, which a response is to continue (paper, figure 14)."""
     return _thoughts(prefix).lstrip("\n")
 
 
 def ask_to_go_on(prompt: str, prefix: Sequence[str]) -> str:
-    """The Self-Heal prompt with the steps in the prompt itself: for models that cannot continue a turn of their own.
+    """Return the Self-Heal prompt with the steps in the prompt itself, for models that cannot continue a turn of their own.
 
     Args:
         prompt: from ``ask``.
@@ -77,7 +77,7 @@ def _thoughts(steps: Sequence[str]) -> str:
 
 
 def _task(boxes: int, examples: bool, several: bool, correct: bool) -> str:
-    """The conditions of figure 13, and for Self-Heal the one that figure 14 adds."""
+    """Return the conditions of figure 13, and for Self-Heal the condition that figure 14 adds."""
     look = "the last image" if several else "the image"
     if boxes:
         one = boxes == 1

@@ -1,10 +1,10 @@
-"""One row of a MAGIC dataset as an item, or what is wrong with it; and back. Pure.
+"""Conversion between a row of a MAGIC dataset and an item, with every fault of the row. Pure.
 
-The form is written down in lmms_patch/schemas/magic-item.json. What the schema cannot say (the image, duplicate ids, boxes against the image's
-size) is checked in ``dataset``.
+The schema ``magic-item`` describes the form. What the schema cannot say (the image, duplicate ids, boxes against the image's size) is checked in
+``dataset``.
 
-Levels: an ``error`` means that the item cannot be used, and runs leave it out; a ``warning`` means that some number may not be defined for
-it, or that a human should look. Every fault is of one of ``KINDS``, by which they are counted.
+Levels: an ``error`` means that the item cannot be used, and runs leave it out. A ``warning`` means that some number may not be defined for it, or
+that a human should look. Every fault has one of ``KINDS``, by which faults are counted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 from lmms_patch.magic.items import SCHEMA, TYPES, Box, MagicItem, Step
 
 KEYS = ("schema", "id", "image", "question", "question_type", "answer", "full_answer", "boxes", "steps", "group")
-"""The keys of a row; others are kept in ``MagicItem.more``."""
+"""The keys of a row; ``MagicItem.more`` keeps all others."""
 MOST_BOXES = 40
-"""More boxes than this on one image are a warning: their labels can hardly be kept apart."""
+"""The most boxes without a warning: the labels of more can hardly be kept apart."""
 ALL_BOXES = 99
-"""More than this are an error: what ``R100`` names is read in some texts only, and finding places for the labels takes seconds an image."""
+"""The most boxes: ``R100`` is not recognised in all texts, and placing the labels of more boxes takes seconds an image."""
 ALL_STEPS = 200
-"""More steps than this are an error: each wrong run of a chain is asked with all that comes before it, which grows with the square of the chain."""
+"""The most steps: each wrong run is asked with all steps before it, so the cost grows with the square of the chain."""
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
 
 
@@ -52,17 +52,17 @@ KINDS = (
     "correction missing",
     "correction of a correct step",
 )
-"""What can be wrong, in the order in which counts are shown; docs/magic.md says what to do about each."""
+"""The kinds of faults, in the order in which counts are shown; docs/magic.md says what to do about each."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong with a dataset.
+    """A fault of a dataset.
 
     Attributes:
         line: in the file, from 1 (the row of a parquet file or a hub dataset); 0: the file as a whole.
         item: the item's id; "" where it could not be read.
-        key: where in the row, as ``boxes[2].relevant`` (places from 1, as in R2); "" : the whole line.
+        key: place in the row, as ``boxes[2].relevant`` (places from 1, as in R2); "": the whole line.
         message: what is wrong, and what is allowed.
         level: ``error`` (the item is left out of runs) or ``warning``.
         kind: one of ``KINDS``.
@@ -82,7 +82,7 @@ class Fault:
 
 @dataclass
 class Faults:
-    """Collects the faults of one line."""
+    """The faults of one line, collected while it is read."""
 
     line: int
     item: str = ""
@@ -98,12 +98,12 @@ class Faults:
 
     @property
     def fatal(self) -> bool:
-        """Whether there is an error among them."""
+        """Whether there is an error among the faults."""
         return any(fault.level == "error" for fault in self.found)
 
 
 def parse(row: Any, faults: Faults) -> MagicItem | None:
-    """A row as an item; None, with at least one error among the faults, where it cannot be used.
+    """Convert a row to an item; return None, and note at least one error, where it cannot be used.
 
     Args:
         row: an object of the JSONL file, or a row of a table, where null means absent.
@@ -139,7 +139,7 @@ def parse(row: Any, faults: Faults) -> MagicItem | None:
 
 
 def to_row(item: MagicItem) -> dict[str, Any]:
-    """An item as a row, in plain JSON types; ``parse`` gives the same item again."""
+    """Return an item as a row, in plain JSON types; ``parse`` gives the same item again."""
     return {
         "schema": SCHEMA,
         "id": item.id,
@@ -159,8 +159,8 @@ def check_size(boxes: Any, size: tuple[int, int], faults: Faults) -> None:
     """Note every box that leaves an image at its right or lower edge.
 
     Args:
-        boxes: of a row, whatever stands there: what is no box is passed over, ``parse`` tells it.
-        size: width and height in pixels, after EXIF orientation.
+        boxes: ``boxes`` of a row, unchecked: entries that are not boxes are ignored here, since ``parse`` reports them.
+        size: width and height (pixels), after EXIF orientation.
         faults: takes what is found.
     """
     if not isinstance(boxes, Sequence) or isinstance(boxes, (str, bytes)):
@@ -194,24 +194,24 @@ def _short(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """A text in one line that any file and terminal takes: control characters, line ends and halves of characters as ``\\x1b``, ``\\ud800``.
+    r"""Escape the characters of a text that files and terminals do not keep: control characters, line ends, surrogates (``\x1b``, ``\ud800``).
 
-    >>> printable("q\\ud8001")
-    'q\\\\ud8001'
+    >>> printable("q\ud8001")
+    'q\\ud8001'
     """
     return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be an item's id: nothing in it has to be escaped to be shown."""
+    """Tell whether a text can be an item's id: no character of it needs escaping."""
     return printable(text) == text
 
 
 def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of a JSON file, for ``object_pairs_hook``.
+    """Return an object of a JSON file, for ``object_pairs_hook``.
 
     Raises:
-        ValueError: a key stands twice: which one counts, nobody can say.
+        ValueError: a key occurs twice, so that its value is ambiguous.
     """
     out = dict(pairs)
     if len(out) != len(pairs):
@@ -221,7 +221,7 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _identity(row: Mapping[str, Any], faults: Faults) -> str:
-    """The id."""
+    """Return the id of a row; a fault is noted where it is missing or not printable."""
     text = _text(row, "id", faults)
     if not is_id(text):
         faults.error("id", f"{_short(text)} holds a control character or a line end, which files and terminals do not keep")
@@ -229,7 +229,7 @@ def _identity(row: Mapping[str, Any], faults: Faults) -> str:
 
 
 def _text(row: Mapping[str, Any], key: str, faults: Faults, required: bool = True) -> str:
-    """A text of the row; "" where it is missing, empty or no text, noted unless it may be."""
+    """Return a text of the row; "" where it is missing, empty or no text. A fault is noted, unless the text may be missing."""
     value = row.get(key)
     if value is None:
         if required:
@@ -247,7 +247,7 @@ def _text(row: Mapping[str, Any], key: str, faults: Faults, required: bool = Tru
 
 
 def is_writable(text: str) -> bool:
-    """Whether a text can be written as UTF-8: JSON can spell halves of characters, which cannot."""
+    """Tell whether a text can be written as UTF-8: JSON can spell lone surrogates, which UTF-8 cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -256,7 +256,7 @@ def is_writable(text: str) -> bool:
 
 
 def _image(row: Mapping[str, Any], faults: Faults) -> str:
-    """The path of the image; "" where the image itself is in the row."""
+    """Return the path of the image; "" where the image itself is in the row."""
     value = row.get("image")
     if isinstance(value, (bytes, bytearray)):
         return ""
@@ -272,7 +272,7 @@ def _image(row: Mapping[str, Any], faults: Faults) -> str:
 
 
 def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
-    """The boxes without a fault of their own, and how many there are of all kinds; None where there is no list of them."""
+    """Return the boxes without a fault of their own, and the length of the list; (empty, None) where there is no list."""
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         faults.error(
             "boxes",
@@ -290,7 +290,7 @@ def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
 
 
 def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
-    """What can be wrong with the boxes of an item together; of marks and corners that are none, nothing is said here."""
+    """Note faults of an item's boxes as a set; invalid marks and corners are reported elsewhere."""
     marks = [one.get("relevant") if isinstance(one, Mapping) else None for one in boxes]
     if all(mark is False for mark in marks):
         faults.error("boxes", 'no box is relevant: recall is not defined; mark at least one with "relevant": true', "no relevant box")
@@ -313,7 +313,7 @@ def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
 
 
 def _check_box(value: Any, key: str, faults: Faults) -> bool:
-    """Whether it is a box; what is wrong with it is noted."""
+    """Tell whether an entry is a box; its faults are noted."""
     if not isinstance(value, Mapping):
         faults.error(key, f'must be an object {{"box": [left, top, right, bottom], "relevant": true}}, not {_kind(value)}', "box wrong")
         return False
@@ -338,7 +338,7 @@ def _check_box(value: Any, key: str, faults: Faults) -> bool:
 
 
 def _corners(value: Any) -> tuple[int, int, int, int] | None:
-    """Left, top, right and bottom; None where a value is no box of 4 whole numbers."""
+    """Return left, top, right and bottom; None where a value is not a box of 4 whole numbers."""
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)) or len(value) != 4 or not all(map(_is_whole, value)):
         return None
     left, top, right, bottom = (int(number) for number in value)
@@ -350,7 +350,7 @@ def _is_whole(number: Any) -> bool:
 
 
 def _steps(value: Any, count: int | None, faults: Faults) -> tuple[Step, ...]:
-    """The steps; ``count`` is the number of boxes, None where that is not known."""
+    """Return the steps; ``count`` is the number of boxes, None where it is not known."""
     if value is None:
         return ()
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
@@ -388,7 +388,7 @@ def _step(value: Any, key: str, faults: Faults) -> Step | None:
 
 
 def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
-    """Note boxes that a step names and the item has not. In a wrong step that may be the very error, so it is a warning there."""
+    """Note boxes that a step names and the item does not have. In a wrong step the name may be the very error, so there it is a warning."""
     from lmms_patch.magic.score.extract import regions
 
     allowed = f"the item has {f'R1 to R{count}' if count > 1 else 'R1 alone' if count else 'no box'}"

@@ -1,9 +1,7 @@
-"""Where the rows of a MAGIC dataset come from: JSONL, parquet, a folder, the hub; and their images.
+"""The sources of a MAGIC dataset's rows (JSONL, parquet, a folder, the hub) and of their images.
 
-A dataset may be a stranger's: the images that its rows name lie below its own folder, wherever links lead, and are of a few formats whose decoders
-run no other program (Pillow hands EPS to Ghostscript).
-
-pyarrow and ``datasets`` are imported only for the forms that need them.
+A dataset may come from a stranger. So images must lie below the dataset's own folder, wherever links lead, and only a few formats are read, whose
+decoders run no other program (Pillow hands EPS to Ghostscript). pyarrow and ``datasets`` are imported only for the forms that need them.
 """
 
 from __future__ import annotations
@@ -26,9 +24,9 @@ from lmms_patch.magic.rows import printable, unique_keys
 
 SUFFIXES = (".jsonl", ".parquet")
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-"""Formats of images, by their content whatever the file is called. JPEG is also that of phones, with several pictures in a file (MPO)."""
+"""Formats of images, by content and not by file name. JPEG includes the files of phones with several pictures (MPO)."""
 MOST_PIXELS = 178_956_970
-"""Of an image: the bound of Pillow itself, which lmms-eval lifts in some of its tasks."""
+"""The most pixels of an image: Pillow's own limit, which some tasks of lmms-eval switch off."""
 _WANTED = f"a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the hub (owner/name)"
 
 
@@ -37,10 +35,10 @@ class DatasetError(PatchError):
 
 
 class ImageFaultError(Exception):
-    """Why an image cannot be read: what follows "image:" in a message.
+    """The reason why an image cannot be read: the text after "image:" in a message.
 
     Attributes:
-        missing: whether there is none, rather than a damaged one.
+        missing: whether there is no image, rather than a damaged one.
     """
 
     def __init__(self, message: str, missing: bool = False):
@@ -49,11 +47,11 @@ class ImageFaultError(Exception):
 
 
 def open_image(data: Path | bytes) -> Image.Image:
-    """Open an image of one of ``FORMATS``, and of at most ``MOST_PIXELS``; its pixels are not decoded yet.
+    """Open an image of one of ``FORMATS`` with at most ``MOST_PIXELS``; its pixels are not decoded yet.
 
     Raises:
-        ImageFaultError: it has more pixels.
-        Exception: whatever Pillow raises where it is missing or no such image.
+        ImageFaultError: the image has more pixels.
+        Exception: any exception of Pillow, where the image is missing or of another format.
     """
     image = Image.open(io.BytesIO(data) if isinstance(data, bytes) else data, formats=FORMATS)
     if image.width * image.height > MOST_PIXELS:
@@ -63,10 +61,10 @@ def open_image(data: Path | bytes) -> Image.Image:
 
 
 def decode_image(data: Path | bytes) -> Image.Image:
-    """A file or its bytes as an image, decoded whole.
+    """Decode an image completely, from a file or its bytes.
 
     Raises:
-        ImageFaultError: it is missing, truncated, too large, or no image of a format that is read.
+        ImageFaultError: the image is missing, truncated, too large, or of a format that is not read.
     """
     try:
         image = open_image(data)
@@ -75,7 +73,7 @@ def decode_image(data: Path | bytes) -> Image.Image:
         return image
     except ImageFaultError:
         raise
-    except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
+    except Exception as error:  # Pillow's decoders raise almost any exception on damaged files
         raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
 
 
@@ -84,7 +82,10 @@ _one_at_a_time = threading.Lock()
 
 @contextlib.contextmanager
 def _strictly() -> Iterator[None]:
-    """An image that is cut off is a damaged one, also where lmms-eval has told Pillow, for the whole process, to fill it up with grey."""
+    """Make Pillow treat a truncated image as damaged within the block.
+
+    lmms-eval switches ``LOAD_TRUNCATED_IMAGES`` on for the whole process, which fills the missing part with grey.
+    """
     with _one_at_a_time:
         before = ImageFile.LOAD_TRUNCATED_IMAGES
         ImageFile.LOAD_TRUNCATED_IMAGES = False
@@ -95,10 +96,10 @@ def _strictly() -> Iterator[None]:
 
 
 def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
-    """Width and height after EXIF orientation; from the header alone unless ``decode``.
+    """Return width and height after EXIF orientation (pixels); only the header is read unless ``decode``.
 
     Raises:
-        ImageFaultError: it cannot be read.
+        ImageFaultError: the image cannot be read.
     """
     image = decode_image(data) if decode else None
     try:
@@ -114,7 +115,7 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
 
 
 def below(path: Path, *folders: Path) -> bool:
-    """Say whether a path lies in one of some folders, wherever links lead; a path that cannot be followed does not."""
+    """Tell whether a path lies in one of some folders, wherever links lead; False for a path that cannot be followed."""
     try:
         real = path.resolve()
         return any(real.is_relative_to(folder) for folder in folders)
@@ -123,7 +124,10 @@ def below(path: Path, *folders: Path) -> bool:
 
 
 def _home(folder: Path) -> tuple[Path, ...]:
-    """Return where the images of a dataset in a folder may lie, without links: in it; of a download from the hub also where its links lead."""
+    """Return the folders, without links, in which the images of a dataset in ``folder`` may lie.
+
+    They are the folder itself, and for a download from the hub also the folder where its links lead.
+    """
     real = folder.resolve()
     for parent in folder.absolute().parents:
         if parent.name == "snapshots" and parent.parent.name.startswith("datasets--"):
@@ -137,27 +141,27 @@ def _called(data: Path | bytes) -> str:
 
 def _first_line(error: BaseException) -> str:
     if type(error).__name__ == "UnidentifiedImageError":
-        return f"it is no image of a format that is read ({', '.join(FORMATS)})"
+        return f"it is not an image in a format that can be read ({', '.join(FORMATS)})"
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A line that is no row, and why."""
+    """A line that cannot be read as a row, and why."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of a file or a hub dataset.
+    """The rows of a file or a hub dataset.
 
     Attributes:
         name: as shown to the user.
-        folder: what image paths are relative to.
-        homes: folders, without links in their names, that the images lie below; none: all images lie in their rows.
-        rows: gives (line, row).
-        blob: the image cell of a row, for rows that hold their image; None where no row does.
+        folder: image paths are relative to it.
+        homes: folders, without links in their names, below which images must lie; none: all images lie in their rows.
+        rows: yields (line, row).
+        blob: returns the image cell of a row, by line, for datasets that hold their images; None for others.
     """
 
     name: str
@@ -167,13 +171,22 @@ class Source:
     blob: Callable[[int], Any] | None = field(default=None, repr=False)
 
     def found_image(self, row: Mapping[str, Any], name: str, line: int) -> Path | bytes:
-        """Where a row's image lies, or the image itself."""
+        """Return the path of a row's image, or the image's bytes.
+
+        Args:
+            row: the row.
+            name: the path that the row names; "" where the image lies in the row.
+            line: of the row.
+
+        Raises:
+            ImageFaultError: the image is missing, or lies where it may not.
+        """
         if name:
             path = self.folder / name
             shown = repr(name) if len(name) <= 120 else f"{name[:60]!r}..."
             if not self.homes:
                 raise ImageFaultError(f"{shown} is a path; the images of a dataset on the hub lie in its rows", missing=True)
-            if name.startswith("\\\\") or not below(path, *self.homes):  # "\\\\server": following it would already ask that server
+            if name.startswith("\\\\") or not below(path, *self.homes):  # a Windows share: resolving its path would already contact the server
                 where = f"leads out of the dataset's folder ({self.folder})"
                 raise ImageFaultError(f"{shown} {where}; an image lies below it, also where links lead: copy it there", missing=True)
             try:
@@ -190,31 +203,31 @@ class Source:
         return bytes(value)
 
     def image(self, item: MagicItem, line: int) -> Path | bytes:
-        """The same, of an item."""
+        """Return the path of an item's image, or the image's bytes (``found_image``)."""
         return self.found_image({} if item.image or self.blob is None else {"image": self.blob(line)}, item.image, line)
 
 
 def open_source(path: str | Path, split: str) -> Source:
-    """The rows of a dataset, not yet read.
+    """Open a dataset; its rows are not read yet.
 
     Raises:
-        DatasetError: there is no such dataset, or it is of no known form.
+        DatasetError: there is no such dataset, or it has no known form.
     """
     if not str(path).strip():
         raise DatasetError(f"no dataset is named; give {_WANTED}")
-    found = Path(path)
+    file = Path(path)
     try:
-        if found.is_dir():
-            found = _in_folder(found)
-        is_file = found.is_file()
+        if file.is_dir():
+            file = _in_folder(file)
+        is_file = file.is_file()
     except (OSError, ValueError) as error:  # a NUL in the name
         raise DatasetError(f"{printable(str(path))[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}; give {_WANTED}") from None
     if is_file:
-        if found.suffix not in SUFFIXES:
-            raise DatasetError(f"{found} is no MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
-        return _jsonl(found) if found.suffix == ".jsonl" else _parquet(found)
+        if file.suffix not in SUFFIXES:
+            raise DatasetError(f"{file} is not a MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
+        return _jsonl(file) if file.suffix == ".jsonl" else _parquet(file)
     name = str(path)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and found.suffix not in SUFFIXES and not found.parent.exists():
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and file.suffix not in SUFFIXES and not file.parent.exists():
         return _hub(name, split)
     raise DatasetError(f"{printable(name)[:200]}: no such file or folder; give {_WANTED}")
 
@@ -256,7 +269,7 @@ def _row(raw: bytes) -> Any:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _parquet(path: Path) -> Source:
@@ -296,7 +309,7 @@ def _hub(name: str, split: str) -> Source:
 
     try:
         table = datasets.load_dataset(name, split=split)
-    except Exception as error:  # the hub, the network, the cache and pyarrow all have their own
+    except Exception as error:  # the hub, the network, the cache and pyarrow each have their own exceptions
         raise DatasetError(
             f"{name}: no such file, and the hub gives no split {split!r} of it ({_first_line(error)}); "
             "without a network, give a file or a folder, or a dataset that was downloaded before"

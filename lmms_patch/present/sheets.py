@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +20,15 @@ from lmms_patch.stats.resample import Estimate
 
 Cell = str | int | float | bool | Estimate | None
 NOT_DEFINED = "N/A"
+"""What every table says in place of a number that is not defined."""
 FORMS = {"csv": "to_csv", "json": "to_json", "md": "to_markdown", "tex": "to_latex"}
 """File ending -> method of ``Sheet``."""
+_LIKE_A_NUMBER = re.compile(r"[-+<]?\d[\d.]*(?:[\s\[,–%]|$)")
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """A column of a table.
 
     Attributes:
         key: its name in CSV and JSON.
@@ -33,6 +36,7 @@ class Column:
         signed: write a plus before numbers above 0.
         digits: decimals of fractions; whole numbers are written as they are.
         help: one sentence on what it is, with its unit.
+        index: whether pages colour its numbers by the bands of the index.
     """
 
     key: str
@@ -40,6 +44,7 @@ class Column:
     signed: bool = False
     digits: int = 3
     help: str = ""
+    index: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,13 +66,13 @@ class Sheet:
     note: str = ""
 
     def shown(self, row: Mapping[str, Cell], column: Column) -> str:
-        """A cell as people read it."""
+        """Return a cell as people read it."""
         return shown(row.get(column.key), column)
 
     def to_json(self) -> dict[str, Any]:
-        """``name``, ``title``, ``note``, ``columns`` (``key``, ``title``, ``help``) and ``rows``; estimates as objects, nothing as null."""
+        """Return ``name``, ``title``, ``note``, ``columns`` and ``rows`` as plain JSON types; each cell as ``to_json`` gives it."""
         columns = [{"key": c.key, "title": c.title, "help": c.help} for c in self.columns]
-        rows = [{c.key: _plain(row.get(c.key)) for c in self.columns} for row in self.rows]
+        rows = [{c.key: to_json(row.get(c.key)) for c in self.columns} for row in self.rows]
         return {"name": self.name, "title": self.title, "note": self.note, "columns": columns, "rows": rows}
 
     def to_csv(self) -> str:
@@ -85,58 +90,126 @@ class Sheet:
         return out.getvalue()
 
     def to_markdown(self) -> str:
-        """A GitHub table."""
-        lines = [[c.title for c in self.columns], *([self.shown(row, c) for c in self.columns] for row in self.rows)]
-        head, *rows = ("| " + " | ".join(map(text.markdown, line)) + " |\n" for line in lines)
+        """Return a GitHub table."""
+        head, *rows = ("| " + " | ".join(map(text.markdown, line)) + " |\n" for line in self._lines())
         return "".join([head, "| " + " | ".join("---" for _ in self.columns) + " |\n", *rows])
 
     def to_latex(self) -> str:
-        r"""A ``tabular`` for ``\usepackage{booktabs}``."""
+        r"""Return a ``tabular`` for ``\usepackage{booktabs}``."""
         align = "".join("l" if any(isinstance(row.get(c.key), str) for row in self.rows) else "r" for c in self.columns)
-        head = " & ".join(text.latex(c.title) for c in self.columns)
-        body = "".join(" & ".join(text.latex(self.shown(row, c)) for c in self.columns) + " \\\\\n" for row in self.rows)
-        return f"\\begin{{tabular}}{{{align}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+        head, *rows = (" & ".join(map(text.latex, line)) + " \\\\\n" for line in self._lines())
+        return f"\\begin{{tabular}}{{{align}}}\n\\toprule\n{head}\\midrule\n{''.join(rows)}\\bottomrule\n\\end{{tabular}}\n"
 
     def to_text(self) -> str:
-        """Columns aligned with spaces, for a terminal."""
-        rows = [[text.line(c.title) for c in self.columns], *([text.line(self.shown(row, c)) for c in self.columns] for row in self.rows)]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
-        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+        """Return the table for a terminal: a line under its head, columns of numbers to the right."""
+        lines = [[text.line(cell) for cell in line] for line in self._lines()]
+        columns = []
+        for place, cells in enumerate(zip(*lines, strict=True)):
+            width = max(map(len, cells))
+            right = place > 0 and any(map(_LIKE_A_NUMBER.match, cells[1:]))
+            columns.append([cell.rjust(width) if right else cell.ljust(width) for cell in cells])
+        head, *rows = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+        return "\n".join([head, "-" * len(head), *rows])
+
+    def _lines(self) -> list[list[str]]:
+        """Return the head and the rows as people read them."""
+        return [[c.title for c in self.columns], *([self.shown(row, c) for c in self.columns] for row in self.rows)]
+
+
+def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Sheet:
+    """Return a table that is only shown: its columns have no names.
+
+    Args:
+        heads: titles, or columns whose keys do not count.
+        rows: as many cells each.
+    """
+    given = [Column("", head) if isinstance(head, str) else head for head in heads]
+    columns = tuple(Column(str(place), c.title, c.signed, c.digits, c.help) for place, c in enumerate(given))
+    return Sheet("", "", columns, tuple({c.key: cell for c, cell in zip(columns, row, strict=True)} for row in rows))
+
+
+def used(columns: Iterable[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
+    """Return the columns that say something in any row."""
+    return tuple(c for c in columns if any(row.get(c.key) is not None for row in rows))
+
+
+# --- cells ----------------------------------------------------------------------------------------
 
 
 def shown(cell: Cell, column: Column | None = None) -> str:
-    """A cell as people read it.
+    """Return a cell as people read it.
 
     >>> shown(Estimate(0.5, 0.1, 0.25, 0.75, 9, 9, 9)), shown(-0.25), shown(None)
     ('0.500 [0.250, 0.750]', '-0.250', '')
     """
     column = column or Column("", "")
-    if cell is None:
-        return ""
-    if isinstance(cell, Estimate):
-        return NOT_DEFINED if cell.value is None else reading.text(cell, lambda value: _number(value, column))
+    if cell is None or isinstance(cell, str):
+        return cell or ""
     if isinstance(cell, bool):
         return "yes" if cell else "no"
-    return cell if isinstance(cell, str) else _number(cell, column)
+    if not isinstance(cell, Estimate):
+        return number(cell, column.signed, column.digits)
+    return NOT_DEFINED if cell.value is None else reading.text(cell, lambda value: number(value, column.signed, column.digits))
 
 
-def _number(value: float, column: Column) -> str:
-    if isinstance(value, int):
-        return f"{value:+d}" if column.signed else str(value)
-    if not math.isfinite(value):
+def number(value: float | int | None, signed: bool = False, digits: int = 3, thousands: bool = False) -> str:
+    """Return a number as people read it.
+
+    Args:
+        value: the number; None or not finite: it is not defined.
+        signed: write a plus before numbers above 0.
+        digits: decimals of fractions.
+        thousands: set commas between thousands.
+
+    >>> number(-0.25, signed=True), number(-0.0001), number(3), number(None)
+    ('-0.250', '0.000', '3', 'N/A')
+    """
+    if value is None or not math.isfinite(value):
         return NOT_DEFINED
-    said = f"{value:{'+' if column.signed else ''}.{column.digits}f}"
-    zero = f"{0:.{column.digits}f}"
-    return zero if said in (f"-{zero}", f"+{zero}") else said
+    form = f"{'+' if signed else ''}{',' if thousands else ''}"
+    if isinstance(value, int):
+        return f"{value:{form}d}"
+    said = f"{value:{form}.{digits}f}"
+    return said if any(c in "123456789" for c in said) else said.lstrip("+-")
+
+
+def p_text(p: float | None) -> str:
+    """Return a p-value as people read it; empty where there is none.
+
+    >>> p_text(0.0004), p_text(0.0421), p_text(None)
+    ('<0.001', '0.042', '')
+    """
+    return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+ESTIMATE = ("value", "se", "low", "high", "n", "clusters", "level")
+"""The fields of an estimate in the JSON files that people read; the reason comes with them where the file has no other place for it."""
+
+
+def to_json(cell: Cell, fields: Sequence[str] = (*ESTIMATE, "reason")) -> Any:
+    """Return a cell in plain JSON types: an estimate as an object, with a ``note`` of the words beside it; nothing as null.
+
+    Args:
+        cell: the cell.
+        fields: what of an estimate is written.
+    """
+    if isinstance(cell, Estimate):
+        said = {"note": ", ".join(reading.words(cell))} if reading.words(cell) and "reason" in fields else {}
+        return {key: to_json(getattr(cell, key)) for key in fields} | said
+    if isinstance(cell, str):
+        return text.block(cell)
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def _spread(cells: Sequence[Cell]) -> list[str]:
-    found = [cell for cell in cells if isinstance(cell, Estimate)]
-    told = {"_note": any(map(reading.words, found)), "_reason": any(one.value is None and one.reason for one in found)}
-    return ["", *(["_low", "_high"] if found else []), *(end for end, is_there in told.items() if is_there)]
+    """Return the ends of the names of the CSV columns that some cells take."""
+    estimates = [cell for cell in cells if isinstance(cell, Estimate)]
+    told = {"_note": any(map(reading.words, estimates)), "_reason": any(one.value is None and one.reason for one in estimates)}
+    return ["", *(["_low", "_high"] if estimates else []), *(end for end, is_there in told.items() if is_there)]
 
 
 def _csv_cell(cell: Cell, end: str) -> Any:
+    """Return what a cell has in one of its CSV columns."""
     if isinstance(cell, Estimate):
         reason = cell.reason if cell.value is None else None
         value = {"": cell.value, "_low": cell.low, "_high": cell.high, "_note": ", ".join(reading.words(cell)), "_reason": reason}[end]
@@ -147,12 +220,3 @@ def _csv_cell(cell: Cell, end: str) -> Any:
     if isinstance(value, str):
         return text.csv_cell(value)
     return "" if value is None else value
-
-
-def _plain(cell: Cell) -> Any:
-    if isinstance(cell, Estimate):
-        said = {"note": ", ".join(reading.words(cell))} if reading.words(cell) else {}
-        return {key: _plain(getattr(cell, key)) for key in ("value", "se", "low", "high", "n", "clusters", "level", "reason")} | said
-    if isinstance(cell, str):
-        return text.block(cell)
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

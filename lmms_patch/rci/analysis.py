@@ -1,7 +1,7 @@
-"""From the records of one task to its numbers: chance, gate, index with interval, luck, cells.
+"""The analysis of one task, from its records to its numbers: chance, gate, index with interval, luck, cells.
 
-The same code serves the run itself, where the native aggregation can be called, and ``lmms-patch
-analyze``, where only the files of a finished run are at hand. Computes; prints and reads nothing.
+The same code serves the run itself, where the native aggregation can be called, and ``lmms-patch analyze``, which has only the files of a finished
+run. It computes; it prints and reads nothing.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generato
 
 ASSUMED = "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
 GOLDS_BEATEN = 0.05
-"""Where more docs than this share have an answer that scores above their gold, the golds are not what the scorer compares with."""
+"""The share of docs with an answer above their gold from which on the scorer is assumed to compare with something other than the golds."""
 GUESSES = 20
-"""Random draws of the uniform guess where its expectation has no closed form (MME, F1)."""
+"""How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
 
 
 def analyse(
@@ -45,7 +45,7 @@ def analyse(
     *,
     part: bool = False,
 ) -> Analysis:
-    """All numbers of one task.
+    """Compute all numbers of one task.
 
     Args:
         table: its records.
@@ -53,13 +53,13 @@ def analyse(
         settings: see ``Settings``.
         sets: the sets of views with an index: grids, or the two sets of boxes (``WrapSpec.sets``).
         blind: by doc id, the scores of a blind run of the same base task.
-        part: whether the records are a part of the task's (``gate.with_looks``).
+        part: whether the records are only a part of the task's (``gate.with_looks``).
     """
     return _Task(table, native, settings or Settings(), sets, blind, part).analysis()
 
 
 class _Task:
-    """One analysis under way."""
+    """An analysis in progress."""
 
     def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None, part: bool) -> None:
         self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
@@ -82,6 +82,37 @@ class _Task:
         chance = self._chance()
         ceiling = self._ceiling()
         scale = self.settings.scale or ceiling
+        judged = self._gate(fip, chance, scale)
+        below = self._gold_below()
+        by_set = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
+        grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
+        ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
+        clusters = self.table.clusters
+        return Analysis(
+            metric=self.table.metric,
+            n_docs=len(self.table),
+            clusters=None if clusters is None or not len(clusters) else int(clusters.max()) + 1,
+            form=self.form.name if self.form else None,
+            fip=fip,
+            chance=chance,
+            ceiling=ceiling,
+            gold_below=below,
+            gate=judged,
+            grids=grids,
+            relative_change=relative_change(*ends),
+            warnings=tuple(self.warnings),
+            regions=self._regions(by_set) if self.boxes else None,
+            failed=self.failed,
+        )
+
+    def _gate(self, fip: Estimate, chance: Chance, scale: float | None) -> gate.Gate:
+        """Judge whether an index may be read; add warnings where the golds are not read, or the image was not checked.
+
+        Args:
+            fip: FIP of all docs.
+            chance: the floor.
+            scale: the metric's scale; None: unknown.
+        """
         delta = self.settings.delta if self.settings.delta is not None else None if scale is None else gate.DELTA * abs(scale)
         uniform = chance.floors.get("uniform")
         judged = gate.gate(
@@ -102,39 +133,19 @@ class _Task:
             if not self._without_golds and judged.valid is not False:
                 judged = dataclasses.replace(judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self.unread}")
         if not self.table.higher:
-            judged = dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
-        elif self.cells and not judged.looks:
+            return dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
+        if self.cells and not judged.looks:
             self.warnings.append(NOT_CHECKED)
-        below = self._gold_below()
-        found = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
-        grids = {n: grid for n, grid in found.items() if isinstance(n, int)}
-        ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
-        clusters = self.table.clusters
-        return Analysis(
-            self.table.metric,
-            len(self.table),
-            None if clusters is None or not len(clusters) else int(clusters.max()) + 1,
-            self.form.name if self.form else None,
-            fip,
-            chance,
-            ceiling,
-            below,
-            judged,
-            grids,
-            relative_change(*ends),
-            tuple(self.warnings),
-            self._regions(found) if self.boxes else None,
-            self.failed,
-        )
+        return judged
 
     def _se_above(self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None) -> float | None:
-        """The standard error of FIP − floor, docs paired where the floor is of docs.
+        """Return the standard error of FIP − floor, paired by doc where the floor is an answer to each doc.
 
         Args:
             chance: the floor.
             fip: FIP over the docs at hand.
-            name: their set of full images.
-            end: what the names of the floors' sets over these docs end in.
+            name: name of their set of full images.
+            end: suffix in the names of the floors' sets over these docs.
             scale: the metric's scale.
             used: shape (docs,), the docs at hand; None: all.
         """
@@ -142,11 +153,11 @@ class _Task:
             se = self.draws.estimate_of(_minus, (name, f"{chance.floor}{end}"), None, used).se
         else:
             se = None if chance.se is None or fip.se is None else math.hypot(fip.se, chance.se)
-        # A floor that does not vary: a model that got lucky has a smaller standard error than it had to beat.
+        # A floor without a standard error: a lucky model has a smaller standard error than the one it had to beat.
         return se if se is None or chance.se else max(se, gate.se_at_chance(fip.se, fip.value, chance.value, scale))
 
     def _looks(self, scale: float, delta: float) -> tuple[gate.Looks, ...]:
-        """Whether the full image beats a wrong one, and no image where a blind run is at hand; paired by doc."""
+        """Judge whether the full image beats a wrong image, and no image where there is a blind run; paired by doc."""
         out = []
         sorts: tuple[tuple[gate.Against, str], ...] = (("wrong images", "wrong"), ("blind", "blind"))
         for against, name in sorts:
@@ -156,7 +167,7 @@ class _Task:
             docs = int(used.sum())
             whole, difference = f"{name}_full", self.draws.estimate_of(_minus, (f"{name}_full", name), None, used)
             wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
-            if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:  # FIP is surer of all docs
+            if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:  # FIP of all docs is more precise
                 of_all = self.draws.estimate_of(_minus, ("fip", name))
                 if of_all.se is not None and of_all.se < difference.se:
                     whole, difference = "fip", of_all
@@ -166,9 +177,9 @@ class _Task:
         return tuple(out)
 
     def _estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
-        """M of one set with its interval; nothing where M itself gave nothing (a doc could not be scored)."""
-        found = self.draws.estimate(name, value, used)
-        return found if value is not None else dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0)
+        """Return M of one set with its interval; empty where M itself returned nothing (a doc could not be scored)."""
+        estimate = self.draws.estimate(name, value, used)
+        return estimate if value is not None else dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0)
 
     # --- the aggregation --------------------------------------------------------------------------
 
@@ -183,13 +194,13 @@ class _Task:
         known = [check for check in checks if check[1] is not None]
         if not self.native.no_calls:
             known += self._random_checks()
-        found, warning = forms.recognise(known, self.settings.form)
-        if found is None and all(doc.format == "caption" for doc in self.table.asked) and forms.fits_nearly(forms.MEAN, known):
+        form, warning = forms.recognise(known, self.settings.form)
+        if form is None and all(doc.format == "caption" for doc in self.table.asked) and forms.fits_nearly(forms.MEAN, known):
             return forms.MEAN, ["intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"]
-        return found, [warning] if warning else []
+        return form, [warning] if warning else []
 
     def _random_checks(self) -> list[tuple[Picked, float | None]]:
-        """M of three random halves of the docs (whole clusters): that the mean fits all docs could be an accident."""
+        """Return M of three random halves of the docs (whole clusters): a form may fit all docs by accident."""
         stream = generator(self.settings.seed)
         clusters = self.table.clusters
         places = np.arange(len(self.table)) if clusters is None else clusters
@@ -214,12 +225,12 @@ class _Task:
     # --- sets of items ----------------------------------------------------------------------------
 
     def _sets(self) -> dict[str, list[Chosen]]:
-        """``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs that grid n uses."""
+        """Return the sets of items: ``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs that grid n uses."""
         sets = {"fip": [self.table.full]}
-        sets |= {name: found for name in FLOORS if (found := self._floor(name))}
+        sets |= {name: floor for name in FLOORS if (floor := self._floor(name))}
         for n, used in self.used.items():
             sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
-            if not used.all():  # then the gate is asked of these docs too
+            if not used.all():  # then the gate is computed for these docs too
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
         if self.cells:
             sets |= self._without_the_image()
@@ -228,7 +239,11 @@ class _Task:
         return sets
 
     def _without_the_image(self) -> dict[str, list[Chosen]]:
-        """``wrong``, the docs that were asked on a wrong image, and ``wrong_full``, the same docs on their own; ``blind`` and ``blind_full``."""
+        """Return the sets of items without the right image.
+
+        They are ``wrong``, the docs that were asked on a wrong image, and ``wrong_full``, the same docs on their own image; likewise ``blind`` and
+        ``blind_full``.
+        """
         full = self.table.full
         sets: dict[str, list[Chosen]] = {}
         others = {"wrong": self.table.wrong_full}
@@ -238,7 +253,7 @@ class _Task:
             both = np.isfinite(other.scores) & np.isfinite(full.scores)
             if both.any():
                 sets |= {name: [other.where(both)], f"{name}_full": [full.where(both)]}
-        if self.form is None:  # else luck is computed from sums (``luck.measured``)
+        if self.form is None:  # otherwise luck is computed from sums (``luck.measured``)
             for n, used in self.used.items():
                 wrong = self.table.wrong_best(n)
                 both = used & np.isfinite(wrong.scores) & np.isfinite(self.table.wrong_full.scores)
@@ -259,10 +274,10 @@ class _Task:
         if not picks or not all(picks):
             return []
         if name != "uniform" or (self.form is not None and self.form.linear):
-            scores = np.array([_mean([one.score for one in found if one.score is not None]) for found in picks])
-            return [Chosen([found[0].item for found in picks], scores)]
+            scores = np.array([_mean([one.score for one in answers if one.score is not None]) for answers in picks])
+            return [Chosen([answers[0].item for answers in picks], scores)]
         stream = generator(self.settings.seed)
-        guesses = [[found[k] for found, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
+        guesses = [[answers[k] for answers, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
         return [Chosen([one.item for one in guess], np.array([one.score for one in guess], float)) for guess in guesses]
 
     # --- chance and ceiling -----------------------------------------------------------------------
@@ -288,17 +303,17 @@ class _Task:
         return Chance(floor.value, floor.se, name, floors, rule, self.constants)
 
     def _rule(self) -> float | None:
-        """The published rule on the metric's own scale; None where the metric is no mean."""
+        """Return the published chance rule on the metric's own scale; None where the metric is not a mean."""
         asked = self.table.asked
         if not asked or self.form is None or not self.form.plain:
             return None
-        factor = {"percent": 100.0, "sum": float(len(asked))}.get(self.form.name, 1.0)  # from the mean of scalars to the metric
+        factor = {"percent": 100.0, "sum": float(len(asked))}.get(self.form.name, 1.0)  # from the mean of scores to the metric
         full = self.settings.scale or self._ceiling()
         rule = published(asked, full / factor if full else 1.0)
         return None if rule is None else factor * rule
 
     def _majority(self, floors: Mapping[str, Estimate], rule: float | None) -> Chance:
-        """The share of the most frequent gold, read off the golds; at least 1/2 for yes/no."""
+        """Return the share of the most frequent gold as the chance floor; at least 1/2 for yes/no."""
         golds = [doc.gold for doc in self.table.asked if doc.gold is not None]
         if not golds:
             return Chance(None, None, None, floors, rule, self.constants, "no doc has a gold answer")
@@ -318,13 +333,13 @@ class _Task:
 
     @property
     def _without_golds(self) -> bool:
-        """Whether neither the floor nor the scale is asked of golds: both are documented."""
+        """Whether neither the floor nor the scale comes from golds: both are documented."""
         return isinstance(self.settings.chance, float | int) and self.settings.scale is not None
 
     def _unread(self) -> str:
-        """Return what shows that the golds are not what the scorer compares with, and what mends it; empty where nothing does.
+        """Describe the evidence that the scorer does not compare with the golds, and the remedy; empty where there is none.
 
-        Chance, scale and luck are asked of golds: where the scorer does not read them, a pure guesser passes the gate.
+        Chance, scale and luck are computed from golds: where the scorer does not use them, a pure guesser passes the gate.
         """
         golds, ceiling = self.table.ceiling, self._ceiling()
         if golds is None or not self.table.higher or all(doc.format == "caption" for doc in self.table.asked):
@@ -363,57 +378,75 @@ class _Task:
     # --- grids ------------------------------------------------------------------------------------
 
     def _grid(self, n: Key, judged: gate.Gate, scale: float) -> Grid:
+        """Compute the numbers of one set of views.
+
+        Args:
+            n: the set.
+            judged: the gate of all docs.
+            scale: the metric's scale.
+        """
         full, best, why = self.cells[n]
         used = self.used[n]
         judged = self._gate_of(n, judged)
         point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
         unread = "" if self._without_golds else self.unread
         reason = self.too_many[n] or point.reason or (judged.reason if judged.valid is False else unread)
+        warnings = self._warnings_of(n, judged)
+        count, sets = int(used.sum()), (f"full{n}", f"best{n}")
+        nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
+        value, gap, adj, adj_blind = nothing, nothing, None, None
+        if judged.valid is not False and point.gap is not None and not self.too_many[n]:
+            gap = self.draws.estimate_of(_minus, sets, point.gap, used)
+        if not reason and point.value is not None:
+            value = self.draws.estimate_of(lambda full, best: 1 - best / full, sets, point.value, used)
+            adj, adj_blind = self._corrected(n, used, scale)
+        corrected = None if adj is None else adj.estimate.value
+        if adj is not None and adj.null == "assumed" and corrected is not None and self.blind is None:
+            warnings.append(ASSUMED)
+        banded = not self.boxes  # the papers' bands are of grids
+        return Grid(
+            n=n,
+            excluded=int((~used).sum()),
+            fip=full,
+            mpp=self._estimate(f"best{n}", best, used),
+            index=value,
+            gap=gap,
+            adj=adj,
+            adj_blind=adj_blind,
+            luck_ceiling=self._luck_ceiling(n),
+            band=band(value.value) if banded and value.value is not None else None,
+            span=span(value.low, value.high) if banded and value.low is not None and value.high is not None else None,
+            shares=self._shares(n, used) if isinstance(n, int) else None,
+            warnings=tuple(warnings),
+            reason=reason,
+            mark=disagreement(value.value, corrected) if banded and value.value is not None and corrected is not None else "",
+        )
+
+    def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:
+        """Return what a reader of one set's numbers must know: cells that are too small, failed calls, an unknown gate."""
         warnings = [fragmentation(n)] if isinstance(n, int) and fragmentation(n) else []
         if self.too_many[n]:
             warnings.append(f"no index: {self.too_many[n]}")
         if judged.valid is None:
             warnings.append(f"the gate is {judged.reason}")
-        count = int(used.sum())
-        nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
-        value, gap, adj, adj_blind = nothing, nothing, None, None
-        if judged.valid is not False and point.gap is not None and not self.too_many[n]:
-            gap = self.draws.estimate_of(lambda full, best: full - best, (f"full{n}", f"best{n}"), point.gap, used)
-        if not reason and point.value is not None:
-            value = self.draws.estimate_of(lambda full, best: 1 - best / full, (f"full{n}", f"best{n}"), point.value, used)
-            adj = None if self.unread else self._measured(n, used, scale)
-            if adj is None and not self.unread:
-                adj = self._assumed(n, used, scale, None)
-                if self.blind is not None:
-                    adj_blind = self._assumed(n, used, scale, self._blind_scores())
-                elif adj is not None and adj.estimate.value is not None:
-                    warnings.append(ASSUMED)
-        known = value.value
-        mark = "" if known is None or adj is None or adj.estimate.value is None or self.boxes else disagreement(known, adj.estimate.value)
-        return Grid(
-            n,
-            int((~used).sum()),
-            full,
-            self._estimate(f"best{n}", best, used),
-            value,
-            gap,
-            adj,
-            adj_blind,
-            self._luck_ceiling(n),
-            None if known is None or self.boxes else band(known),
-            None if value.low is None or value.high is None or self.boxes else span(value.low, value.high),
-            self._shares(n, used) if isinstance(n, int) else None,
-            tuple(warnings),
-            reason,
-            mark,
-        )
+        return warnings
+
+    def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> tuple[luck.Luck | None, luck.Luck | None]:
+        """Return the corrected index: by a measured null where there is one, else by an assumed null, alone and with a blind run as null."""
+        if self.unread:
+            return None, None
+        measured = self._measured(n, used, scale)
+        if measured is not None:
+            return measured, None
+        assumed = self._assumed(n, used, scale, None)
+        return assumed, None if self.blind is None else self._assumed(n, used, scale, self._blind_scores())
 
     def _signed(self, judged: gate.Gate) -> bool:
-        """Return whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
+        """Tell whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
         return self.settings.signed or self.table.signed or (judged.chance is not None and judged.chance < 0)
 
     def _gate_of(self, n: Key, judged: gate.Gate) -> gate.Gate:
-        """The gate of the docs that grid n uses, where it leaves some out: those may be the easy ones."""
+        """Return the gate of the docs that grid n uses, where it leaves some out: the used docs may be the easy ones."""
         used = self.used[n]
         if judged.valid is not True or used.all() or not used.any():
             return judged
@@ -425,25 +458,26 @@ class _Task:
             name, floor = decide(floors, floors_for(asked))
             chance = Chance(None, None, None) if floor is None else Chance(floor.value, floor.se, name)
         se = self._se_above(chance, fip, f"full{n}", str(n), self.settings.scale or self._ceiling() or 1.0, used)
-        found = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
-        found = dataclasses.replace(found, looks=judged.looks)
+        own = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
+        own = dataclasses.replace(own, looks=judged.looks)
         return (
-            found
-            if found.valid is True
-            else dataclasses.replace(found, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {found.reason}")
+            own if own.valid is True else dataclasses.replace(own, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {own.reason}")
         )
 
     def _named(self, n: Key) -> str:
         return f"grid {n}" if isinstance(n, int) else f"the set of {n} boxes"
 
     def _of_docs(self, scale: float) -> tuple[Form | None, float]:
-        """The form that luck is computed with, and its scale: a sum over docs becomes their mean, since the null is of fewer docs."""
+        """Return the form and the scale with which luck is computed.
+
+        A sum over docs becomes their mean, since the null has fewer docs.
+        """
         if self.form is forms.SUM:
             return forms.MEAN, scale / max(1, len(self.table))
         return self.form, scale
 
     def _measured(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
-        """The index corrected by a measured null; None where no doc was asked on a wrong image, or no gold has a score."""
+        """Return the index corrected by a measured null; None where no doc was asked on a wrong image, or no gold has a score."""
         s = self.settings
         form, scale = self._of_docs(scale)
         if form is None:
@@ -455,7 +489,7 @@ class _Task:
         return luck.measured(scores, form.value, clusters, scale=scale, draws=s.draws, level=s.level, seed=s.seed)
 
     def _measured_by_calls(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
-        """The same where M must be called: over all docs together."""
+        """Return the index corrected by a measured null where M must be called: over all docs together, without answer classes."""
         names = (f"full{n}", f"best{n}", f"ceiling{n}", f"null_full{n}", f"null_best{n}")
         if any(name not in self.draws.sets for name in names) or not len(self.draws.drawn.get(names[0], ())):
             return None
@@ -471,7 +505,7 @@ class _Task:
         return dataclasses.replace(found, asked=int(np.isfinite(self.draws.sets[null_best][0].scores).sum()))
 
     def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
-        """The index corrected by donors' answers; None where there are none."""
+        """Return the index corrected by donors' answers; None where there are none."""
         form, scale = self._of_docs(scale)
         if form is None or not form.of_scores:
             return None
@@ -498,37 +532,40 @@ class _Task:
         both = self.used[REGIONS[0]] & self.used[REGIONS[1]]
         counts = {key: [len(places) for places in scored_places(self.table, key)] for key in REGIONS}
         missing = {key: Counter(why.partition(":")[0] for record in self.table.records if (why := record.excluded.get(key))) for key in REGIONS}
-        for key in REGIONS:  # in the set, but without a scored item, or its cluster was halved
+        for key in REGIONS:  # in the set, but without a scored item, or its cluster lost a doc
             if other := sets[key].excluded - sum(missing[key].values()):
                 missing[key]["no box with a score"] += other
+        no_both = (
+            next(filter(None, self.too_many.values()), "")
+            or self.cells[REGIONS[0]][2]
+            or self.cells[REGIONS[1]][2]
+            or ("" if both.any() else "no doc has boxes of both sets")
+        )
+
+        def difference(how: str) -> Estimate:
+            return self._of_boxes(_minus, (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"), both, no_both)
+
         return Regions(
-            {key: sets[key] for key in REGIONS},
-            {key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]) for key in REGIONS},
-            {key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
-            {key: dict(missing[key]) for key in REGIONS},
-            int(both.sum()),
-            *(
-                self._of_boxes(
-                    lambda relevant, adversarial: relevant - adversarial,
-                    (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"),
-                    both,
-                    next(filter(None, self.too_many.values()), "")
-                    or self.cells[REGIONS[0]][2]
-                    or self.cells[REGIONS[1]][2]
-                    or ("" if both.any() else "no doc has boxes of both sets"),
-                )
-                for how in ("best", "even", "mean")
-            ),
+            sets={key: sets[key] for key in REGIONS},
+            mean={
+                key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]) for key in REGIONS
+            },
+            boxes={key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
+            left_out={key: dict(missing[key]) for key in REGIONS},
+            both=int(both.sum()),
+            best=difference("best"),
+            even=difference("even"),
+            average=difference("mean"),
         )
 
     def _of_boxes(self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str) -> Estimate:
-        """A number made of boxes; nothing, and why, where the best ones have no number either."""
-        found = self.draws.estimate_of(statistic, names, None, used)
+        """Return a number computed from boxes; without a value, and with the reason, where the best boxes have none either."""
+        estimate = self.draws.estimate_of(statistic, names, None, used)
         if why:
-            return dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0, reason=why)
-        if found.value is None and not found.reason:
-            return dataclasses.replace(found, reason=f"the aggregation of {self.table.metric} is no form that boxes can be averaged in")
-        return found
+            return dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0, reason=why)
+        if estimate.value is None and not estimate.reason:
+            return dataclasses.replace(estimate, reason=f"boxes cannot be averaged: the aggregation of {self.table.metric} has no known form")
+        return estimate
 
     def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
         cells = self.table.cells(n)
@@ -544,5 +581,5 @@ def _minus(first: Any, second: Any) -> Any:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """As ``np.mean``, which takes ten times as long for a few numbers."""
+    """Return the mean; ``np.mean`` takes ten times as long for a few numbers."""
     return math.fsum(values) / len(values)

@@ -1,7 +1,7 @@
-"""M of every set of items that is needed, on the data and on each draw, all from the same draws.
+"""The native aggregation M of every set of items, on the data and on each bootstrap draw; all sets use the same draws.
 
-Where M is a function of sums, a draw is arithmetic (``stats.intervals``); else M itself is called on bootstrap samples, for as long as
-the time allows; where it may not be called, there are no draws.
+Where M is a function of sums, a draw is arithmetic (``stats.intervals``). Otherwise M itself is called on bootstrap samples, for as long as the time
+budget allows. Where it may not be called, there are no draws.
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ from lmms_patch.stats.intervals import (
 from lmms_patch.stats.resample import Array, Estimate, bootstrap_by_calls
 
 UNIFORM = "uniform"
-"""Names of sets of expected guesses start with this."""
+"""The beginning of the names of sets of expected guesses."""
 _GUESSES = 3
-"""Draws of a random guess that are averaged where M must be called for each."""
+"""How many draws of a random guess are averaged where M must be called for each."""
 
 
 class Native(Protocol):
-    """The native aggregation M of one metric, as far as it is at hand."""
+    """The native aggregation M of one metric, as far as it is available."""
 
     @property
     def form(self) -> str | None:
-        """The form that is known already (of a finished run); None: find out."""
+        """The form that is already known (from a finished run); None: not known."""
 
     @property
     def no_calls(self) -> str:
-        """Why M may not be called again and again; empty where it may."""
+        """The reason why M may not be called again and again; empty where it may."""
 
     def whole(self) -> float | None:
-        """M on full images, all docs."""
+        """Return M on full images, all docs."""
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        """FIP, and MPP of a set of views, over the docs that are used for it; and why they are missing."""
+        """Return FIP and MPP of a set of views, over the docs that are used for it; and why they are missing."""
 
     def aggregate(self, items: list[Any]) -> float | None:
-        """M of other items, without a trace; None where that is not possible."""
+        """Return M of other items, without side effects; None where that is not possible."""
 
 
 class Draws:
-    """See the module.
+    """M of every set of items, with its draws.
 
     Args:
         sets: the sets of items by name; several under one name are averaged (draws of a guess).
-        table: the records they are of.
+        table: the records to which they belong.
         form: the aggregation's form; None: it must be called.
         native: the aggregation.
         settings: see ``Settings``.
@@ -84,22 +84,22 @@ class Draws:
             self._by_calls()
 
     def _by_sums(self, form: Form) -> None:
-        rows = [form.rows(self.table.picked(chosen)) for found in self.sets.values() for chosen in found]
+        rows = [form.rows(self.table.picked(chosen)) for choices in self.sets.values() for chosen in choices]
         known = [np.where(np.isfinite(part).all(axis=1, keepdims=True), part, 0.0) for part in rows]
         self._rows = np.hstack(known) if rows else np.zeros((self.n, 0))
         self._width, at = rows[0].shape[1] if rows else 0, 0
         self._places: dict[str, list[slice]] = {}
         """Of each set, the columns of each of its choices of items."""
         sums = self._rows.sum(axis=0)
-        for name, found in self.sets.items():
-            self._places[name] = [slice(at + k * self._width, at + (k + 1) * self._width) for k in range(len(found))]
-            at += len(found) * self._width
+        for name, choices in self.sets.items():
+            self._places[name] = [slice(at + k * self._width, at + (k + 1) * self._width) for k in range(len(choices))]
+            at += len(choices) * self._width
             self.point[name] = float(np.mean([form.value(sums[place]) for place in self._places[name]]))
-        scores = np.concatenate([self.table.full.scores, *(chosen.scores for found in self.sets.values() for chosen in found)])
+        scores = np.concatenate([self.table.full.scores, *(chosen.scores for choices in self.sets.values() for chosen in choices)])
         self._ends = ends_of(scores, self._marks(form))
 
     def _marks(self, form: Form) -> float | None:
-        """What a doc with full marks scores: what its gold answer does, else what the settings say; None where neither does."""
+        """Return the score of a doc with full marks: that of the golds, else the settings' scale; None where there is neither."""
         if self.table.ceiling is not None and np.isfinite(self.table.ceiling.scores).any():
             return float(np.nanmax(self.table.ceiling.scores))
         per_doc = {"mean": 1.0, "percent": 100.0, "sum": float(self.n)}.get(form.name)
@@ -122,7 +122,7 @@ class Draws:
         self.drawn = {name: drawn[:, k] for k, name in enumerate(names)}
 
     def counts(self, used: NDArray[np.bool_]) -> tuple[int, int, float]:
-        """Return how many of the docs are used, how many clusters have one of them, and how many clusters of equal sizes say as much.
+        """Return how many docs are used, how many clusters have a used doc, and the effective number of these clusters.
 
         Args:
             used: shape (docs,).
@@ -132,19 +132,25 @@ class Draws:
         return docs, int((sizes > 0).sum()), effective_clusters(sizes)
 
     def estimate(self, name: str, value: float | None = None, used: NDArray[np.bool_] | None = None) -> Estimate:
-        """M of one set; ``value`` is M's own number, where it is at hand."""
+        """Return M of one set with its interval.
+
+        Args:
+            name: the set.
+            value: M's own number, where it is known.
+            used: as in ``estimate_of``.
+        """
         return self.estimate_of(lambda one: one, (name,), value, used)
 
     def estimate_of(
         self, statistic: Callable[..., Any], names: tuple[str, ...], value: float | None = None, used: NDArray[np.bool_] | None = None
     ) -> Estimate:
-        """A function of M of some sets, computed draw by draw.
+        """Estimate a function of M of some sets, computed draw by draw.
 
         Args:
             statistic: the function.
             names: the sets.
-            value: the number itself, where M gave it.
-            used: shape (docs,), the docs that the sets have items of; None: all. Clusters without any of them decide nothing.
+            value: its value, where M gave it.
+            used: shape (docs,), the docs of which the sets have items; None: all. Clusters without a used doc have no influence.
         """
         mask = np.ones(self.n, bool) if used is None else used
         docs, groups, effective = self.counts(mask)
@@ -177,18 +183,18 @@ class Draws:
         unseen = form.unseen(self._ends, width, len(names))
         extremes = np.hstack([np.tile(unseen[:, k * width : (k + 1) * width], (1, count)) for k, count in enumerate(counts)])
         for k, name in enumerate(names):
-            if name.startswith(UNIFORM):  # what a random guess is expected to score is known of every doc, seen or not
+            if name.startswith(UNIFORM):  # the expected score of a random guess is known, for unseen docs too
                 extremes[:, starts[k] * width : starts[k + 1] * width] = part.sums[starts[k] * width : starts[k + 1] * width] / sample.n
         return part.estimate(of, extremes, unseen=UNSEEN if len(names) == 1 else UNSEEN_OF_PAIRS, value=point)
 
     def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:
-        """M of one set of right and wrong answers to independent docs; None where scores are graded."""
+        """Return M of one set of right and wrong answers to independent docs; None where scores are graded."""
         scores = self.sets[name][0].scores[used]
-        unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)  # of a mean of scores, on the metric's own scale
+        unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)  # one unit of a mean of scores, on the metric's own scale
         return of_right_or_wrong(unit * scores, (unit * self._ends[0], unit * self._ends[1]), self.settings.level)
 
     def _sample(self, used: NDArray[np.bool_], form: Form) -> Sample:
-        """The sample of some docs; that of all docs serves many numbers."""
+        """Return the sample of some docs; samples are remembered, since many numbers need that of all docs."""
         key, s = used.tobytes(), self.settings
         if key not in self._samples:
             rows = np.where(used[:, None], self._rows, 0.0)

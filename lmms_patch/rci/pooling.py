@@ -1,4 +1,7 @@
-"""Numbers of several tasks or runs together: the pooled index of a group, and the average of repeated runs."""
+"""Numbers of several tasks or runs together: the pooled index of a group, and the average of repeated runs.
+
+Source of the average: RCI paper (https://arxiv.org/abs/2509.23673), A.3.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,16 @@ from lmms_patch.stats.resample import Estimate
 
 @dataclass(frozen=True)
 class Pooled:
-    """The index of a group: RCI of the pooled FIP and MPP, docs as weights; not a mean of ratios.
+    """The pooled index of a group: RCI of the pooled FIP and MPP with docs as weights, not a mean of ratios.
 
     Attributes:
-        group: its name.
-        tasks: the members that are pooled.
+        group: the group's name.
+        tasks: the pooled members.
         n: grid.
-        fip, mpp: over all docs of all members, in shares of each member's scale.
+        fip: FIP over all docs of all members, as a share of each member's scale.
+        mpp: MPP likewise.
         index: 1 − MPP/FIP with its interval, clusters kept together; None with its reason where the pooled gate fails.
-        gate: of the pooled FIP against the members' floors, docs as weights.
+        gate: the gate of the pooled FIP against the members' floors, docs as weights.
     """
 
     group: str
@@ -47,7 +51,7 @@ class Pooled:
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
-    """The pooled index of a group's members, for each grid that all of them have."""
+    """Return the pooled index of a group's members, for each grid that all of them have."""
     settings = settings or Changes()
     grids = sorted(set.intersection(*({int(n) for n in m.run.result.described["grids"]} for m in members))) if members else []
     return [_pool(group, members, n, settings) for n in grids]
@@ -57,12 +61,12 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     names = tuple(m.run.name for m in members)
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     for member in members:
-        found = member.analysis
-        form = forms.FORMS.get(found.form or "") if found else None
-        if found is None or form is None or not form.plain or found.chance.value is None:
+        analysis = member.analysis
+        form = forms.FORMS.get(analysis.form or "") if analysis else None
+        if analysis is None or form is None or not form.plain or analysis.chance.value is None:
             why = (
                 f"{member.run.name}: its aggregation is no mean of its docs"
-                if found is None or form is None or not form.plain
+                if analysis is None or form is None or not form.plain
                 else f"{member.run.name}: its chance is unknown"
             )
             nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
@@ -77,8 +81,8 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         place = np.arange(len(table)) if table.clusters is None else table.clusters
         labels += [f"{member.run.name}/{cluster}" for cluster in place[used]]
         docs += int(used.sum())
-        floor += used.sum() * found.chance.value / scale
-        variance += (used.sum() * (found.chance.se or 0.0) / scale) ** 2
+        floor += used.sum() * analysis.chance.value / scale
+        variance += (used.sum() * (analysis.chance.se or 0.0) / scale) ** 2
     stacked = np.vstack(rows)
     clusters = np.unique(labels, return_inverse=True)[1]
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
@@ -101,27 +105,27 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
 
 
 def groups(path: Path, analyzed: Sequence[Analyzed], changes: Changes | None = None) -> list[Pooled]:
-    """The pooled indices of the groups of a run."""
+    """Return the pooled indices of the groups of a run."""
     out = []
     for group, members in groups_of(one_run(path).path).items():
-        found = [a for a in analyzed if a.run.result.task in members]
-        if len(found) > 1:
-            out += pool(group, found, changes)
+        pooled_tasks = [a for a in analyzed if a.run.result.task in members]
+        if len(pooled_tasks) > 1:
+            out += pool(group, pooled_tasks, changes)
     return out
 
 
 @dataclass(frozen=True)
 class Averaged:
-    """Several runs of one task (the papers average three; RCI A.3).
+    """The average of several runs of one task (the papers average three; RCI A.3).
 
     Attributes:
         task: its name.
-        runs: how many.
-        metrics: the mean over runs of each number; None where a run has none.
+        runs: number of runs.
+        metrics: the mean over runs of each number; None where a run lacks it.
         spread: the standard deviation between runs (n − 1) of each number; None likewise.
-        intervals: of each index, the interval over docs of the mean of the runs' indices; docs resampled alike in all runs.
-        split: of each index, the same with the cell chosen on one run and scored on another, where runs answer differently. A model that
-            samples its answers is right on some cell by luck; a cell that is chosen on one run must win again on the next.
+        intervals: for each index, the interval of the mean of the runs' indices; docs are resampled alike in all runs.
+        split: for each index, the same with a doc's cell chosen on one run and scored on another, where runs answer differently. A model that samples
+            its answers is right on some cell by luck; a cell that was chosen on one run must win again on the next.
     """
 
     task: str
@@ -165,13 +169,13 @@ def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
 
 
 def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Estimate | None:
-    """The mean index of several runs, docs resampled alike in all of them; None where the aggregation must be called.
+    """Return the mean index of several runs, docs resampled alike in all of them; None where the aggregation must be called.
 
     Args:
         runs: of the same docs.
         n: grid.
         changes: other settings than those of the runs.
-        split: a doc's cell is chosen on one run and scored on another, over all ordered pairs of runs; None where all runs answer alike.
+        split: whether a doc's cell is chosen on one run and scored on another, over all ordered pairs of runs; None where all runs answer alike.
     """
     form = forms.FORMS.get((runs[0].analysis.form or "") if runs[0].analysis else "")
     if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):
@@ -206,6 +210,6 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> E
 
 
 def _alike(tables: Sequence[Table]) -> list[Table]:
-    """The docs that all runs have, by doc id: one whose first call failed in one run is in none."""
+    """Return tables of the docs that all runs have; a doc whose first call failed in one run is left out of all."""
     ids = sorted(set.intersection(*(set(table.place) for table in tables)))
     return [Table([t.records[t.place[i]] for i in ids], t.metric, higher=t.higher, cluster=t.cluster, whole=t.whole) for t in tables]

@@ -1,8 +1,7 @@
-"""Recompute the numbers of finished runs from their two files, with other settings.
+"""Recomputation of the numbers of finished runs from their two files, with other settings.
 
-Needs neither the model, the data nor lmms_eval. With the settings of the run it gives the numbers
-of the run. Where the native aggregation has no known form, only the run itself could compute it: its
-own numbers are then shown, and nothing is recomputed.
+It needs neither the model, the data nor lmms_eval. With the settings of the run it gives the numbers of the run. Where the native aggregation has no
+known form, only the run itself could compute it: then its own numbers are shown, and nothing is recomputed.
 """
 
 from __future__ import annotations
@@ -33,13 +32,17 @@ MOST_CATEGORIES = 50
 
 @dataclass(frozen=True)
 class Changes:
-    """What to compute otherwise than the run did; None: as the run did.
+    """Settings that differ from the run's; None: as in the run.
 
     Attributes:
-        draws, level, delta, seed, chance: see ``draws.Settings``.
+        draws: see ``Settings``.
+        level: see ``Settings``.
+        delta: see ``Settings``.
+        seed: see ``Settings``.
+        chance: see ``Settings``.
         metric: another metric of the task.
-        cluster: the field that names clusters: ``cluster``, ``group``, ``category`` or ``stratum`` as the run recorded
-            them, the name of the doc field, or ``none`` for independent docs.
+        cluster: the field that names clusters: ``cluster``, ``group``, ``category`` or ``stratum`` as the run recorded them, the name of the doc
+            field, or ``none`` for independent docs.
         category: only docs of this category.
     """
 
@@ -61,6 +64,7 @@ class TaskRun:
         result: its line of the results file.
         records: its ``patch`` objects, one per doc.
         blind: by doc id, the scores of the base task's blind run, where the same run has one.
+        lent: by doc id, a hash of the answers lent to other docs, where the records were read without those.
         lent: by doc id, a hash of the answers lent to other docs, where the records were read without those.
     """
 
@@ -94,7 +98,7 @@ class Analyzed:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """In plain JSON types."""
+        """Return the numbers in plain JSON types."""
         stored = self.run.result.details.get("analysis")
         return {
             "task": self.run.result.task,
@@ -116,7 +120,7 @@ def one_run(path: Path) -> Taken:
 
 
 def load(path: Path) -> list[TaskRun]:
-    """The wrapped tasks of a run that have an index, with their records.
+    """Read the wrapped tasks of a run that have an index, with their records.
 
     Raises:
         RecordError: a file is missing, cut, of another schema, or holds fewer docs than were scored.
@@ -145,15 +149,15 @@ def _records(file: Path, result: TaskResult) -> list[Record]:
 
 
 def _scores(records: Sequence[Record], metric: str) -> dict[int, float]:
-    found = {record.doc_id: record.views[0].scores.get(metric) for record in records}
-    return {doc_id: score for doc_id, score in found.items() if score is not None}
+    scores = {record.doc_id: record.views[0].scores.get(metric) for record in records}
+    return {doc_id: score for doc_id, score in scores.items() if score is not None}
 
 
 # --- computing ----------------------------------------------------------------------------------
 
 
 class Logged:
-    """The native aggregation of a finished run (``draws.Native``): its numbers where nothing was changed, else its form's."""
+    """The native aggregation of a finished run (``draws.Native``): the run's numbers where nothing was changed, else those of its form."""
 
     no_calls = "the native aggregation can only be called in the run"
 
@@ -190,7 +194,7 @@ class Logged:
         return full, cells, ""
 
     def _stored(self, key: Key) -> tuple[float | None, float | None, str] | None:
-        """What the run computed, where it is of the same docs and metric."""
+        """Return what the run computed for a set; None unless docs and metric are the same."""
         analysis = self._run.result.details.get("analysis") or {}
         sets = numbers.sets_in(analysis)
         if not self._whole or analysis.get("metric") != self._table.metric or str(key) not in sets:
@@ -200,32 +204,39 @@ class Logged:
         return grid["fip"], grid["mpp"]["value"], why
 
     def _check(self, name: str, chosen: Chosen, own: float | None, used: Any = None) -> None:
-        """Check that the log gives a number of the results file: else the value would be of one file and its interval of the other."""
+        """Check that the log reproduces a number of the results file: otherwise the value would come from one file and its interval from another."""
         picked = self._table.picked(chosen) if used is None else self._table.picked(chosen).where(used)
         if self._form is not None and own is not None and np.isfinite(picked.scores).all():
-            check_number(self._run, name, self._form, forms.value_of(self._form, picked), own)
+            check_number(self._run.name, name, self._form, forms.value_of(self._form, picked), own)
 
     def aggregate(self, items: list[Any]) -> float | None:
         return None
 
 
-def check_number(run: TaskRun, name: str, form: forms.Form, value: float, own: float) -> list[str]:
-    """Check that the log gives a number of the results file, within rounding.
+def check_number(where: str, name: str, form: forms.Form, value: float, own: float, table: Table | None = None) -> list[str]:
+    """Check that the log reproduces a number of the results file, within rounding.
+
+    Args:
+        where: what an error starts with.
+        name: of the number.
+        form: of the aggregation.
+        value: what the log gives.
+        own: what the run reported.
+        table: the docs, where only a mean of captions may differ by up to 2 %; None: any mean may.
 
     Returns:
-        A warning where it is only nearly so, as a mean of docs may be.
+        A warning where it does so only approximately, as the mean over captions may.
 
     Raises:
-        RecordError: it gives another one.
+        RecordError: it gives another number.
     """
     decimals = max(2, len(repr(own).partition(".")[2]))
     if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
         return []
-    if form is forms.MEAN and abs(value - own) <= 0.02 * abs(own):  # captions: ``analysis`` takes this form so
+    near = form is forms.MEAN and abs(value - own) <= 0.02 * abs(own)  # ``analysis`` takes this form for captions
+    if near and (table is None or all(doc.format == "caption" for doc in table.asked)):
         return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
-    raise RecordError(
-        f"{run.name}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"
-    )
+    raise RecordError(f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed")
 
 
 def has_fip(result: TaskResult, table: Table) -> bool:
@@ -237,7 +248,7 @@ def has_fip(result: TaskResult, table: Table) -> bool:
 def fip_of(result: TaskResult, table: Table) -> float | None:
     """Return FIP of a table's docs as the run reported it; None where it did not.
 
-    Where calls failed, what the run reported under the metric's own name is the harness's number, over all docs.
+    Where calls failed, the number under the metric's own name is the harness's, over all docs.
     """
     if not any(map(failures.unanswered, table.asked_records)):
         return result.metrics.get(table.metric)
@@ -245,10 +256,10 @@ def fip_of(result: TaskResult, table: Table) -> float | None:
 
 
 def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
-    """The numbers of one task with other settings.
+    """Compute the numbers of one task with other settings.
 
     Raises:
-        RecordError: a metric, cluster field or category that the log does not have.
+        RecordError: the log lacks the metric, cluster field or category.
     """
     changes = changes or Changes()
     settings, metric, table = table_of(run, changes)
@@ -257,21 +268,25 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if form is None and table.records:
         return _as_run(run, changes, metric)
     part = table if changes.category is None else _part(table, changes.category)
-    found = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
+    analysis = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
     categories = _categories(run, part, form, settings, sets) if by_category else {}
     without = sum(record.fields.get("category") is None for record in part.records) if by_category else 0
     note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
-    return Analyzed(run, found, numbers.metrics(found, kind.prefix), categories, note)
+    return Analyzed(run, analysis, numbers.metrics(analysis, kind.prefix), categories, note)
 
 
 def sets_of(run: TaskRun) -> tuple[Key, ...]:
-    """The sets of views with an index: grids, or the two sets of boxes."""
+    """Return the sets of views with an index: grids, or the two sets of boxes."""
     kind = KINDS[run.result.described["kind"]]
     return kind.sets(run.result.described["grids"]) if kind.has_index else ()
 
 
 def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
-    """The numbers of each category with the run's own settings; none, and why, where they cannot be had (no reason where it named none)."""
+    """Compute the numbers of each category with the run's own settings.
+
+    Returns:
+        The numbers by category; none, with the reason, where they cannot be computed (no reason where the run names no category).
+    """
     settings, metric, table = table_of(run, Changes())
     sets = sets_of(run)
     names = category_names(table)
@@ -287,7 +302,7 @@ def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
 
 
 def category_names(table: Table) -> list[str]:
-    """The categories of the docs as text, sorted; docs without one are in none."""
+    """Return the categories of the docs as text, sorted, without the docs that have none."""
     values = (record.fields.get("category") for record in table.records)
     return sorted({str(value) for value in values if value is not None})
 
@@ -301,13 +316,13 @@ def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: S
     if not names:
         raise RecordError(f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)")
     if len(names) > MOST_CATEGORIES:
-        raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; its field says too much to split by")
+        raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values")
     parts = {name: _part(table, name) for name in names}
     return {name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True) for name, part in parts.items()}
 
 
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
-    """Settings, metric and records of a task with the changes applied."""
+    """Return settings, metric and records of a task with the changes applied."""
     described = run.result.described
     options = Options.from_mapping({k: v for k, v in described["options"].items() if k in Options.names()}, run.name)
     metric = changes.metric or described["metric"]
@@ -326,17 +341,17 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
 
 
 def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
-    """The recorded field that names clusters; None: docs are independent."""
+    """Return the recorded field that names clusters; None: docs are independent."""
     named = {kind: getattr(options, kind) for kind in ("cluster", "group", "category", "stratum") if getattr(options, kind)}
     if wanted is None:
         return "cluster" if "cluster" in named else None
     if wanted == "none":
         return None
-    found = next((kind for kind, fields in named.items() if wanted in (kind, fields)), None)
-    if found is None or not _recorded(run, found):
+    kind_named = next((kind for kind, fields in named.items() if wanted in (kind, fields)), None)
+    if kind_named is None or not _recorded(run, kind_named):
         allowed = [name for kind, fields in named.items() for name in (kind, fields) if isinstance(name, str)]
         raise RecordError(f"{run.name}: no cluster field {wanted!r} in the log; allowed: {', '.join(dict.fromkeys([*allowed, 'none']))}")
-    return found
+    return kind_named
 
 
 def _recorded(run: TaskRun, name: str) -> bool:
@@ -344,7 +359,7 @@ def _recorded(run: TaskRun, name: str) -> bool:
 
 
 def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key]) -> forms.Form | None:
-    """The form of the aggregation: as the run found it, else what fits the run's numbers."""
+    """Return the form of the aggregation: as the run found it, else the form that fits the run's numbers."""
     analysis = run.result.details.get("analysis") or {}
     if analysis.get("metric") == table.metric:
         return forms.FORMS.get(analysis.get("form") or "")

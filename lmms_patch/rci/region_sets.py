@@ -1,8 +1,8 @@
-"""The items that the numbers of docs' own boxes are made of, beside each doc's best box. NumPy only.
+"""Sets of items for the numbers of docs' own boxes, beside each doc's best box. NumPy only.
 
-A doc with three relevant boxes and one adversarial box has three tries on one side and one on the other, so that the best relevant box
-wins by luck too. Two numbers do not reward tries: M of one box drawn at random, and M of the best of k boxes drawn at random, k being
-the number of boxes of the smaller set.
+A doc with three relevant boxes and one adversarial box has three tries on one side and one on the other, so its best relevant box also wins by luck.
+Two numbers do not reward tries: M of one box drawn at random, and M of the best of k boxes drawn at random, k being the number of boxes of the
+smaller set.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Seed, generator
 
 DRAWN = 20
-"""Random draws of boxes where their expectation has no closed form (MME, F1)."""
+"""How many times boxes are drawn where their expectation has no closed form (MME, F1)."""
 
 Places = Sequence[Sequence[int]]
 
 
 def expected_best(scores: Sequence[float], k: int, higher: bool = True) -> float:
-    """The expected best of k scores drawn at random without replacement.
+    """Return the expected best of k scores drawn at random without replacement.
 
-    Of the scores in ascending order s_1 ≤ ... ≤ s_r, s_j is the best in C(j − 1, k − 1) of C(r, k) draws.
+    With the scores in ascending order s_1 ≤ ... ≤ s_r, s_j is the best in C(j − 1, k − 1) of C(r, k) draws.
 
     Args:
-        scores: r of them, finite.
+        scores: r scores, finite.
         k: 1..r; 1 gives the mean.
         higher: whether higher is better.
 
@@ -42,7 +42,7 @@ def expected_best(scores: Sequence[float], k: int, higher: bool = True) -> float
 
 
 def scored_places(table: Table, key: Key) -> list[list[int]]:
-    """The views of each doc that are of a set and have a score; none where the doc is not used for it."""
+    """Return the views of each doc that belong to a set and have a score; none where the doc is not used for it."""
     metric = table.metric
     return [
         [i for i in places if record.views[i].scores.get(metric) is not None]
@@ -53,10 +53,10 @@ def scored_places(table: Table, key: Key) -> list[list[int]]:
 def region_sets(
     table: Table, form: Form | None, best: Mapping[Key, Chosen], used: Mapping[Key, NDArray[np.bool_]], seed: Seed
 ) -> dict[str, list[Chosen]]:
-    """The sets of items by name: ``mean_<set>`` over the docs of a set; ``both_best_<set>``, ``both_even_<set>`` and ``both_mean_<set>``
-    over those of both.
+    """Return the sets of items by name.
 
-    Several under one name are averaged. Where the aggregation must be called, only best boxes: each draw of boxes would be a call.
+    ``mean_<set>`` is over the docs of a set; ``both_best_<set>``, ``both_even_<set>`` and ``both_mean_<set>`` are over the docs of both sets. Several
+    choices under one name are averaged. Where the aggregation must be called, only best boxes are returned: each draw of boxes would be a call.
 
     Args:
         table: the records.
@@ -73,7 +73,7 @@ def region_sets(
     places: dict[Key, list[list[int]]] = {key: scored_places(table, key) for key in REGIONS}
     least = [min(map(len, pair)) for pair in zip(*places.values(), strict=True)]
     for key in REGIONS:
-        one = _drawn(table, form, places[key], [min(1, len(found)) for found in places[key]], stream)
+        one = _drawn(table, form, places[key], [min(1, len(boxes)) for boxes in places[key]], stream)
         sets[f"mean_{key}"] = [chosen.where(used[key]) for chosen in one]
         sets[f"both_mean_{key}"] = [chosen.where(both) for chosen in one]
         sets[f"both_even_{key}"] = [chosen.where(both) for chosen in _drawn(table, form, places[key], least, stream)]
@@ -81,20 +81,23 @@ def region_sets(
 
 
 def _drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], stream: np.random.Generator) -> list[Chosen]:
-    """The best of so many boxes of each doc, drawn at random: expected scores where the form is linear in them, else some draws."""
+    """Return the best of ``sizes`` boxes of each doc, drawn at random.
+
+    Where the form is linear in scores these are expected scores, otherwise some draws.
+    """
     if form.linear:
         scores = [
-            expected_best([record.views[i].scores[table.metric] or 0.0 for i in found], k, table.higher) if k else math.nan
-            for record, found, k in zip(table.records, places, sizes, strict=True)
+            expected_best([record.views[i].scores[table.metric] or 0.0 for i in boxes], k, table.higher) if k else math.nan
+            for record, boxes, k in zip(table.records, places, sizes, strict=True)
         ]
-        return [Chosen(table.at([found[0] if k else None for found, k in zip(places, sizes, strict=True)]).items, np.asarray(scores, float))]
-    return [table.at([_best_of(table, i, found, k, stream) for i, (found, k) in enumerate(zip(places, sizes, strict=True))]) for _ in range(DRAWN)]
+        return [Chosen(table.at([boxes[0] if k else None for boxes, k in zip(places, sizes, strict=True)]).items, np.asarray(scores, float))]
+    return [table.at([_best_of(table, i, boxes, k, stream) for i, (boxes, k) in enumerate(zip(places, sizes, strict=True))]) for _ in range(DRAWN)]
 
 
-def _best_of(table: Table, doc: int, found: Sequence[int], k: int, stream: np.random.Generator) -> int | None:
-    """The best of k views of a doc, drawn at random without replacement; None where k is 0."""
+def _best_of(table: Table, doc: int, boxes: Sequence[int], k: int, stream: np.random.Generator) -> int | None:
+    """Return the best of k views of a doc, drawn at random without replacement; None where k is 0."""
     if not k:
         return None
     views, sign = table.records[doc].views, 1 if table.higher else -1
-    drawn = sorted(int(found[j]) for j in stream.permutation(len(found))[:k])
+    drawn = sorted(int(boxes[j]) for j in stream.permutation(len(boxes))[:k])
     return max(drawn, key=lambda i: sign * (views[i].scores[table.metric] or 0.0))

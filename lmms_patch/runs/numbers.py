@@ -133,11 +133,11 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Grouped:
-    """One cross-validation: how the folds were grouped, and what came out.
+    """The numbers of one cross-validation, whose folds have one grouping.
 
     Attributes:
-        accuracy: TsT accuracy, mean over docs and fold seeds, with an interval over docs in their clusters (it covers new
-            items from the same sources, given the folds).
+        accuracy: TsT accuracy, mean over docs and fold seeds. Its interval resamples docs in their clusters: it covers new items from the same
+            sources, given the folds.
         sd: standard deviation over fold seeds; None with one seed.
         seeds: number of fold seeds.
         majority: the frequency baseline of the training folds, mean over docs and seeds.
@@ -159,8 +159,12 @@ class Category:
 
     Attributes:
         docs: number of docs.
-        accuracy, majority, chance, s: means (fraction).
-        low, high: interval of the accuracy; None where there are too few clusters.
+        accuracy: mean TsT accuracy (fraction).
+        low: lower end of its interval; None where there are too few clusters.
+        high: upper end of its interval; None where there are too few clusters.
+        majority: mean frequency baseline (fraction).
+        chance: mean of what an uninformed guess earns (fraction).
+        s: mean bias score (fraction).
     """
 
     docs: Count
@@ -177,16 +181,16 @@ class Stress:
     """All numbers of a Test-set Stress-Test.
 
     Attributes:
-        headline: the name of the grouping that the answers, s(x) and the categories are of.
-        by_grouping: source, none (random folds) and text, as far as they could be done.
-        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a diagnostic
-            recognises the source, not the question; None without both.
+        headline: the name of the grouping to which the answers, s(x) and the categories belong.
+        by_grouping: numbers for source, none (random folds) and text, as far as they could be computed.
+        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a diagnostic recognises the source
+            instead of the question; None without both.
         zero_shot: accuracy of the same model before training; None where the diagnostic has none.
         delta: headline accuracy less zero-shot, paired by doc; None without it.
         chance: mean of what an uninformed guess earns, on the metric's own scale.
         s: mean bias score.
-        categories: by category, headline.
-        unscored: docs without a score.
+        categories: the headline numbers by category.
+        unscored: number of docs without a score.
     """
 
     headline: Literal["source", "none", "text"]

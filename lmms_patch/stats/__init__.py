@@ -1,1 +1,1 @@
-"""Statistics of the index. NumPy at most; neither lmms_eval nor torch."""
+"""Arrays in, estimates out: index, chance floors, gate, luck, intervals, resampling. NumPy and SciPy at most; neither lmms_eval nor torch."""

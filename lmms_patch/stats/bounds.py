@@ -1,4 +1,4 @@
-"""Numbers that arithmetic can go on with, whoever wrote them."""
+"""Checks that a value from a file is a number which arithmetic can go on with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GridSize = Annotated[int, Meta(ge=2, le=9)]
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a number that arithmetic can go on with: no text, no truth value, not NaN, not beyond ``LARGEST``."""
+    """Tell whether a value is an int or float within ±``LARGEST``; texts, truth values, NaN and infinities are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
@@ -34,7 +34,10 @@ def is_whole(value: Any, least: int = 0, most: int = MOST) -> bool:
 
 
 def are_scores(values: Iterable[Any]) -> bool:
-    """Tell whether values are numbers as in ``is_number``, truth values or None. One loop without calls: a log has millions of them."""
+    """Tell whether all values are numbers within ±``LARGEST``, truth values or None.
+
+    The loop makes no function call: a log has millions of scores.
+    """
     for value in values:  # noqa: SIM110
         if value is not None and not (isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST):
             return False

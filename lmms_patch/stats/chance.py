@@ -1,15 +1,14 @@
-"""What an uninformed answer scores: floors through the native scorer, without asking any model. Pure.
+"""The chance floor: what uninformed answers score with the benchmark's own scorer. No model is asked. Pure.
 
-Each doc was scored for a few uninformed answers; here they are put together into floors:
+Each doc was scored for a few uninformed answers. This module combines those scores into floors:
 
 - ``uniform``: a random option (a doc without options takes the constant);
-- ``constant``: one answer for all docs of a format, the best one;
+- ``constant``: the best single answer for all docs of a format;
 - ``stratum``: the most frequent gold among the *other* docs that are asked alike;
-- ``other``: the gold of another doc of the same kind (captions and corpus metrics).
+- ``other``: the gold of another doc of the same kind (for captions and corpus metrics).
 
-Source: RCI paper, A.2; DESIGN 6. The paper's own rule (1/|C|; max(0.5, majority); the majority
-answer) stands beside them: against 1/|C| alone a constant letter that holds 30 % of 5-way golds
-passes every time.
+Source: RCI paper (https://arxiv.org/abs/2509.23673), A.2. The paper's own rule (1/|C|; max(0.5, majority); the majority answer) is reported beside
+our floors. Alone it is too weak: where one letter holds 30 % of the golds of 5 options, that constant letter always passes 1/|C|.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ CLOSED = ("mc", "yesno")
 
 @dataclass(frozen=True)
 class Uninformed:
-    """One uninformed answer of one doc, scored.
+    """One uninformed answer of one doc, with its score.
 
     Attributes:
-        answer: the answer.
-        roles: what it stands for: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
-        score: its scalar; None where the scorer gave none.
-        item: the native item.
+        answer: the answer's text.
+        roles: what the answer stands for: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
+        score: its score as a number; None where the scorer gave none.
+        item: what the benchmark's scorer returned.
     """
 
     answer: str
@@ -48,10 +47,10 @@ class Asked:
     """The uninformed answers of one doc.
 
     Attributes:
-        format: its answer format.
+        format: the doc's answer format.
         options: number of options; 0 for open formats.
         gold: the gold answer, None where there is none.
-        scored: what was scored.
+        scored: the uninformed answers with their scores.
     """
 
     format: str
@@ -60,21 +59,21 @@ class Asked:
     scored: tuple[Uninformed, ...]
 
     def of(self, role: str) -> list[Uninformed]:
-        """The scored answers with a role."""
+        """Return the answers with this role that have a score."""
         return [one for one in self.scored if role in one.roles and one.score is not None]
 
 
 @dataclass(frozen=True)
 class Chance:
-    """The floors of a task.
+    """The chance floors of a task.
 
     Attributes:
         value, se: the floor that the gate uses, on the metric's own scale; None where unknown.
         floor: its name: one of ``FLOORS``, ``documented`` or ``majority``.
         floors: every floor that could be computed.
-        published: what the paper's rule gives; None where it is not on the metric's scale.
+        published: the floor by the paper's rule; None where it is not on the metric's scale.
         constants: the best constant answer of each format.
-        reason: why it is unknown; empty otherwise.
+        reason: why the floor is unknown; empty otherwise.
     """
 
     value: Number | None
@@ -87,7 +86,7 @@ class Chance:
 
 
 def constants(docs: Sequence[Asked]) -> dict[str, str]:
-    """The best constant answer of each format: the one with the highest mean score; ties go to the first in the alphabet."""
+    """Return the best constant answer of each format: the answer with the highest total score; ties go to the first in the alphabet."""
     total: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for doc in docs:
         for one in doc.of("constant"):
@@ -96,21 +95,23 @@ def constants(docs: Sequence[Asked]) -> dict[str, str]:
 
 
 def pick(doc: Asked, floor: str, best: Mapping[str, str]) -> list[Uninformed]:
-    """The answers of a floor for one doc: all options for ``uniform``, else at most one; empty where it has none.
+    """Return the answers that make up a floor for one doc: all options for ``uniform``, else at most one answer.
 
-    A doc without options takes the constant for ``uniform``; so does a doc without others of its kind for ``stratum``.
+    A doc without options takes the constant for ``uniform``; a doc without others of its kind takes the constant for ``stratum``.
     """
     if floor == "uniform" and (options := doc.of("option")):
         return options
     role = "constant" if floor == "uniform" or (floor == "stratum" and not doc.of("stratum")) else floor
-    found = doc.of(role)
+    answers = doc.of(role)
     if role == "constant":
-        found = [one for one in found if one.answer == best.get(doc.format)]
-    return found[:1]
+        answers = [one for one in answers if one.answer == best.get(doc.format)]
+    return answers[:1]
 
 
 def floors_for(docs: Sequence[Asked]) -> tuple[str, ...]:
-    """Which floors decide: captions by another doc's gold; any doc with options brings in the uniform guess.
+    """Return the names of the floors among which the largest is the chance floor.
+
+    Captions are compared with another doc's gold. The uniform guess counts where any doc has options.
 
     >>> floors_for([Asked("open", 0, "cat", ())])
     ('constant', 'stratum')
@@ -122,7 +123,7 @@ def floors_for(docs: Sequence[Asked]) -> tuple[str, ...]:
 
 
 def published(docs: Sequence[Asked], scale: float) -> float | None:
-    """The rule of RCI A.2 (Table 3), averaged over docs: 1/|C|, max(0.5, majority), or the majority answer under the scorer.
+    """Return the chance level by the rule of RCI A.2 (Table 3), averaged over docs: 1/|C|, max(0.5, majority), or the majority answer's score.
 
     Args:
         docs: all docs.
@@ -143,20 +144,20 @@ def published(docs: Sequence[Asked], scale: float) -> float | None:
             total += scale * max(0.5, majority_share(golds["yesno"]))
         else:
             typical = golds[doc.format].most_common(1)
-            found = [one.score for one in doc.of("constant") if typical and one.answer == typical[0][0]]
-            if not found or found[0] is None:
+            scores = [one.score for one in doc.of("constant") if typical and one.answer == typical[0][0]]
+            if not scores or scores[0] is None:
                 return None
-            total += found[0]
+            total += scores[0]
     return total / len(docs) if docs else None
 
 
 def majority_share(golds: Counter[str]) -> float:
-    """The share of the most frequent gold, 0..1."""
+    """Return the share of the most frequent gold, 0..1."""
     return golds.most_common(1)[0][1] / golds.total() if golds else 0.0
 
 
 def decide(floors: Mapping[str, Estimate], deciding: Sequence[str]) -> tuple[str | None, Estimate | None]:
-    """The largest of the deciding floors, by name and value."""
+    """Return the name and estimate of the largest of the deciding floors; (None, None) where none is known."""
     known = [(estimate.value, name) for name in deciding if (estimate := floors.get(name)) is not None and estimate.value is not None]
     if not known:
         return None, None

@@ -1,7 +1,7 @@
-"""How far two columns of numbers agree: Pearson's r with Fisher's interval, Spearman's rho, percentile ranks. NumPy only.
+"""Agreement of two columns of numbers: Pearson's r with Fisher's interval, Spearman's rho, percentile ranks. NumPy only.
 
-Sources: Fisher, On the "probable error" of a coefficient of correlation (1921): z = atanh r is nearly normal with standard error
-1/√(n − 3); Spearman (1904), ties at their mean rank. RCI paper, figures 2 and 5 (r over benchmarks), 3.2 (percentile calibration).
+Sources: Fisher, On the "probable error" of a coefficient of correlation (1921): z = atanh r is nearly normal with standard error 1/√(n − 3). Spearman
+(1904), ties at their mean rank. RCI paper (https://arxiv.org/abs/2509.23673), figures 2 and 5 (r over benchmarks) and 3.2 (percentile calibration).
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from lmms_patch.stats.intervals import normal_quantile
 from lmms_patch.stats.resample import LEVEL, Array, Estimate
 
 FEWEST = 4
-"""With 3 pairs Fisher's standard error is infinite."""
+"""The fewest pairs: with 3, Fisher's standard error is infinite."""
 
 
 def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
-    """Pearson's r, with Fisher's interval.
+    """Return Pearson's r with Fisher's interval.
 
-    Formula: tanh(atanh r ± z/√(n − 3)). It takes the pairs as a random sample of a bivariate normal distribution.
+    Formula: tanh(atanh r ± z/√(n − 3)). The interval assumes that the pairs are a random sample of a bivariate normal distribution.
 
     Args:
-        x, y: shape (n,) each, finite.
+        x: shape (n,), finite.
+        y: shape (n,), finite.
         level: nominal coverage, 0..1.
 
     Returns:
-        r in −1..1, n the number of pairs; None, with the reason, under 4 pairs or where a column does not vary. No interval at r = ±1.
+        r in −1..1, n the number of pairs. The value is None, with the reason, under 4 pairs or where a column does not vary. There is no interval at
+        r = ±1.
 
     Raises:
-        ValueError: columns of other lengths, or a number that is not finite.
+        ValueError: the columns differ in length, or a number is not finite.
 
     >>> pearson([1, 2, 3, 4], [2, 4, 6, 9]).value.__round__(4)
     0.9944
@@ -51,10 +53,11 @@ def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
-    """Spearman's rho: Pearson's r of the ranks, ties at their mean rank; None under 4 pairs or where a column does not vary.
+    """Return Spearman's rho: Pearson's r of the ranks, ties at their mean rank. None under 4 pairs or where a column does not vary.
 
     Args:
-        x, y: shape (n,) each, finite.
+        x: shape (n,), finite.
+        y: shape (n,), finite.
 
     >>> spearman([1, 2, 3, 4], [1, 4, 9, 17])
     1.0
@@ -67,7 +70,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
 
 
 def ranks(values: ArrayLike) -> Array:
-    """Ranks from 1, ties at their mean rank; shape (n,).
+    """Return ranks from 1, ties at their mean rank; shape (n,).
 
     >>> ranks([0.3, 0.1, 0.3]).tolist()
     [2.5, 1.0, 2.5]
@@ -79,7 +82,7 @@ def ranks(values: ArrayLike) -> Array:
 
 
 def percentile_ranks(values: ArrayLike) -> Array:
-    """The share of the values that are below each, a tie (itself, too) counting half; 0..1, shape (n,).
+    """Return, for each value, the share of values below it; ties, itself included, count half. 0..1, shape (n,).
 
     >>> percentile_ranks([0.3, 0.1, 0.2, 0.2]).tolist()
     [0.875, 0.125, 0.5, 0.5]

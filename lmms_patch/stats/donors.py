@@ -1,6 +1,6 @@
-"""Whose answers stand in for chance: strata of docs that are asked alike, and donors within them. NumPy only.
+"""Strata of docs that are asked alike, and donors: other docs of a stratum whose answers stand in for chance. NumPy only.
 
-Source: DESIGN 6 (luck). A stratum that is too wide reads +0.07 where the truth is 1.
+A stratum must not be too wide: then the corrected index reads +0.07 where the truth is 1 (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from numpy.typing import NDArray
 from lmms_patch.stats.resample import Seed, generator
 
 LEAST_DOCS = 20
+"""The fewest docs that make a stratum of their own."""
 DONORS = 10
+"""P, the number of donors of each doc."""
 
 
 @dataclass(frozen=True)
 class Strata:
-    """Docs that are asked alike.
+    """Groups of docs that are asked alike.
 
     Attributes:
-        labels: of each doc, the finest kind that has enough docs.
-        members: of each label, the places of *all* docs of that kind, also those with a finer stratum.
-        merged_docs: docs whose finest kind has too few docs.
-        merged: how many kinds were too small.
+        labels: for each doc, the finest kind that has enough docs.
+        members: for each label, the places of *all* docs of that kind, including docs with a finer label.
+        merged_docs: number of docs whose finest kind has too few docs.
+        merged: number of kinds that were too small.
     """
 
     labels: list[tuple[Hashable, ...]]
@@ -36,10 +38,11 @@ class Strata:
 
 
 def strata(kinds: Sequence[Sequence[Hashable]], least: int = LEAST_DOCS) -> Strata:
-    """The finest kind of each doc that at least ``least`` docs share; else its parent, up to the coarsest.
+    """Label each doc with its finest kind that at least ``least`` docs share; where none is, with its coarsest kind.
 
     Args:
-        kinds: of each doc, from coarse to fine (answer format, number of options, option set, question skeleton).
+        kinds: for each doc, its kind from coarse to fine (answer format, number of options, option set, question skeleton).
+        least: the fewest docs of a stratum.
 
     >>> kinds = [("open", "what")] * 20 + [("open", "why")]
     >>> strata(kinds).labels[0], strata(kinds).labels[-1]
@@ -65,7 +68,7 @@ def draw(
     donors: int = DONORS,
     seed: Seed = 0,
 ) -> NDArray[np.intp]:
-    """Donors of each doc, from its stratum, never the same doc, cluster or image; drawn without replacement.
+    """Draw donors for each doc from its stratum, without replacement; never the doc itself, its cluster or its image.
 
     Args:
         found: strata of the docs.
@@ -105,12 +108,20 @@ def draw_clusters(
     donors: int = DONORS,
     seed: Seed = 0,
 ) -> NDArray[np.intp]:
-    """Donors where the metric works on clusters (MME's pairs): whole clusters of the same size, their docs in a random order.
+    """Draw donors where the metric works on clusters (MME's pairs): whole clusters of the same size, their docs in random order.
 
-    Not matched by position: MME asks every pair for a yes first and a no second, so that the right
-    answers to any pair would be right for every other.
+    The order is random on purpose. MME asks every pair for a yes first and a no second: matched by position, the right answers to any pair would be
+    right for every other pair.
 
-    Args and returns as ``draw``; the stratum of a cluster is that of its first doc.
+    Args:
+        found: strata of the docs; the stratum of a cluster is that of its first doc.
+        units: cluster of each doc.
+        sources: image of each doc, where it is known.
+        donors: P.
+        seed: see ``resample.generator``.
+
+    Returns:
+        Shape (docs, P), places of docs; −1 where there are fewer than P.
     """
     stream = generator(seed)
     members: dict[Hashable, list[int]] = {}

@@ -1,8 +1,8 @@
-"""Aggregations that are a function of sums over docs, so that they can be resampled fast. NumPy only.
+"""Forms: aggregations that are a function of sums over docs, so that they can be resampled fast. NumPy only.
 
-A native aggregation M is code that we did not write. Where M is a mean, a sum, a ratio of counts
-(F1) or MME's score, the same number is a function of a few column sums; then a bootstrap draw needs
-only those sums. Which form M has is never believed: ``fits`` compares with what M itself returned.
+A benchmark's aggregation M is code that we did not write. Where M is a mean, a sum, a ratio of counts (F1) or MME's score, the same number is a
+function of a few column sums, and a bootstrap draw needs only those sums. A declared form is never trusted: ``fits`` compares it with what M itself
+returned.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from lmms_patch.stats.resample import Array
 
 @dataclass(frozen=True)
 class Picked:
-    """One item of each doc: what M is called with, as arrays.
+    """One answer of each doc as arrays: the input of M.
 
     Attributes:
-        scores: shape (docs,), the scalars, on the metric's own scale.
-        said: shape (docs,), whether the answer was the positive label; only for the forms of counts.
-        gold: shape (docs,), whether the gold is the positive label; only for the forms of counts.
+        scores: shape (docs,), the scores, on the metric's own scale.
+        said: shape (docs,), whether the answer was the positive label; only for forms of counts.
+        gold: shape (docs,), whether the gold is the positive label; only for forms of counts.
         clusters: shape (docs,), cluster numbers from 0; only for ``mme``.
-        categories: shape (docs,), category numbers from 0; only for ``mme``.
+        categories: shape (docs,), category numbers from 0; only for ``mme`` and ``macro``.
     """
 
     scores: Array
@@ -39,7 +39,7 @@ class Picked:
     categories: NDArray[np.intp] | None = None
 
     def where(self, mask: NDArray[np.bool_]) -> Picked:
-        """Those of some docs."""
+        """Return the same arrays for the docs in ``mask``, shape (docs,)."""
         parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         kept: dict[str, Any] = {name: None if part is None else part[mask] for name, part in parts.items()}
         return Picked(**kept)
@@ -47,17 +47,18 @@ class Picked:
 
 @dataclass(frozen=True)
 class Form:
-    """M as a function of sums.
+    """M as a function of sums over docs.
 
     Attributes:
-        name: as a profile's ``aggregation`` writes it.
-        rows: from the picked items to shape (docs, d): what is summed. A row counts for its whole cluster where ``whole``.
-        value: from sums of shape (..., d) to shape (...); nan where not defined.
-        extremes: from the ends of a doc's scores, and d, to shape (kinds, 2, d): of each kind of doc (its gold, its category) the rows
-            of the worst and the best answer.
-        whole: the rows of a cluster mean something only together (they stand on the cluster's first doc).
-        linear: the value is linear in the scores, so that M of expected scores is the expected M.
-        plain: it is a mean of the scores, a percentage or a sum: every doc weighs the same.
+        name: the name that a profile's ``aggregation`` uses.
+        rows: a function from the picked answers to shape (docs, d): the columns to be summed. Where ``whole``, a row counts for its whole cluster.
+        value: a function from sums of shape (..., d) to M of shape (...); nan where M is not defined.
+        extremes: a function from the ends of a doc's scores, and d, to shape (kinds, 2, d): for each kind of doc (its gold, its category) the rows of
+            the worst and the best answer.
+        whole: whether rows have a meaning only per cluster (they stand on the cluster's first doc).
+        linear: whether M is linear in the scores, so that M of expected scores is the expected M.
+        plain: whether M is a mean, a percentage or a sum of the scores, so that every doc weighs the same.
+        weight: a function from the rows of a set of answers to what an unseen doc of this set adds below the line; 1 but for ``RATIO``.
     """
 
     name: str
@@ -67,18 +68,22 @@ class Form:
     whole: bool = False
     linear: bool = False
     plain: bool = False
+    weight: Callable[[Array], float] = lambda _: 1.0
 
     @property
     def of_scores(self) -> bool:
-        """Whether the scores alone decide, not what was said: then a donor's scores can be aggregated too."""
+        """Whether M depends on the scores alone, not on what was said: then a donor's scores can be aggregated too."""
         return self.linear or self.whole
 
     def of_weighted(self, sums: Array, docs: float) -> Array:
-        """M of ``docs`` docs from sums under weights, which do not add up to the number of docs: that matters only where M is a sum."""
+        """Return M of ``docs`` docs from weighted sums.
+
+        The weights do not add up to the number of docs. That matters only where M is a sum, which is rescaled here.
+        """
         return docs * _divided(sums[..., 0], sums[..., 1]) if self.name == "sum" else self.value(sums)
 
     def unseen(self, ends: tuple[float, float], width: int, sets: int) -> Array:
-        """Return the rows that an unseen doc may have in some sets of answers: of each kind of doc, every way to be worst or best in each set.
+        """Return the rows that an unseen doc could have in some sets of answers: for each kind of doc, each way to be worst or best in each set.
 
         Args:
             ends: least and most that a doc can score.
@@ -110,17 +115,26 @@ PERCENT = Form("percent", _with_ones, lambda sums: 100 * _divided(sums[..., 0], 
 SUM = Form("sum", _with_ones, lambda sums: np.asarray(sums[..., 0], float), _ends_with_ones, linear=True, plain=True)
 
 
+def _mean_below(rows: Array) -> float:
+    counted = rows[:, 1] > 0
+    return float(rows[counted, 1].mean()) if counted.any() else 1.0
+
+
+RATIO = Form("ratio", _with_ones, MEAN.value, _ends_with_ones, weight=_mean_below)
+"""A ratio of sums over docs that may weigh differently, from rows of what a doc adds above and below the line (MAGIC's numbers)."""
+
+
 def _counts(picked: Picked) -> Array:
-    """True positives, false positives, false negatives of each doc."""
+    """Return true positives, false positives and false negatives of each doc, shape (docs, 3)."""
     if picked.said is None or picked.gold is None:
         return np.full((len(picked.scores), 3), math.nan)
     return np.column_stack([picked.said & picked.gold, picked.said & ~picked.gold, ~picked.said & picked.gold]).astype(float)
 
 
 def _ends_of_counts(_: tuple[float, float], __: int) -> Array:
-    """A positive gold is missed or found, a negative one is called positive or not."""
-    missed, found, false, silent = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)
-    return np.array([[missed, found], [false, silent]])
+    """Return the worst and best rows: a positive gold is missed or found, a negative gold is called positive or not."""
+    missed, hit, false, silent = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)
+    return np.array([[missed, hit], [false, silent]])
 
 
 F1 = Form("f1", _counts, lambda s: _divided(2 * s[..., 0], 2 * s[..., 0] + s[..., 1] + s[..., 2]), _ends_of_counts)
@@ -129,9 +143,12 @@ RECALL = Form("recall", _counts, lambda s: _divided(s[..., 0], s[..., 0] + s[...
 
 
 def _pairs(picked: Picked) -> Array:
-    """MME (Fu et al. 2023, 2.2): 100 · (accuracy + all right) of each question pair, in the column of its category.
+    """Return the rows of MME's score (Fu et al. 2023, https://arxiv.org/abs/2306.13394, 2.2).
 
-    Shape (docs, 2K): sums of K categories, then numbers of pairs; on the first doc of a pair.
+    Each question pair scores 100 · (accuracy + 1 if all right), in the column of its category.
+
+    Returns:
+        Shape (docs, 2K): K sums by category, then K numbers of pairs; on the first doc of each pair, 0 elsewhere.
     """
     if picked.clusters is None or picked.categories is None or not len(picked.scores):
         return np.full((len(picked.scores), 2), math.nan)
@@ -145,7 +162,7 @@ def _pairs(picked: Picked) -> Array:
 
 
 def _ends_by_category(ends: tuple[float, float], width: int) -> Array:
-    """Of each category a doc (or pair) with these scores, and a one."""
+    """Return, for each category, the rows of a doc (or pair) with the worst and the best score, and its count of 1."""
     kinds = width // 2
     out = np.zeros((kinds, 2, width))
     for kind in range(kinds):
@@ -163,7 +180,7 @@ MME = Form("mme", _pairs, _sum_of_means, lambda _, width: _ends_by_category((0.0
 
 
 def _by_category(picked: Picked) -> Array:
-    """Shape (docs, 2K): the score, then 1, in the columns of the doc's category."""
+    """Return rows of shape (docs, 2K): the score, then 1, in the columns of the doc's category."""
     if picked.categories is None or not len(picked.scores):
         return np.full((len(picked.scores), 2), math.nan)
     kinds, docs = int(picked.categories.max()) + 1, np.arange(len(picked.scores))
@@ -179,19 +196,19 @@ def _mean_of_means(sums: Array) -> Array:
 
 
 MACRO = Form("macro", _by_category, _mean_of_means, _ends_by_category, linear=True)
-"""The mean over categories of the mean of their docs (MMStar); categories without docs do not count."""
+"""The mean over categories of the mean over their docs (MMStar); categories without docs do not count."""
 
 FORMS = {form.name: form for form in (MEAN, PERCENT, SUM, F1, PRECISION, RECALL, MME, MACRO)}
 
 
 def is_whole(name: str | None) -> bool:
-    """Whether the form of this name works on whole clusters."""
+    """Tell whether the form of this name works on whole clusters; False for unknown names."""
     form = FORMS.get(name or "")
     return form is not None and form.whole
 
 
 def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
-    """Whether a form gives what M gave, on every set of items that M was called with.
+    """Tell whether a form gives what M gave, on every set of items that M was called with.
 
     Args:
         form: the form.
@@ -202,12 +219,15 @@ def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
 
 
 def fits_nearly(form: Form, checks: Sequence[tuple[Picked, float | None]], within: float = 0.02) -> bool:
-    """Whether a form gives what M gave but for a share of it: captions, whose tokens and corpus weights differ a little."""
+    """Tell whether a form gives what M gave within a share ``within`` of it.
+
+    For captions: their tokens and corpus weights differ a little from the scorer's.
+    """
     return bool(checks) and all(native is not None and abs(value_of(form, picked) - native) <= within * abs(native) for picked, native in checks)
 
 
 def value_of(form: Form, picked: Picked) -> float:
-    """M of these items by the form; nan where it is not defined."""
+    """Return M of these answers by the form; nan where M is not defined."""
     return float(form.value(form.rows(picked).sum(axis=0)))
 
 
@@ -216,14 +236,14 @@ def _decimals(native: float) -> int:
 
 
 def same(value: float, native: float, decimals: int | None = None) -> bool:
-    """Equal but for float error, or but for the decimals to which M rounds (at least 2)."""
+    """Tell whether two numbers are equal but for float error, or but for the rounding of M (to 2 decimals or more)."""
     decimals = _decimals(native) if decimals is None else decimals
     rounded = 2 <= decimals <= 6 and math.isfinite(value) and abs(value - native) <= 0.51 * 10.0**-decimals
     return math.isclose(value, native, rel_tol=1e-9, abs_tol=1e-9) or rounded
 
 
 def recognise(checks: Sequence[tuple[Picked, float | None]], declared: str | None = None) -> tuple[Form | None, str]:
-    """The form of M: the declared one if it fits, else a mean, a percentage or a sum if that fits.
+    """Return the form of M: the declared form if it fits, else a mean, a percentage or a sum if one of them fits.
 
     Returns:
         The form, or None; and a warning where a declared form does not fit.
@@ -235,6 +255,6 @@ def recognise(checks: Sequence[tuple[Picked, float | None]], declared: str | Non
     wanted: Any = FORMS.get(declared or "")
     if wanted is not None and fits(wanted, checks):
         return wanted, ""
-    found = next((form for form in (MEAN, PERCENT, SUM) if fits(form, checks)), None)
+    simple = next((form for form in (MEAN, PERCENT, SUM) if fits(form, checks)), None)
     warning = f"the aggregation is declared as {declared}, but does not give the same numbers" if wanted is not None else ""
-    return found, warning
+    return simple, warning

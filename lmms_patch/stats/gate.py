@@ -1,7 +1,7 @@
-"""May an index be read: is the full image better than an uninformed answer, and better than a wrong image? Pure.
+"""The gate: an index may be read only where the full image beats an uninformed answer, and beats a wrong image. Pure.
 
-Source: RCI paper, 3.2 and A.2, eq. 2; PCRI paper, A.2. Ours is stricter (DESIGN 6): the floor is the best uninformed answer, the
-standard error is that of the paired difference FIP − floor, and the answers must depend on the image.
+Source: RCI paper (https://arxiv.org/abs/2509.23673), 3.2 and A.2, eq. 2; PCRI paper (https://arxiv.org/abs/2509.23879), A.2. Our gate is stricter:
+the floor is the best uninformed answer, the standard error is that of the paired difference FIP − floor, and the answers must depend on the image.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from lmms_patch.stats.bounds import Count, Number
 from lmms_patch.stats.resample import Estimate
 
 DELTA = 0.01
-"""The margin δ as a share of the metric's scale: one percentage point."""
+"""The least margin δ as a share of the metric's scale: one percentage point."""
 LOOKS_SE = 2.0
-"""How many standard errors the full image must beat the wrong one by."""
+"""The number of standard errors by which the full image must beat the wrong one."""
 POWER_SE = 2.84
-"""Standard errors at which a difference is found in 80 % of runs: 2 + z(0.8)."""
+"""The size of a difference, in standard errors, that is found in 80 % of runs: 2 + z(0.8)."""
 NEARLY_NONE = 5
-"""A difference that is shown to be below this many δ is called none."""
+"""A difference counts as none where its interval lies below this many δ."""
 SAME, NOT_SHOWN = "the answers do not depend on the image", "not shown that it looks"
-"""What the reason of a gate that fails for the image starts with."""
+"""The two beginnings of the reason of a gate that fails because of the image."""
 
 Against = Literal["wrong images", "blind"]
 
 
 @dataclass(frozen=True)
 class Looks:
-    """Whether the model's answers depend on the image: the full image against a wrong one (or none).
+    """Whether the model's answers depend on the image: the full image against a wrong image or none.
 
     Attributes:
         against: ``wrong images`` or ``blind``.
-        value: True; False (they do not, or it is not shown); None (unknown).
-        full, other: the metric on full images, and on the others: over the same docs and paired, or, where that makes their difference
-            surer, on the full images of all docs.
-        difference: full less other, with its interval; on the metric's own scale.
-        docs: how many were asked both.
-        wanted: how many docs would settle it; None where it is settled.
-        reason: why it is not True; empty otherwise.
+        value: True; False (they do not, or it is not shown that they do); None (unknown).
+        full: the metric on full images: over the docs that were asked both, or over all docs where that makes the difference more precise.
+        other: the metric on the other images.
+        difference: ``full`` less ``other`` with its interval, on the metric's own scale.
+        docs: number of docs that were asked both.
+        wanted: number of docs that would settle it; None where it is settled.
+        reason: why ``value`` is not True; empty otherwise.
     """
 
     against: Against
@@ -55,18 +55,20 @@ class Looks:
 
 @dataclass(frozen=True)
 class Gate:
-    """FIP ≥ chance + max(δ, 2 SE), and answers that depend on the image; with every term.
+    """The verdict of the gate with every term: FIP ≥ chance + max(δ, 2 SE), and answers that depend on the image.
 
     Attributes:
         valid: True, False (near chance, or the answers do not depend on the image), or None (unknown).
-        fip, chance: on the metric's own scale.
+        fip: FIP, on the metric's own scale.
+        chance: the chance floor, on the metric's own scale.
         delta: δ on the metric's own scale.
-        se_fip, se_chance: standard errors of the two alone, clustered; None where there is none.
-        threshold: the right-hand side; None where unknown.
-        reason: why it is unknown or failed, or a warning; empty otherwise.
-        se: the standard error that counts: of the paired difference FIP − floor; None where there is none.
-        marginal: whether FIP passes by less than one further standard error: the index of such a run is often far off.
-        looks: the conditions on the image; empty where no doc was asked without the right one.
+        se_fip: clustered standard error of FIP; None where there is none.
+        se_chance: clustered standard error of the floor; None where there is none.
+        threshold: the right-hand side of the condition; None where unknown.
+        reason: why the gate is unknown or failed, or a warning; empty otherwise.
+        se: standard error of the paired difference FIP − floor, the one in the condition; None where there is none.
+        marginal: whether FIP passes by less than one more standard error: the index of such a run is often far off.
+        looks: the conditions on the image; empty where every doc was asked on its own image only.
     """
 
     valid: bool | None
@@ -83,7 +85,7 @@ class Gate:
 
     @property
     def number(self) -> int | None:
-        """1 valid, 0 failed, None unknown: as in the results file."""
+        """The verdict as the results file has it: 1 valid, 0 failed, None unknown."""
         return None if self.valid is None else int(self.valid)
 
 
@@ -98,15 +100,16 @@ def gate(
     uniform: float | None = None,
     se_uniform: float | None = None,
 ) -> Gate:
-    """Compare FIP with the floor.
+    """Compare FIP with the chance floor.
 
     Args:
         fip: the native metric on full images.
         chance: the floor, same scale.
-        se: standard error of the paired difference FIP − floor. None: unknown, and so is the gate, unless FIP is below chance + δ.
-        se_fip, se_chance: those of the two alone, to be told.
+        se: standard error of the paired difference FIP − floor. Where it is None the gate is unknown, unless FIP is below chance + δ.
+        se_fip: standard error of FIP alone, for display.
+        se_chance: standard error of the floor alone, for display.
         delta: δ on the metric's own scale (1 % of it).
-        uniform: what a uniform guess scores, same scale: a warning says where only that is beaten.
+        uniform: the score of a uniform guess, same scale: the reason says where FIP beats only that.
         se_uniform: standard error of the paired difference FIP − uniform.
 
     >>> gate(0.80, 0.50, se=0.02).valid
@@ -134,11 +137,11 @@ def gate(
 
 
 def wanted(difference: Estimate, docs: int, step: float) -> float:
-    """Return how many docs asked on both would settle whether the answers depend on the image, in 80 % of runs; infinite where none would.
+    """Return how many docs must be asked on both images to settle whether the answers depend on the image, in 80 % of runs; or infinity.
 
     Args:
         difference: full less other, paired by doc.
-        docs: how many were asked both.
+        docs: number of docs that were asked both.
         step: what one doc at full marks adds to the metric.
     """
     z = _z(difference, step)
@@ -159,18 +162,19 @@ def looks(
 ) -> Looks:
     """Judge whether the answers depend on the image.
 
-    The difference, less what one doc weighs, must exceed 2 SE. Why less one doc: with five docs that differ, all in favour, plain
-    2 SE would let 3 % of models through that do not look (the continuity correction of McNemar's test).
+    The difference, less the weight of one doc, must exceed 2 SE. Why less one doc: where only five docs differ, all in favour, plain 2 SE would pass
+    3 % of models that do not look (this is the continuity correction of McNemar's test).
 
     Args:
-        difference: full less other: paired by doc, or, where that is surer, the full image of all docs less the other of those asked.
-        full, other: the two numbers.
-        docs: how many were asked both.
+        difference: full less other: paired by doc, or, where that is more precise, full images of all docs less the others of those asked.
+        full: the metric on full images.
+        other: the metric on the other images.
+        docs: number of docs that were asked both.
         against: ``wrong images`` or ``blind``.
-        everyone: how many docs could be asked.
+        everyone: number of docs that could be asked.
         step: what one doc at full marks adds to the metric.
-        delta: the gate's δ: a difference that is shown to be smaller counts as none.
-        wanted: how many docs asked both would settle it (``wanted``).
+        delta: the gate's δ: a difference that is shown to be a few δ at most counts as none.
+        wanted: number of docs asked both that would settle it (``wanted``).
     """
     value, se = difference.value, difference.se
     if value is None or se is None:
@@ -188,26 +192,26 @@ def looks(
     return Looks(against, False, full, other, difference, docs, int(wanted), f"{NOT_SHOWN} ({told}){settle}")
 
 
-def with_looks(judged: Gate, found: tuple[Looks, ...], *, part: bool = False) -> Gate:
-    """Add the conditions on the image to a gate: one that fails makes it fail, one that is unknown leaves it as it is.
+def with_looks(judged: Gate, conditions: tuple[Looks, ...], *, part: bool = False) -> Gate:
+    """Add the conditions on the image to a gate: a failed condition makes it fail, an unknown one leaves it as it is.
 
     Args:
         judged: the gate.
-        found: the conditions.
-        part: whether they are of a part of a task (a category). Few of its docs were asked on a wrong image, so that a condition fails only
-            where it is shown that the answers do not depend on the image, not where it is not shown that they do.
+        conditions: the conditions.
+        part: whether they belong to a part of a task (a category). Few docs of a part were asked on a wrong image, so a part fails only where it is
+            shown that its answers do not depend on the image, not where the opposite is not shown.
     """
-    failed = next((one.reason for one in found if one.value is False and (not part or one.reason.startswith(SAME))), "")
+    failed = next((one.reason for one in conditions if one.value is False and (not part or one.reason.startswith(SAME))), "")
     if judged.valid is False or not failed:
-        return dataclasses.replace(judged, looks=found)
-    return dataclasses.replace(judged, valid=False, reason=failed, looks=found)
+        return dataclasses.replace(judged, looks=conditions)
+    return dataclasses.replace(judged, valid=False, reason=failed, looks=conditions)
 
 
 def se_at_chance(se_fip: float | None, fip: float | None, chance: float | None, scale: float = 1.0) -> float:
-    """The standard error that FIP would have at chance level, for a floor that has none of its own (documented, or a uniform guess).
+    """Return the standard error that FIP would have at chance level, for a floor without its own (documented, or a uniform guess).
 
-    A share varies most near 1/2: above it, a model that got lucky has a smaller standard error than it had to beat, and at
-    a chance of 0.8 in 4.4 % of runs (50 clusters of 4) passes where this holds it to 2.4 %.
+    A share varies most near 1/2. Above it, a lucky model has a smaller standard error than the one it had to beat: at a chance of 0.8 it passes in
+    4.4 % of runs (50 clusters of 4), and in 2.4 % with this correction.
 
     Formula: SE_FIP · √(c (S − c) / (f (S − f))), f = FIP, c = chance, S = scale; 0 where f or c is not inside 0..S.
     """

@@ -1,4 +1,7 @@
-"""RCI and PCRI: 1 − MPP_n / FIP (RCI paper eq. 1; PCRI paper §3)."""
+"""RCI and PCRI: 1 − MPP_n / FIP, with its bands.
+
+Source: RCI paper (https://arxiv.org/abs/2509.23673), eq. 1; PCRI paper (https://arxiv.org/abs/2509.23879), §3.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Index:
-    """A spatial index at one grid.
+    """The index at one grid.
 
     Attributes:
         value: 1 − MPP/FIP, without unit; None where it is not defined.
@@ -22,17 +25,17 @@ class Index:
 
 
 SIGNED = "the metric's scale goes below 0, so it has no natural zero: 1 - MPP/FIP has no meaning"
-"""Why a metric on a scale such as −1..1 has no index: adding a constant to every score would give another one. The gap stays."""
+"""The reason why a metric on a scale such as −1..1 has no index: adding a constant to every score would change it. The gap stays."""
 
 
 def index(fip: float | None, mpp: float | None, *, higher_is_better: bool = True, signed: bool = False) -> Index:
-    """Return RCI_n = 1 − MPP_n / FIP, or the reason why there is none. Never inf or nan.
+    """Return RCI_n = 1 − MPP_n / FIP, or the reason why there is none; never inf or nan.
 
     Args:
         fip: the native metric on full images (P_whole), on the metric's own scale.
         mpp: the native metric when each doc keeps the answer of its best cell (P_patch,n), same scale.
-        higher_is_better: an index of a metric that should be low has no meaning.
-        signed: whether the metric's scale goes below 0; where FIP or MPP does, that is known here.
+        higher_is_better: where False, there is no index: the ratio has no meaning for a metric that should be low.
+        signed: whether the metric's scale goes below 0. A negative FIP or MPP shows it, too.
 
     >>> index(0.8, 0.9).value
     -0.125
@@ -56,11 +59,12 @@ BANDS = (
     (0.10, "balanced"),
     (0.30, "moderate global"),
 )
-"""Upper ends of the bands (RCI paper, §3.2); the last one is open: 0.30 itself is strong global."""
+"""Upper ends of the bands (RCI paper, §3.2). The last end is open: 0.30 itself is strong global."""
 
 FRAGMENTED = 5
+"""The least grid whose cells are so small that the index rises for that reason alone."""
 _DIGITS = 9
-"""Decimals to which an index is rounded before it is cut: far below what docs can tell, far above the error of its arithmetic."""
+"""The decimals to which an index is rounded before it gets a band: finer than any docs can resolve, coarser than float error."""
 
 
 def band(value: float) -> str:
@@ -77,7 +81,7 @@ def band(value: float) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """The bands that an interval reaches: one, or the first and the last.
+    """Return the bands that an interval reaches: one, or the first and the last.
 
     >>> span(-0.2, 0.05)
     'moderate local to balanced'
@@ -87,9 +91,9 @@ def span(low: float, high: float) -> str:
 
 
 def disagreement(raw: float, corrected: float) -> str:
-    """Say how the index as published and the corrected index contradict each other; empty where they do not.
+    """Describe how the index as published and the corrected index contradict each other; empty where they do not.
 
-    They do where they lie on opposite sides of 0, or in bands that do not touch.
+    They contradict each other on opposite sides of 0, or in bands that do not touch.
 
     >>> disagreement(-0.085, 0.866)
     'raw -0.085 (balanced), corrected 0.866 (strong global): the raw index is mostly luck'
@@ -105,7 +109,7 @@ def disagreement(raw: float, corrected: float) -> str:
 
 
 def relative_change(coarse: float | None, fine: float | None) -> float | None:
-    """How much an index falls or rises from one grid to a finer one, relative to the first (PCRI paper, §A.4.6).
+    """Return how far an index moves from one grid to a finer one, relative to the first (PCRI paper, §A.4.6).
 
     Formula: (fine − coarse) / |coarse|, a fraction; −1.19 is the paper's "relative drop of 119 %".
 
@@ -118,7 +122,7 @@ def relative_change(coarse: float | None, fine: float | None) -> float | None:
 
 
 def fragmentation(n: int) -> str:
-    """A warning for grids so fine that cells lose what they show (RCI paper, §A.5.3); empty below 5."""
+    """Return a warning for grids whose cells are too small to keep their context (RCI paper, §A.5.3); empty below 5."""
     if n < FRAGMENTED:
         return ""
     return f"grid {n}: cells of {100 / n**2:.0f} % of the image lose their context, which makes the index rise whatever the task needs; use 2 or 3"

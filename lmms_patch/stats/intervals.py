@@ -1,11 +1,12 @@
-"""Every interval of a number that is computed from docs: how it is made, widened, moved to another level and combined.
+"""Intervals of numbers that are computed from docs: how they are made, widened, moved to another level and combined.
 
-A number is a function of sums over docs. Its interval comes from draws in which each cluster of docs has a random weight
-(Rubin 1981, *The Bayesian Bootstrap*), and in which one more doc is added that nobody has seen: at the lower end the doc that lowers
-the number most, at the upper end the one that raises it most, within the ends of the doc's scale (Walley 1996, *Inferences from
-Multinomial Data*). In the middle of the scale that is the bootstrap's interval. Near its ends, where the bootstrap sees no doc that
-fails and so no way to fail, the unseen doc keeps the interval open. For a share of independent docs the two ends are exactly those
-of Clopper & Pearson (1934); for the difference of two runs, 0 is excluded exactly where McNemar's exact test excludes it.
+A number is a function of sums over docs. Its interval is made from random draws. In a draw each cluster of docs has a random weight
+(Rubin 1981, *The Bayesian Bootstrap*), and one imagined doc is added: for the lower end the doc that lowers the number most, for the
+upper end the doc that raises it most, within the scale of a doc (Walley 1996, *Inferences from Multinomial Data*).
+In the middle of the scale this gives the bootstrap's interval. Near an end of the scale all docs of a sample may be right. The bootstrap
+then draws no wrong doc and its interval has no width; the imagined doc keeps the interval open. For a share of independent docs the two
+ends are exactly those of Clopper & Pearson (1934). For the difference of two runs the interval excludes 0 exactly where McNemar's exact
+test does.
 
 An interval never has zero width, never leaves the range of its number (the draws are numbers of possible samples), and holds its value.
 
@@ -28,27 +29,32 @@ from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, gener
 
 FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
 FEWEST_DRAWS = 200
+"""With fewer draws, less than 5 draws decide each end of a 95 % interval."""
 MOST_DRAWS = 100_000
-"""An interval from more is no better by any digit that is shown, and takes their memory and time."""
-"""With fewer draws the ends of a 95 % interval rest on less than 5 of them."""
+"""More draws change no digit that is shown, but cost time and memory."""
 UNSEEN, UNSEEN_OF_PAIRS = 1.0, 0.5
-"""How many unseen docs are added. One makes the interval of a share exact. For an index or a gap, which two numbers of the same docs
-make, the worst doc is worst for both at once: half of one is enough (docs/statistics.md, *What was measured*)."""
+"""How many unseen docs are added. One unseen doc makes the interval of a share exact. An index or a gap is made of two numbers of the same
+docs, and the worst doc is worst for both at once: half a doc is enough (docs/statistics.md, *What was measured*)."""
 NEAR_END = 10
-"""With fewer than this many docs' worth away from an end of the scale, an interval that is moved to another level is joined with the exact one."""
+"""A share is near an end of its scale when fewer than this many docs separate it from that end. There ``at_level`` uses the exact interval too."""
 NO_SPREAD = "no draw differs, so nothing says how sure this is"
 _STEP = 1e-4
-"""The weight of a doc that is added to see how far the number moves; a sample has at least ten docs of weight 1."""
+"""The weight of a doc that is added to measure how far the number moves. It is small: a sample has at least ten docs of weight 1."""
 _TOLERANCE = 1e-12
 
 Statistic = Callable[[Array], Any]
 
 
-# --- quantiles and clusters -----------------------------------------------------------------------
+# --- few clusters ---------------------------------------------------------------------------------
+
+
+def is_few(clusters: float) -> bool:
+    """Tell whether an effective number of clusters is so small that intervals need Student's t; at most 1 cluster allows no interval at all."""
+    return 1 < clusters < FEW_CLUSTERS
 
 
 def normal_quantile(p: float) -> float:
-    """Return the standard normal quantile.
+    """Return the quantile of the standard normal distribution.
 
     >>> round(normal_quantile(0.975), 3)
     1.96
@@ -58,56 +64,41 @@ def normal_quantile(p: float) -> float:
     return float(ndtri(p))
 
 
-def t_quantile(p: float, df: float) -> float:
-    """Return the quantile of Student's t; ``df`` need not be whole.
+def quantile(p: float, clusters: float) -> float:
+    """Return the quantile of a standardized number: Student's t with G − 1 degrees of freedom under 50 clusters, else normal.
 
-    >>> round(t_quantile(0.975, 9), 3)
-    2.262
+    >>> round(quantile(0.975, 10), 3), round(quantile(0.975, 50), 3)
+    (2.262, 1.96)
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(df, p))
+    return float(stdtrit(clusters - 1, p)) if is_few(clusters) else normal_quantile(p)
 
 
-def effective_clusters(sizes: ArrayLike) -> float:
-    """Return how many clusters of equal sizes say as much as these: (Σs)² / Σs².
+def tails(standardized: float, clusters: float) -> float:
+    """Return the two-sided p-value of a standardized number, by the distribution of ``quantile``.
 
-    Args:
-        sizes: docs of each cluster that are used; clusters without any count for nothing.
-
-    >>> effective_clusters([4, 4, 4, 0]), effective_clusters([8, 2, 2])
-    (3.0, 2.0)
+    >>> round(tails(2.262, 10), 3), round(tails(1.96, 50), 3)
+    (0.05, 0.05)
     """
-    array = np.asarray(sizes, float)
-    squares = float((array**2).sum())
-    return float(array.sum()) ** 2 / squares if squares else 0.0
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(clusters - 1, -abs(standardized))) if is_few(clusters) else math.erfc(abs(standardized) / math.sqrt(2))
 
 
-def places_of(clusters: ArrayLike | None) -> NDArray[np.intp] | None:
-    """Return cluster numbers from 0; None where each doc is a cluster of its own.
-
-    >>> places_of(["b", "a", "b"]).tolist(), places_of(["b", "a", "c"])
-    ([1, 0, 1], None)
-    """
-    if clusters is None:
-        return None
-    labels, places = np.unique(np.asarray(clusters), return_inverse=True)
-    return None if len(labels) == len(places) else places
+def shortfall(clusters: float) -> float:
+    """Return how much too small the bootstrap's standard error is under 50 clusters: √(G / (G − 1)); 1 from 50 on."""
+    return math.sqrt(clusters / (clusters - 1)) if is_few(clusters) else 1.0
 
 
 def half_width(clusters: float, level: float = LEVEL) -> float:
-    """Return the half-width of an interval in standard errors of the bootstrap: under 50 clusters Student's t, and √(G / (G − 1)).
-
-    The root makes up for the bootstrap's own shortfall: its variance is too small by (G − 1) / G.
+    """Return the half-width of an interval in standard errors of the bootstrap.
 
     Args:
-        clusters: effective number of clusters G, above 1.
+        clusters: effective number of clusters G.
         level: nominal coverage, 0..1.
     """
-    p = (1 + level) / 2
-    if not 1 < clusters < FEW_CLUSTERS:
-        return normal_quantile(p)
-    return t_quantile(p, clusters - 1) * math.sqrt(clusters / (clusters - 1))
+    return quantile((1 + level) / 2, clusters) * shortfall(clusters)
 
 
 def few_clusters(clusters: float, level: float = LEVEL) -> float:
@@ -119,6 +110,32 @@ def few_clusters(clusters: float, level: float = LEVEL) -> float:
     return half_width(clusters, level) / normal_quantile((1 + level) / 2)
 
 
+def effective_clusters(sizes: ArrayLike) -> float:
+    """Return how many clusters of equal size carry as much information as these: (Σs)² / Σs².
+
+    Args:
+        sizes: number of used docs of each cluster; clusters without a used doc do not count.
+
+    >>> effective_clusters([4, 4, 4, 0]), effective_clusters([8, 2, 2])
+    (3.0, 2.0)
+    """
+    array = np.asarray(sizes, float)
+    squares = float((array**2).sum())
+    return float(array.sum()) ** 2 / squares if squares else 0.0
+
+
+def places_of(clusters: ArrayLike | None) -> NDArray[np.intp] | None:
+    """Return cluster numbers from 0; None where each doc is its own cluster.
+
+    >>> places_of(["b", "a", "b"]).tolist(), places_of(["b", "a", "c"])
+    ([1, 0, 1], None)
+    """
+    if clusters is None:
+        return None
+    labels, places = np.unique(np.asarray(clusters), return_inverse=True)
+    return None if len(labels) == len(places) else places
+
+
 # --- shares ---------------------------------------------------------------------------------------
 
 
@@ -126,8 +143,8 @@ def clopper_pearson(hits: float, n: float, level: float = LEVEL) -> tuple[float,
     """Return the exact interval of a share (Clopper & Pearson 1934), in 0..1.
 
     Args:
-        hits: successes, 0..n; need not be whole (scores between 0 and 1).
-        n: tries; need not be whole (an effective number of docs).
+        hits: successes, 0..n; may be a fraction (scores between 0 and 1).
+        n: tries; may be a fraction (an effective number of docs).
         level: nominal coverage, 0..1.
 
     >>> clopper_pearson(40, 40)[1], round(clopper_pearson(40, 40)[0], 4)
@@ -142,9 +159,9 @@ def clopper_pearson(hits: float, n: float, level: float = LEVEL) -> tuple[float,
 
 
 def of_right_or_wrong(scores: ArrayLike, ends: tuple[float, float] = (0.0, 1.0), level: float = LEVEL) -> Estimate | None:
-    """Return the mean of independent scores with its exact interval, where every score is one of two; else None.
+    """Return the mean of independent scores with its exact interval; None unless each score is right or wrong, and there are at least 10.
 
-    That is what draws give (``Sample.ends``), without their noise.
+    Draws (``Sample.ends``) would give the same interval, but with noise.
 
     Args:
         scores: shape (docs,), finite.
@@ -168,13 +185,13 @@ def of_right_or_wrong(scores: ArrayLike, ends: tuple[float, float] = (0.0, 1.0),
 
 
 class Sample:
-    """The docs of a number as sums, on the data and on each draw.
+    """The sums over docs that a number is made of, on the data and on each draw.
 
     Args:
         rows: shape (docs, d), what is summed; zeros for docs that are not used.
         clusters: labels of shape (docs,); None: docs are independent.
         used: shape (docs,), which docs the number is of; None: all.
-        whole: a row stands for its whole cluster (MME's pairs).
+        whole: whether a row stands for its whole cluster (MME's pairs).
         draws: B.
         level: nominal coverage, 0..1.
         seed: see ``resample.generator``.
@@ -182,8 +199,11 @@ class Sample:
     Attributes:
         n: number of docs used.
         clusters: number of clusters with a used doc; n where docs are independent.
-        effective: ``effective_clusters`` of them.
+        effective: ``effective_clusters`` of these clusters.
+        unit: size of the cluster of a random doc. An unseen doc weighs as much where nothing shows how docs of a cluster hang together.
         sums: shape (d,), on the data.
+        factor: ``few_clusters``; the draws are already spread by it.
+        drawn: shape (B, d), on each draw; no draws under 10 effective clusters.
     """
 
     def __init__(
@@ -205,7 +225,6 @@ class Sample:
         sizes = np.minimum(sizes[sizes > 0], 1.0) if whole else sizes[sizes > 0]
         self.clusters, self.effective = len(sizes), effective_clusters(sizes)
         self.unit = float((sizes**2).sum() / sizes.sum()) if self.n else 1.0
-        """Docs of the cluster of a random doc: what the unseen doc weighs where nothing is known of how docs of a cluster hang together."""
         self.sums = self.rows.sum(axis=0)
         self.factor = few_clusters(self.effective, level)
         stream = generator(seed)
@@ -215,13 +234,13 @@ class Sample:
         self._unseen = {mass: stream.standard_gamma(mass, len(self.drawn)) for mass in (UNSEEN, UNSEEN_OF_PAIRS)}
 
     def take(self, columns: NDArray[np.intp]) -> Sample:
-        """Return the same sample and draws, of some of the sums only."""
+        """Return the same sample and draws with some of the sums only."""
         part = copy.copy(self)
         part.rows, part.sums, part.drawn = self.rows[:, columns], self.sums[columns], self.drawn[:, columns]
         return part
 
     def ends(self, statistic: Statistic, extremes: Array | None, unseen: float = UNSEEN) -> tuple[Array, Array]:
-        """Return the draws that the lower and the upper end of an interval are quantiles of, shape (B,) each.
+        """Return the draws of the lower and of the upper end of an interval, shape (B,) each. The ends are quantiles of these draws.
 
         Args:
             statistic: from sums of shape (..., d) to values of shape (...); nan where it is not defined.
@@ -239,11 +258,11 @@ class Sample:
         return low, high
 
     def _weight(self, statistic: Statistic, extreme: Array) -> float:
-        """Return how many docs go with the unseen doc: the number of docs of its cluster that fail when one does.
+        """Return the weight of the unseen doc: how many docs of a cluster fail when one of them fails.
 
-        That is the design effect of the number, seen from this extreme: Σ z_c² / Σ z_i², where z_i is how far doc i moves the number,
-        as a share of how far the extreme doc does, and z_c the sum over a cluster. Near an end of the scale few docs move it at all,
-        so the unseen doc itself votes for its whole cluster: (Σ z_c² + unit) / (Σ z_i² + 1).
+        This is the design effect of the number at this extreme, Σ z_c² / Σ z_i². Here z_i is how far doc i moves the number, as a share of
+        how far the extreme doc moves it, and z_c is the sum of z_i over cluster c. Near an end of the scale few docs move the number at
+        all, so the unseen doc is counted too, as if its whole cluster failed: (Σ z_c² + unit) / (Σ z_i² + 1).
         """
         if self.places is None or self.unit == 1:
             return 1.0
@@ -258,7 +277,9 @@ class Sample:
         """Return a number with its interval.
 
         Args:
-            statistic, extremes, unseen: see ``ends``.
+            statistic: see ``ends``.
+            extremes: see ``ends``.
+            unseen: see ``ends``.
             value: the number itself, where it is known; default: the statistic of the sums.
         """
         if not self.n:
@@ -269,7 +290,7 @@ class Sample:
         return self.of_ends(point, low, high)
 
     def of_ends(self, value: float, low: Array, high: Array) -> Estimate:
-        """Return a number with its interval, from the draws of both ends (``ends``)."""
+        """Return a number with the interval that the draws of both ends give (``ends``)."""
         what = "docs" if self.places is None else "clusters"
         return _summary(value, low, high, self.n, self.clusters, self.effective, self.level, self.asked, what, widened=True)
 
@@ -285,21 +306,21 @@ def estimate(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> Estimate:
-    """Return a function of sums over docs with its interval: a mean, a ratio of means, an index.
+    """Return a function of sums over docs (a mean, a ratio of means, an index) with its interval.
 
     Args:
         rows: shape (docs, d): what is summed, one row per doc (say ``[full, best, 1]``).
         statistic: from sums of shape (..., d) to values of shape (...); nan where it is not defined.
         clusters: labels of shape (docs,); None: docs are independent.
-        extremes: shape (C, d), the rows that an unseen doc may have, such as ``[[0, 1], [1, 1]]`` for a share; None: none is added.
+        extremes: shape (C, d), the rows that an unseen doc may have, such as ``[[0, 1], [1, 1]]`` for a share; None: no doc is added.
         unseen: how many unseen docs are added.
         draws: B.
         level: nominal coverage, 0..1.
         seed: see ``resample.generator``.
 
     Returns:
-        With no docs, or a statistic that is not defined on the data, the value is None. The interval is None under 10 effective clusters,
-        and where no draw differs; with 10 to 49 it is widened. The reason says so.
+        The number. Its value is None without docs, or where the statistic is not defined on the data. Its interval is None under 10
+        effective clusters, and where no draw differs; from 10 to 49 clusters it is widened. The reason says so.
 
     >>> share = estimate([[1.0, 1.0]] * 40, lambda s: s[..., 0] / s[..., 1], extremes=[[0, 1], [1, 1]])
     >>> share.value, share.high, 0.88 < share.low < 0.93
@@ -382,7 +403,7 @@ def summarise(
     what: str = "clusters",
     within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Estimate:
-    """Return a number with the percentile interval of bootstrap draws, where the number is no function of sums that an unseen doc could join.
+    """Return a number with the percentile interval of given bootstrap draws. For numbers that are no function of sums over docs.
 
     Args:
         value: the number on the data.
@@ -392,8 +413,8 @@ def summarise(
         effective: ``effective_clusters``; default: as many as there are.
         level: nominal coverage, 0..1.
         draws: how many draws were asked for, where fewer could be made; default: as many as there are.
-        what: what is resampled, for the reason: docs or clusters.
-        within: the range of the number, which widening must not leave.
+        what: the word for what is resampled, for the reason: docs or clusters.
+        within: the range of the number; widening does not leave it.
     """
     count = float(clusters) if effective is None else effective
     out = _summary(value, drawn, drawn, n, clusters, count, level, draws or len(drawn), what)
@@ -415,7 +436,7 @@ def _summary(
     *,
     widened: bool = False,
 ) -> Estimate:
-    """Return the estimate of draws; ``widened``: the draws are already spread as few clusters ask."""
+    """Return the estimate that draws give; ``widened`` says that the draws are already spread for few clusters."""
     counted = f"{clusters} {what}" if effective > clusters - 0.5 else f"{clusters} {what}, by their sizes worth {effective:.1f},"
     nothing = Estimate(value, None, None, None, n, clusters, 0, level, effective=effective)
     if not math.isfinite(value):
@@ -443,24 +464,24 @@ def _summary(
 # --- intervals that are stored --------------------------------------------------------------------
 
 
-def of_file(found: Mapping[str, Any], scale: tuple[float, float] | None = None) -> Estimate:
-    """Return an estimate that a file holds; one of an earlier version as far as it can be trusted.
+def of_file(fields: Mapping[str, Any], scale: tuple[float, float] | None = None) -> Estimate:
+    """Return an estimate from the fields that a file holds, and correct intervals of earlier versions.
 
-    Earlier versions stored plain percentile intervals (such an estimate has no ``effective``). Near an end of its scale a share gets the
-    exact interval, as if each cluster were one doc. An interval that leaves its scale ends where the scale does; one without width is none.
+    Earlier versions stored plain percentile intervals, without ``effective``. Such an interval is cut where its scale ends, and dropped
+    where it has no width. A share near an end of its scale gets the exact interval, with each cluster counted as one doc.
 
     Args:
-        found: the fields of an ``Estimate``; some may be missing.
+        fields: the fields of an ``Estimate``; some may be missing.
         scale: for a mean of scores, least and most that a doc can score.
     """
-    out = Estimate(**{field.name: found[field.name] for field in dataclasses.fields(Estimate) if field.name in found})
+    out = Estimate(**{field.name: fields[field.name] for field in dataclasses.fields(Estimate) if field.name in fields})
     if out.effective is not None or not all(isinstance(end, (int, float)) and math.isfinite(end) for end in (out.value, out.low, out.high)):
         return out
     return trimmed(out) if scale is None else _joined_with_exact(out, scale, out.clusters)
 
 
 def trimmed(stored: Estimate, scale: tuple[float, float] = (-math.inf, math.inf)) -> Estimate:
-    """Return a number whose interval does not leave its scale; without interval where that has no width.
+    """Return a number with its interval cut to its scale; without interval where that leaves no width.
 
     >>> trimmed(Estimate(0.925, 0.05, 0.82, 1.003, 40, 40, 1000), (0.0, 1.0)).high
     1.0
@@ -474,10 +495,10 @@ def trimmed(stored: Estimate, scale: tuple[float, float] = (-math.inf, math.inf)
 
 
 def at_level(stored: Estimate, level: float, scale: tuple[float, float] | None = None) -> Estimate:
-    """Return the interval of a stored number at another level, where its docs are not at hand.
+    """Return a stored number with its interval at another level. For numbers whose docs are not at hand.
 
-    Each half-width grows by the ratio of the quantiles, which is right where draws are normal. Near an end of its scale an interval
-    is not: there it is joined with the exact one of as many docs as give the stored interval.
+    Each half-width grows by the ratio of the quantiles, which is right where draws are normal. Near an end of the scale they are not.
+    There the interval is joined with the exact one, for as many docs as would give the stored interval.
 
     Args:
         stored: the number.
@@ -494,7 +515,10 @@ def at_level(stored: Estimate, level: float, scale: tuple[float, float] | None =
 
 
 def _worth(stored: Estimate, scale: tuple[float, float]) -> float:
-    """Return how many docs would give the stored interval of a share by Clopper & Pearson: the end away from the nearer end of the scale decides."""
+    """Return how many docs would give the stored interval of a share by Clopper & Pearson.
+
+    The interval has a near and a far end, seen from the nearer end of the scale. The far end decides.
+    """
     assert stored.value is not None
     assert stored.low is not None
     assert stored.high is not None
@@ -502,14 +526,14 @@ def _worth(stored: Estimate, scale: tuple[float, float]) -> float:
     share = min(1.0, max(0.0, (stored.value - scale[0]) / width))
     miss, far = (1 - share, (scale[1] - stored.low) / width) if share > 0.5 else (share, (stored.high - scale[0]) / width)
     least, most = 1.0, float(max(stored.n, 1))
-    for _ in range(50):  # the interval narrows as docs are added
+    for _ in range(50):  # bisection: the interval narrows as docs are added
         middle = math.sqrt(least * most)
         least, most = (middle, most) if clopper_pearson(miss * middle, middle, stored.level)[1] > far else (least, middle)
     return most
 
 
 def _joined_with_exact(stored: Estimate, scale: tuple[float, float], docs: float) -> Estimate:
-    """Return a share whose interval stays within its scale, and covers the exact one near an end; ``docs``: what its sample is worth."""
+    """Return a share whose interval stays within its scale and, near an end, covers the exact interval of so many docs."""
     assert stored.value is not None
     assert stored.low is not None
     assert stored.high is not None
@@ -526,14 +550,14 @@ def _joined_with_exact(stored: Estimate, scale: tuple[float, float], docs: float
 
 
 def difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return second less first of two independent numbers, from their own intervals at one level, which may be lopsided.
+    """Return second less first of two independent numbers, from their own intervals at one level.
 
     Formula (Newcombe 1998, method 10; Zou & Donner 2008): d − √((v₂ − l₂)² + (u₁ − v₁)²) to d + √((u₂ − v₂)² + (v₁ − l₁)²).
-    The difference of two numbers within their scales stays within that of their differences.
+    The two intervals may be lopsided. The difference of two shares stays within −1..1.
     """
-    n, groups = min(first.n, second.n), min(first.clusters, second.clusters)
-    effective = min((one.effective for one in (first, second) if one.effective is not None), default=None)
-    nothing = Estimate(None, None, None, None, n, groups, 0, second.level, effective=effective)
+    n, clusters = min(first.n, second.n), min(first.clusters, second.clusters)
+    effective = min((side.effective for side in (first, second) if side.effective is not None), default=None)
+    nothing = Estimate(None, None, None, None, n, clusters, 0, second.level, effective=effective)
     if first.value is None or second.value is None:
         return nothing
     value = second.value - first.value
@@ -544,3 +568,48 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     low = value - math.hypot(second.value - second.low, first.high - first.value)
     high = value + math.hypot(second.high - second.value, first.value - first.low)
     return dataclasses.replace(nothing, value=value, se=se, low=low, high=high, reason="unpaired")
+
+
+# --- distances from 0 -----------------------------------------------------------------------------
+
+
+def magnitude(number: Estimate) -> Estimate:
+    """Return |x| with its interval. An interval that holds 0 becomes one from 0 to its farther end."""
+    if number.value is None:
+        return number
+    low, high = number.low, number.high
+    if low is not None and high is not None:
+        low, high = max(0.0, low, -high), max(abs(low), abs(high))
+    return dataclasses.replace(number, value=abs(number.value), low=low, high=high)
+
+
+def magnitude_difference(first: Estimate, second: Estimate, change: Estimate) -> Estimate:
+    """Return |b| − |a| with its interval, from the intervals of a, b and b − a at one level.
+
+    All (a, b) that the three intervals allow form a polygon. On it |b| − |a| is linear except at a = 0 and b = 0, so its extremes are
+    at corners. Where both signs are clear the result is b − a or a − b; where they are not, the interval is wider.
+    """
+    if first.value is None or second.value is None or change.value is None:
+        return dataclasses.replace(change, value=None, low=None, high=None)
+    value = abs(second.value) - abs(first.value)
+    if change.low is None or change.high is None:
+        return dataclasses.replace(change, value=value)
+    far = max(abs(change.low), abs(change.high))
+    corners = [] if None in (first.low, second.low) else _corners(first, second, change.low, change.high)
+    low, high = (min(corners), max(corners)) if corners else (-far, far)
+    return dataclasses.replace(change, value=value, low=min(low, value), high=max(high, value))
+
+
+def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list[float]:
+    """Return |b| − |a| at the corners of the polygon; no corners where no (a, b) satisfies all three intervals."""
+    assert first.low is not None
+    assert first.high is not None
+    assert second.low is not None
+    assert second.high is not None
+    edges = (second.low, second.high, 0.0)
+    out = []
+    for a in (first.low, first.high, 0.0, *(b - d for b in edges for d in (low, high))):
+        down, up = max(second.low, a + low), min(second.high, a + high)
+        if first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE:  # a corner is where ends meet, up to rounding
+            out += [abs(b) - abs(a) for b in (down, up, *([0.0] if down <= 0 <= up else []))]
+    return out

@@ -1,19 +1,19 @@
-"""How much of an index is luck: the best of n² tries rises by guessing. NumPy only.
+"""The corrected index: luck, what the best of n² tries earns by guessing, is estimated and removed. NumPy only.
 
-For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture,
+For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture (the null),
 
     κ_X = (X − X⁰) / (ceiling − X⁰)        RCI_adj = 1 − κ_MPP / κ_FIP
 
-(the form of Cohen's κ, 1960; DESIGN 6 says why this form and not a difference). κ is formed per answer class and combined with the
-same doc weights above and below. X⁰ comes from one of two nulls:
+This is the form of Cohen's κ (1960). κ is computed per answer class and combined with the same doc weights in numerator and denominator. X⁰ comes
+from one of two nulls:
 
-- ``measured``: the model's own answers on another doc's image, of some docs. Nothing is assumed but that a wrong picture is as
-  uninformative as a cell that does not show what is asked.
-- ``assumed``: without asking the model, the gold of doc i is scored against the full answer and the whole cell vector of a donor doc of
-  the same kind. Right only where docs that know and docs that guess have equally varied answers. In the bootstrap
-  X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen pairs (i, d): a new draw of donors could pick a doc as its own donor.
+- ``measured``: for some docs, the model's own answers on another doc's image. The only assumption is that a wrong picture is as uninformative as a
+  cell that does not show what is asked.
+- ``assumed``: the gold of doc i is scored against the full answer and all cell answers of a donor doc of the same kind; the model is not asked again.
+  Right only where docs that know and docs that guess have equally varied answers. In the bootstrap X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen
+  pairs (i, d): a new draw of donors could pick a doc as its own donor.
 
-Beside them stands the analytic ceiling of luck, 1 − (1 − p)^(n²).
+``luck_ceiling`` is the analytic bound beside them, 1 − (1 − p)^(n²).
 """
 
 from __future__ import annotations
@@ -34,15 +34,19 @@ from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, sum
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
 
 NO_VARIETY, SIGNAL_SE = 0.02, 2.0
-"""Null rules: a share of the metric's scale, and a number of standard errors (DESIGN 6)."""
+"""The least room above the null, as a share of the metric's scale; and the standard errors by which FIP must exceed FIP⁰."""
 SATURATED_SE = {"assumed": 4.0, "measured": 3.0}
-"""How many standard errors must be left above luck. A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % of
-runs, and the others are lucky draws, off by −0.1 to −0.2; with 3 they are off by at most 0.05 (docs/statistics.md)."""
+"""The number of standard errors by which the ceiling must exceed MPP⁰.
+
+A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % of runs, and the other runs are lucky draws, off by −0.1 to
+−0.2; with 3 they are off by at most 0.05 (docs/statistics.md)."""
 
 LEAST_ASKED = 50
-"""Docs asked on a wrong image that a class of its own needs: C − MPP⁰ of fewer is mostly noise."""
+"""The fewest docs asked on a wrong image that make a class of their own: with fewer, ceiling − MPP⁰ is mostly noise."""
 PRIOR = 0.5
-"""Jeffreys' pseudo-counts: each draw adds Gamma(½) docs at each corner of the scale, so that "no wrong picture was ever answered" is no certainty."""
+"""Jeffreys' pseudo-count: each draw adds Gamma(½) docs at each corner of the scale.
+
+Without it, a null of 0 in the data would be 0 in every draw, as if it were certain."""
 
 Null = Literal["measured", "assumed"]
 Ints = NDArray[np.intp]
@@ -51,17 +55,20 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Measured:
-    """What the index is corrected from where some docs were asked on another doc's image; rows are those of an aggregation's form.
+    """The input of the measured correction: rows of an aggregation's form (``forms.Form.rows``).
 
     Attributes:
-        full, best, ceiling: shape (docs, d): rows of the full image, of the best cell, of the gold answer.
-        null_full, null_best: shape (docs, d): rows of the whole wrong image, and of its best cell; anything where a doc was not asked so.
+        full: shape (docs, d): rows of the full image.
+        best: shape (docs, d): rows of the best cell.
+        ceiling: shape (docs, d): rows of the gold answer.
+        null_full: shape (docs, d): rows of the whole wrong image; any values where the doc was not asked on one.
+        null_best: shape (docs, d): rows of the best cell of the wrong image; any values where the doc was not asked on one.
         asked: shape (docs,), whether the doc was asked on a wrong image.
-        varied: shape (docs,), whether its answers on the cells of the wrong image differ from each other; anything where it was not asked.
-        chance_alike: shape (docs,), how likely they are to be all alike by chance, 0..1 (``alike_by_chance``).
+        varied: shape (docs,), whether its answers on the cells of the wrong image differ from each other; any value where it was not asked.
+        chance_alike: shape (docs,), the probability that these answers are all alike by chance, 0..1 (``alike_by_chance``).
         classes: shape (docs,), numbers from 0 of the answer classes.
         labels: names of the classes.
-        corners: rows of a doc that scores nothing and of one that has full marks, shape (2, d); None where the form has no such rows.
+        corners: rows of a doc that scores nothing and of a doc with full marks, shape (2, d); None where the form has no such rows.
     """
 
     full: Array
@@ -79,15 +86,18 @@ class Measured:
 
 @dataclass(frozen=True)
 class Scores:
-    """What the index with luck removed is computed from; rows are those of an aggregation's form (``forms.Form.rows``).
+    """The input of the assumed correction: rows of an aggregation's form (``forms.Form.rows``).
 
     Attributes:
-        full, best, ceiling: shape (docs, d): rows of the full image, of the best cell, of the gold answer.
-        null_full, null_best: shape (P, docs, d): rows of the p-th donor's answers under the doc's own gold; all 0 where there is no donor.
+        full: shape (docs, d): rows of the full image.
+        best: shape (docs, d): rows of the best cell.
+        ceiling: shape (docs, d): rows of the gold answer.
+        null_full: shape (P, docs, d): rows of the p-th donor's full answer under the doc's own gold; 0 where there is no donor.
+        null_best: shape (P, docs, d): rows of the p-th donor's best cell under the doc's own gold; 0 where there is no donor.
         donors: shape (docs, P), places of the donors; −1 where there is none.
         classes: shape (docs,), numbers from 0 of the answer classes.
         labels: names of the classes.
-        blind: rows of a blind run's answers, where there is one.
+        blind: shape (docs, d): rows of a blind run's answers, where there is one.
     """
 
     full: Array
@@ -103,13 +113,17 @@ class Scores:
 
 @dataclass(frozen=True)
 class ClassLuck:
-    """One answer class; numbers on the metric's own scale, nan where not defined.
+    """The numbers of one answer class, on the metric's own scale; nan where not defined.
 
     Attributes:
         label: such as ``mc4``.
         docs: number of docs.
         state: ``used``, ``saturated``, ``no variety``, or ``no donors``.
-        fip, mpp, ceiling, fip0, mpp0: X, the gold's score, and X⁰.
+        fip: FIP.
+        mpp: MPP.
+        ceiling: the metric where every answer is the gold.
+        fip0: FIP⁰, the null of FIP.
+        mpp0: MPP⁰, the null of MPP.
     """
 
     label: str
@@ -124,17 +138,19 @@ class ClassLuck:
 
 @dataclass(frozen=True)
 class Luck:
-    """The index with luck removed, and what it was made of.
+    """The corrected index, and what it was computed from.
 
     Attributes:
         estimate: RCI_adj with its interval; its reason says why there is none.
-        fip0, mpp0: the null over all classes, docs as weights; None where there are no donors.
-        kappa_full, kappa_best: κ_FIP and κ_MPP over the classes that are used; None where none is.
+        fip0: FIP⁰ over all classes, docs as weights; None where there are no donors.
+        mpp0: MPP⁰ likewise.
+        kappa_full: κ_FIP over the used classes; None where there is none.
+        kappa_best: κ_MPP over the used classes; None where there is none.
         classes: every class.
-        saturated_docs: docs of classes that left both sides because luck saturates.
-        without_donor: docs for which no donor could be found.
+        saturated_docs: number of docs of classes that were left out because luck saturates.
+        without_donor: number of docs for which no donor could be found.
         null: where X⁰ comes from: ``measured`` or ``assumed``.
-        asked: docs that were asked on a wrong image; 0 for an assumed null.
+        asked: number of docs that were asked on a wrong image; 0 for an assumed null.
     """
 
     estimate: Estimate
@@ -150,15 +166,15 @@ class Luck:
 
     @property
     def misleads(self) -> bool:
-        """Whether single cells mislead: they score less than a wrong picture does."""
+        """Whether single cells mislead the model: they score less than a wrong picture does (the interval lies above 1)."""
         return self.null == "measured" and self.estimate.low is not None and self.estimate.low > 1
 
 
 def luck_ceiling(p: Array, n: int) -> float:
-    """What the best of n² independent guesses scores: the mean of 1 − (1 − p)^(n²).
+    """Return what the best of n² independent guesses scores: the mean of 1 − (1 − p)^(n²).
 
     Args:
-        p: chance of a guess to be right, of each doc, in 0..1.
+        p: shape (docs,), the probability in 0..1 that a guess is right.
         n: grid.
 
     >>> round(luck_ceiling(np.array([0.25]), 3), 4)
@@ -177,11 +193,11 @@ def adjusted(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> Luck:
-    """RCI_adj with its interval, or the reason why there is none.
+    """Correct the index by what the answers of donor docs earn (the assumed null); return RCI_adj, or the reason why there is none.
 
     Args:
         scores: rows of all docs.
-        value: from sums of rows of shape (..., d) to the metric, shape (...).
+        value: a function from sums of rows of shape (..., d) to the metric, shape (...).
         clusters: numbers from 0 of shape (docs,); None: docs are independent. Donors lie in other clusters.
         scale: the metric's scale.
         draws: B.
@@ -214,33 +230,27 @@ def measured(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> Luck:
-    """Correct the index by what the model's own answers on wrong images earn.
+    """Correct the index by what the model's own answers on wrong images earn (the measured null).
+
+    Docs that give one answer to every cell of the wrong image win less by luck than docs whose answers vary. Where one of these two groups also knows
+    more than the other, a single κ over both is biased (truth 0.50 reads 0.35 to 1.03). So an answer class is split into the two where both are
+    common, and where more docs repeat themselves than chance explains. Only docs that were asked on a wrong image can be assigned to a group: after a
+    split, FIP and MPP come from these docs too.
 
     Args:
         scores: rows of all docs.
-        value: from sums of rows of shape (..., d) to the metric, shape (...).
+        value: a function from sums of rows of shape (..., d) to the metric, shape (...).
         clusters: numbers from 0 of shape (docs,); None: docs are independent.
         scale: the metric's scale.
         draws: B.
         level: nominal coverage in 0..1.
         seed: of the bootstrap.
-
-    Docs that give one answer to every cell of the wrong image win less by luck than docs whose answers vary. Where docs of one sort also
-    know more than the others, one κ over all of them is biased (truth 0.50 reads 0.35 to 1.03), so they become classes of their own:
-    in each answer class where both sorts are common, and where more docs repeat themselves than chance explains. Only docs that were
-    asked on a wrong image can be told apart so: FIP and MPP then come from these docs too.
     """
     n = len(scores.full)
     groups = n if clusters is None else int(clusters.max()) + 1 if n else 0
     asked = int(scores.asked.sum())
-    classes, labels = _merged(scores)
-    split = _split(scores, classes, len(labels))
-    if split.any():
-        classes = 2 * classes + (split[classes] & scores.varied)
-        labels = tuple(
-            f"{label}{end}" for label, is_split in zip(labels, split, strict=True) for end in ((", one answer", ", varied") if is_split else ("", ""))
-        )
-    of_all = scores.asked if split.any() else np.ones(n, bool)
+    classes, labels, halves = _classes(scores)
+    of_all = scores.asked if halves.any() else np.ones(n, bool)
     kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
     stacked, d = _by_class(scores, classes, kept, of_all), scores.full.shape[1]
     per_cluster = totals(stacked, clusters)
@@ -249,7 +259,7 @@ def measured(
     if effective < TOO_FEW_CLUSTERS:
         return dataclasses.replace(_none(n, groups, level, f"{groups} clusters are too few", 0), null="measured", asked=asked)
     drawn = _with_prior(weighted_sums(per_cluster, draws, stream), stacked, scores.corners, d, stream)
-    found = judge(
+    corrected = judge(
         tuple(labels[c] for c in kept),
         _of_sums(per_cluster.sum(axis=0)[None], value, d),
         _of_sums(drawn, value, d),
@@ -259,18 +269,18 @@ def measured(
         scale=scale,
         level=level,
         null="measured",
-        may_leave=np.array([bool(split[c // 2]) for c in kept]) if split.any() else None,
+        may_leave=halves[kept] if halves.any() else None,
     )
-    return dataclasses.replace(found, asked=asked)
+    return dataclasses.replace(corrected, asked=asked)
 
 
 def alike_by_chance(said: Sequence[Sequence[str]], classes: Ints) -> Array:
-    """Return, for each doc, how likely its answers on all cells are to be alike if each is drawn by itself.
+    """Return, for each doc, the probability that its answers on all cells are alike if each is drawn independently.
 
     Formula: Σ_a q_a^m, q_a the share of answer a among all answers of the doc's class, m the doc's number of cells.
 
     Args:
-        said: of each doc, what was answered on each cell; empty where it was not asked.
+        said: for each doc, the answers on its cells; empty where it was not asked.
         classes: shape (docs,), answer classes.
 
     >>> alike_by_chance([["a", "b"], ["b", "a"]], np.array([0, 0])).tolist()
@@ -287,8 +297,22 @@ def alike_by_chance(said: Sequence[Sequence[str]], classes: Ints) -> Array:
     return out
 
 
+def _classes(scores: Measured) -> tuple[Ints, tuple[str, ...], Flags]:
+    """Return the answer classes, their labels, and which of them are halves of a class that was split by how docs answer."""
+    classes, labels = _merged(scores)
+    split = _split(scores, classes, len(labels))
+    if not split.any():
+        return classes, labels, split
+    ends = ((", one answer", ", varied") if is_split else ("", "") for is_split in split)
+    return (
+        2 * classes + (split[classes] & scores.varied),
+        tuple(f"{label}{end}" for label, pair in zip(labels, ends, strict=True) for end in pair),
+        split.repeat(2),
+    )
+
+
 def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
-    """The answer classes that enough docs were asked in; all others are one class."""
+    """Merge the answer classes in which too few docs were asked; return new class numbers and labels."""
     often = np.bincount(scores.classes[scores.asked], minlength=len(scores.labels)) >= LEAST_ASKED
     if often.all():
         return scores.classes, scores.labels
@@ -297,7 +321,7 @@ def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
 
 
 def _split(scores: Measured, classes: Ints, count: int) -> Flags:
-    """Whether docs that repeat one answer and docs that vary it become classes of their own, by answer class."""
+    """Tell for which answer classes the docs that repeat one answer and the docs that vary it become classes of their own, shape (count,)."""
     out = np.zeros(count, bool)
     for c in range(count):
         here = scores.asked & (classes == c)
@@ -308,7 +332,7 @@ def _split(scores: Measured, classes: Ints, count: int) -> Flags:
 
 
 def _by_class(scores: Measured, classes: Ints, kept: Sequence[int], of_all: Flags) -> Array:
-    """Rows to be summed, shape (docs, kept · (5d + 1)): of each class full, best, ceiling, the two of the null, and a one."""
+    """Return the rows to be summed, shape (docs, kept · (5d + 1)): for each class full, best, ceiling, the two of the null, and a 1."""
     blocks = []
     for c in kept:
         mine = classes == c
@@ -320,7 +344,10 @@ def _by_class(scores: Measured, classes: Ints, kept: Sequence[int], of_all: Flag
 
 
 def _with_prior(drawn: Array, stacked: Array, corners: Array | None, d: int, stream: np.random.Generator) -> Array:
-    """Add Gamma(½) docs at each corner of (full, best), and of (full, best) of the wrong image, shared among classes by their docs."""
+    """Add Gamma(½) docs at each corner of (full, best), and of the two of the null, shared among classes by their docs.
+
+    Changes ``drawn`` in place. The order of the gamma draws is part of the result: keep it.
+    """
     if corners is None:
         return drawn
     width = 5 * d + 1
@@ -340,7 +367,7 @@ def _with_prior(drawn: Array, stacked: Array, corners: Array | None, d: int, str
 
 
 def _of_sums(sums: Array, value: Callable[[Array], Array], d: int) -> Numbers:
-    """The metric of each class from sums of ``_by_class``, shape (b, kept · (5d + 1))."""
+    """Return the metric of each class from sums of ``_by_class``, shape (b, kept · (5d + 1))."""
     by_class = sums.reshape(len(sums), -1, 5 * d + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         full, best, ceiling, null_full, null_best = (value(by_class[..., i * d : (i + 1) * d]) for i in range(5))
@@ -373,9 +400,9 @@ class _Sums:
         self.single = self.observed.astype(np.float32), self.null.astype(np.float32)
 
     def at(self, weights: NDArray[np.floating]) -> tuple[Array, Array]:
-        """Sums under weights of shape (b, groups): observed (b, classes, parts·d + 1), null (b, classes, 2d).
+        """Return sums under weights of shape (b, groups): observed (b, classes, parts·d + 1), null (b, classes, 2d).
 
-        Draws lie along the last axis inside: the weights of a donor are then one run of memory.
+        Inside, draws lie along the last axis: the weights of a donor are then contiguous in memory.
         """
         observed, null = self.single if weights.dtype == np.float32 else (self.observed, self.null)
         weights = np.ascontiguousarray(weights.T)
@@ -402,8 +429,8 @@ class Numbers:
     docs: Array
 
     def of_used(self, used: NDArray[np.bool_]) -> Iterator[Array]:
-        """κ_FIP, κ_MPP and FIP − FIP⁰ over the used classes, docs as weights; shape (b,) each."""
-        known = np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used  # a class of which a draw has no pair leaves that draw
+        """Yield κ_FIP, κ_MPP and FIP − FIP⁰ over the used classes, docs as weights; shape (b,) each."""
+        known = np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used  # a draw leaves out the classes of which it has no pair
         docs = np.where(known, self.docs, 0)
         share = docs / docs.sum(axis=1, keepdims=True)
         for x, null in ((self.fip, self.fip0), (self.mpp, self.mpp0)):
@@ -412,7 +439,7 @@ class Numbers:
 
 
 def _of_pairs(sums: tuple[Array, Array], value: Callable[[Array], Array], made: _Sums) -> Numbers:
-    """The metric of each class from ``_Sums.at``."""
+    """Return the metric of each class from ``_Sums.at``."""
     seen, lost = sums
     d = made.d
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -436,50 +463,56 @@ def judge(
     null: Null = "assumed",
     may_leave: Flags | None = None,
 ) -> Luck:
-    """Apply the null rules, class by class and then over all, and form the corrected index.
+    """Apply the null rules, to each class and then over all, and form the corrected index.
 
     Args:
         labels: names of the classes.
         point: the metric on the data, b = 1.
-        drawn: the same on each draw.
-        n: docs.
-        groups: clusters.
-        effective: ``intervals.effective_clusters`` of them.
+        drawn: the metric on each draw.
+        n: number of docs.
+        groups: number of clusters.
+        effective: effective number of clusters (``intervals.effective_clusters``).
         scale: the metric's scale.
         level: nominal coverage in 0..1.
         null: where X⁰ comes from: ``measured`` or ``assumed``.
-        may_leave: shape (classes,), classes that may leave both sides however many docs they have: there the others are told apart from
-            them by how they answer, not by what they are asked.
+        may_leave: shape (classes,), classes that do not count as lost when they are left out: the two halves of a split class, which differ in how
+            docs answer, not in what they are asked.
     """
     se = np.array([np.std(known, ddof=1) if len(known := gap[np.isfinite(gap)]) > 1 else math.nan for gap in (drawn.mpp - drawn.mpp0).T])
     states = [_state(point, c, SATURATED_SE[null] * float(se[c]), scale) for c in range(len(labels))]
     used = np.array([state == "used" for state in states])
     docs = point.docs[0]
-    classes = tuple(
-        ClassLuck(label, int(docs[c]), states[c], *(float(getattr(point, x)[0, c]) for x in ("fip", "mpp", "ceiling", "fip0", "mpp0")))
-        for c, label in enumerate(labels)
-    )
+    nothing = Estimate(None, None, None, None, n, groups, 0, level)
     saturated = int(docs[[state == "saturated" for state in states]].sum())
-    has_null = np.isfinite(point.fip0[0]) & np.isfinite(point.mpp0[0])
-    fip0, mpp0 = (float(np.average(x[0, has_null], weights=docs[has_null])) if has_null.any() else None for x in (point.fip0, point.mpp0))
-
-    def result(estimate: Estimate, full: float | None = None, best: float | None = None) -> Luck:
-        return Luck(estimate, fip0, mpp0, full, best, classes, saturated, 0, null)
-
-    def none(reason: str, full: float | None = None, best: float | None = None) -> Luck:
-        return result(Estimate(None, None, None, None, n, groups, 0, level, reason), full, best)
-
+    luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
     staying = used if may_leave is None else used | may_leave
     if not docs[used].sum() or 2 * docs[staying].sum() < docs.sum():
         lost = max(("saturated", "no variety", "no donors"), key=lambda s: sum(docs[c] for c, state in enumerate(states) if state == s))
-        return none(f"{_WHY[null][lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs")
+        why = f"{_WHY[null][lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs"
+        return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
+        luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
-            return none(_WHY[null]["no signal"], float(full), float(best))
+            return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=_WHY[null]["no signal"]))
         estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, effective, level=level)
-    return result(estimate, float(full), float(best))
+    return dataclasses.replace(luck, estimate=estimate)
+
+
+def _by_class_label(labels: Sequence[str], states: Sequence[str], point: Numbers) -> tuple[ClassLuck, ...]:
+    """Return the numbers of each answer class on the data."""
+    columns = (point.fip, point.mpp, point.ceiling, point.fip0, point.mpp0)
+    return tuple(ClassLuck(label, int(point.docs[0][c]), states[c], *(float(column[0, c]) for column in columns)) for c, label in enumerate(labels))
+
+
+def _null_of_all(point: Numbers) -> tuple[float | None, float | None]:
+    """Return FIP⁰ and MPP⁰ over all classes that have a null, docs as weights; None where there is no such class."""
+    known, docs = np.isfinite(point.fip0[0]) & np.isfinite(point.mpp0[0]), point.docs[0]
+    if not known.any():
+        return None, None
+    fip0, mpp0 = (float(np.average(x[0, known], weights=docs[known])) for x in (point.fip0, point.mpp0))
+    return fip0, mpp0
 
 
 _WHY = {
@@ -499,7 +532,14 @@ _WHY = {
 
 
 def _state(point: Numbers, c: int, least: float, scale: float) -> str:
-    """Return the state of answer class ``c`` (``ClassLuck.state``); ``least``: how much of the metric must be left above luck."""
+    """Return the state of answer class ``c`` (``ClassLuck.state``).
+
+    Args:
+        point: the metric on the data.
+        c: the class.
+        least: how far the ceiling must exceed MPP⁰, on the metric's own scale.
+        scale: the metric's scale.
+    """
     ceiling, fip0, mpp0 = (float(x[0, c]) for x in (point.ceiling, point.fip0, point.mpp0))
     if not (math.isfinite(fip0) and math.isfinite(mpp0) and math.isfinite(ceiling)):
         return "no donors"

@@ -1,11 +1,10 @@
-"""Draws of docs: all views of a doc together, clusters of docs together. NumPy only.
+"""Bootstrap draws of docs: all views of a doc together, all docs of a cluster together. NumPy only.
 
-Everything that is a mean, or a ratio of sums, needs only the totals of each cluster. Clusters with
-equal totals are interchangeable, so a draw needs one weight for each *distinct* total: for
-accuracies a handful in place of the number of docs. ``stats.intervals`` makes intervals of the draws.
+A mean or a ratio of sums needs only the totals of each cluster. Clusters with equal totals are interchangeable, so a draw needs one weight for each
+*distinct* total: for accuracies a handful instead of the number of docs. ``stats.intervals`` makes intervals of the draws.
 
-Sources: Rubin, The Bayesian Bootstrap (1981), for random weights; Efron & Tibshirani, An
-Introduction to the Bootstrap (1993), for whole samples, where a number must be computed by calls.
+Sources: Rubin, The Bayesian Bootstrap (1981), for random weights; Efron & Tibshirani, An Introduction to the Bootstrap (1993), for whole samples,
+where a number must be computed by calls.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Seed = int | np.random.Generator
 DRAWS = 1000
 LEVEL = 0.95
 _BLOCK = 4_000_000
-"""Numbers drawn at a time: bounds the memory, whatever the number of docs."""
+"""How many numbers are drawn at a time; bounds the memory, whatever the number of docs."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Estimate:
         se: standard deviation over the draws; None with the interval.
         low, high: interval at ``level`` (``stats.intervals``); None where it is not defined.
         n: number of docs.
-        clusters: number of clusters (n where docs are their own).
+        clusters: number of clusters (n where each doc is its own cluster).
         draws: number of draws on which the estimate is defined.
         level: the interval's nominal coverage, in 0..1.
         reason: why value or interval is None, or a warning that goes with it; empty otherwise.
@@ -60,12 +59,12 @@ class Estimate:
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """The one door to randomness: a seed or a generator."""
+    """Return a random generator for a seed; a generator is returned as it is. All randomness enters here."""
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
 
 
 def cluster_numbers(labels: Sequence[Hashable] | None) -> NDArray[np.intp] | None:
-    """Labels of any kind (also mixed) as numbers from 0, by their text; None stays None."""
+    """Return cluster numbers from 0 for labels of any type, by their ``repr``; None stays None."""
     return None if labels is None else np.unique([repr(label) for label in labels], return_inverse=True)[1]
 
 
@@ -91,21 +90,21 @@ def totals(values: ArrayLike, clusters: ArrayLike | None = None) -> Array:
 def weighted_sums(cluster_totals: Array, draws: int, seed: Seed, shape: float = 1.0) -> Array:
     """Return the column sums of clusters under random weights, as the Bayesian bootstrap draws them (Rubin 1981).
 
-    Weights are gamma variates of mean 1 and variance 1 / shape. The sum of m of them is a gamma variate too, so clusters with equal totals
-    need one draw between them.
+    Weights are gamma variates of mean 1 and variance 1 / shape. The sum of m such variates is a gamma variate too, so all clusters with equal totals
+    need only one draw.
 
     Args:
         cluster_totals: shape (G, d).
         draws: B.
         seed: see ``generator``.
-        shape: 1 gives the spread of the bootstrap, less of it a wider one.
+        shape: 1 gives the spread of the bootstrap; a smaller shape gives a wider one.
 
     Returns:
         Shape (B, d). Only ratios of sums have a meaning: the weights of a draw do not add up to G.
     """
     stream = generator(seed)
-    found = _distinct(cluster_totals)
-    rows, shapes = (cluster_totals, shape) if found is None else (found[0], shape * found[1])
+    distinct = _distinct(cluster_totals)
+    rows, shapes = (cluster_totals, shape) if distinct is None else (distinct[0], shape * distinct[1])
     out = np.empty((draws, cluster_totals.shape[1]))
     step = max(1, _BLOCK // max(1, len(rows)))
     for start in range(0, draws, step):
@@ -115,16 +114,16 @@ def weighted_sums(cluster_totals: Array, draws: int, seed: Seed, shape: float = 
 
 
 def _distinct(array: Array) -> tuple[Array, NDArray[np.intp]] | None:
-    """The distinct rows and how often each comes; None where they are more than half of all.
+    """Return the distinct rows and how often each occurs; None where more than half of all rows are distinct.
 
-    As ``np.unique(axis=0)``, but column by column: ten times as fast.
+    Same result as ``np.unique(axis=0)`` but for the order, and ten times as fast: it goes column by column.
     """
     most = len(array) // 2
     code, kinds = np.zeros(len(array), np.intp), 1
     for column in array.T:
         values, place = np.unique(column, return_inverse=True)
         code, kinds = code * len(values) + place, kinds * len(values)
-        if kinds > 4 * len(array):  # renumber the combinations that are there
+        if kinds > 4 * len(array):  # renumber the combinations that occur
             used, code = np.unique(code, return_inverse=True)
             kinds = len(used)
         if len(values) > most or (kinds > most and len(np.unique(code)) > most):
@@ -136,16 +135,16 @@ def _distinct(array: Array) -> tuple[Array, NDArray[np.intp]] | None:
 
 
 def unit_weights(units: int, draws: int, seed: Seed, columns: int = 1) -> Iterator[NDArray[np.float32]]:
-    """How often each unit is taken in each bootstrap sample, in blocks.
+    """Yield how often each unit is taken in each bootstrap sample, in blocks.
 
     Args:
-        units: number of clusters (docs where they are their own).
+        units: number of clusters (of docs where each is its own cluster).
         draws: B.
         seed: see ``generator``.
-        columns: how many arrays of the size of a block the caller keeps at a time; bounds the memory.
+        columns: number of arrays of a block's size that the caller keeps at a time; bounds the memory.
 
     Yields:
-        Shape (b, units), whole numbers; the rows of all blocks are B.
+        Shape (b, units), whole numbers; the blocks have B rows together.
     """
     stream = generator(seed)
     step = max(1, min(draws, _BLOCK // max(1, units * columns)))
@@ -166,7 +165,7 @@ def bootstrap_by_calls(
     """Bootstrap a statistic that only its own code can compute, for as long as the time allows.
 
     Args:
-        statistic: from the places of the docs of a sample (some more than once) to d values; None or nan where not defined.
+        statistic: a function from the places of the docs of a sample (some more than once) to d values; None or nan where not defined.
         n: number of docs.
         clusters: labels of shape (n,); None: docs are independent.
         draws: B.

@@ -1,6 +1,6 @@
-"""Where in the image the score comes from: shares per cell, and whether they could be even. NumPy only.
+"""Shares of the score per cell, and a test of whether they could be even. NumPy only.
 
-Source: RCI paper, 3.3 (the share of correct predictions that each patch earns in isolation).
+Source: RCI paper (https://arxiv.org/abs/2509.23673), 3.3 (the share of correct predictions that each patch earns in isolation).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from lmms_patch.stats.resample import Array, Seed, generator, totals
 
 PERMUTATIONS = 999
 _BLOCK = 4_000_000
+"""How many numbers are drawn at a time; bounds the memory, whatever the number of docs."""
 
 
 Cells = Annotated[Array, Meta(extra_json_schema={"type": "array", "items": {"type": "number"}})]
@@ -25,7 +26,7 @@ Cells = Annotated[Array, Meta(extra_json_schema={"type": "array", "items": {"typ
 
 @dataclass(frozen=True)
 class CellShares:
-    """How the score spreads over the cells of an n×n grid; cells in reading order.
+    """How the score spreads over the cells of an n×n grid; cells row by row from the top left.
 
     Attributes:
         score: share of all the cells' score that each cell earns in isolation, sums to 1; None where nothing scores.
@@ -46,21 +47,20 @@ class CellShares:
 
 
 def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permutations: int = PERMUTATIONS, seed: Seed = 0) -> CellShares:
-    """Shares and their test.
+    """Return the share of the score that each cell earns, and test whether the shares could be even.
 
-    The null is that no place is special: turning the cells of a doc by any number of places (in
-    reading order, the last to the first) changes nothing. Turns keep what hangs together within a
-    doc, and a doc that is right in every cell, or in none, says nothing. The docs of a cluster
-    (questions on one image) are turned alike.
+    The null hypothesis is that no place is special: rotating the cells of a doc by any number of places (row by row, the last becomes the first)
+    changes nothing. A rotation keeps neighbours together, and a doc that is right in every cell, or in none, has no influence. All docs of a cluster
+    (questions on one image) are rotated alike.
 
     Args:
-        scores: shape (docs, n²), the scalar of each cell, 0 or more; docs with an unscored cell left out before.
+        scores: shape (docs, n²), the score of each cell, 0 or more; docs with an unscored cell must be left out before.
         clusters: labels of shape (docs,); None: docs are independent.
-        permutations: number of random turns of all docs; the smallest p-value is 1 / (permutations + 1).
+        permutations: number of random rotations of all docs; the smallest p-value is 1 / (permutations + 1).
         seed: see ``generator``.
 
     Raises:
-        ValueError: a negative score: shares of it have no meaning.
+        ValueError: a score is negative: shares of negative scores have no meaning.
     """
     array = np.asarray(scores, float)
     if array.size and array.min() < 0:
@@ -81,7 +81,7 @@ def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permuta
 
 
 def win_share(scores: Array) -> Array | None:
-    """The share of docs that each cell is best of; ties split, docs in which no cell scores left out."""
+    """Return the share of docs in which each cell is best; ties are split, docs in which no cell scores are left out."""
     scored = scores[scores.max(axis=1) > 0]
     if not len(scored):
         return None
@@ -100,9 +100,9 @@ def _centre(share: Array) -> float | None:
 
 
 def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator) -> Array:
-    """Column sums after turning each row by a random number of places, shape (permutations, cells).
+    """Return column sums after rotating each row by a random number of places, shape (permutations, cells).
 
-    Docs that are turned alike are summed first: one product of matrices makes many permutations.
+    Docs with the same rotation are summed first: one product of matrices then makes many permutations.
     """
     docs, cells = scores.shape
     varied = scores[scores.min(axis=1) < scores.max(axis=1)]
@@ -118,9 +118,9 @@ def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator
 
 
 def _turns(rows: Array, counts: NDArray[np.intp], varied: Array, block: int, stream: np.random.Generator) -> Array:
-    """For each permutation of a block and each number of places, the sum of the rows that are turned by it."""
+    """Return the sum of the rows that are rotated by each number of places, for each permutation, shape (block, turns, cells)."""
     cells = varied.shape[1]
-    if len(rows) <= len(varied) // 4:  # equal rows are interchangeable: how many of them take each turn
+    if len(rows) <= len(varied) // 4:  # equal rows are interchangeable: draw only how many of them take each rotation
         taken = stream.multinomial(counts, np.full(cells, 1 / cells), size=(block, len(rows)))
         return np.asarray(np.einsum("brt,rc->btc", taken, rows, optimize=True), float)
     turns = stream.integers(0, cells, size=(block, len(varied)), dtype=np.uint8)
@@ -128,7 +128,7 @@ def _turns(rows: Array, counts: NDArray[np.intp], varied: Array, block: int, str
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Holm's step-down correction: adjusted p-values in the given order (Holm 1979).
+    """Return p-values adjusted by Holm's step-down correction, in the given order (Holm 1979).
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]

@@ -1,1 +1,1 @@
-"""The Test-set Stress-Test and Iterative Bias Pruning: what of a benchmark can be answered without looking."""
+"""TsT, the Test-set Stress-Test: how much of a benchmark can be answered without the image, and a benchmark without those docs."""

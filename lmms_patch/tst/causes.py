@@ -1,6 +1,6 @@
-"""Why docs can be answered without looking: by what their questions ask about. Pure.
+"""The root-cause table: the words and categories of questions that can be answered without looking. Pure.
 
-Source: TsT paper, Appendix D, Table 10 (object, mean, standard deviation, coefficient of variation, rank by s(x)).
+Source: TsT paper (https://arxiv.org/abs/2511.04655), Appendix D, Table 10 (object, mean, standard deviation, coefficient of variation, rank by s(x)).
 """
 
 from __future__ import annotations
@@ -20,22 +20,27 @@ from lmms_patch.tst.templates import Texts, find_slots
 Array = NDArray[np.float64]
 
 FEWEST = 5
+"""The fewest docs of a row."""
 MOST_ROWS, LAST_ROWS = 30, 5
+"""The number of rows shown from the top and from the bottom of the table."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Docs of one category whose questions have the same words in a slot.
+    """One row of the table: docs of one category whose questions have the same words in a slot.
 
     Attributes:
         rank: by ``s_minus_chance``, from 1.
         category: their category.
         words: what fills the slot; "(any)" for a question without slots.
         docs: number of docs.
-        s, s_minus_chance: means (fraction).
+        s: mean of s(x) (fraction).
+        s_minus_chance: mean of s(x) less chance (fraction).
         gold: the most frequent gold (for choices the option's text).
         gold_share: its share of the docs (fraction).
-        mean, sd, cv: of the golds where they are numbers (the golds' own unit); cv = sd / |mean|; None otherwise.
+        mean: mean of the golds where they are numbers (the golds' own unit); None otherwise.
+        sd: their standard deviation; None otherwise.
+        cv: sd / |mean|; None otherwise.
     """
 
     rank: int
@@ -52,11 +57,12 @@ class Cause:
 
 
 def causes(items: Sequence[Item], s: Array, chance: Array) -> list[Cause]:
-    """The root-cause table: the most exploitable first, and at the end the least exploitable.
+    """Return the root-cause table: the most exploitable rows first, then the least exploitable ones.
 
     Args:
         items: n items.
-        s, chance: shape (n,); nan: unscored.
+        s: shape (n,), bias scores; nan: unscored.
+        chance: shape (n,), what an uninformed guess earns; nan: unscored.
 
     Returns:
         At most ``MOST_ROWS`` + ``LAST_ROWS`` rows of at least ``FEWEST`` docs each.

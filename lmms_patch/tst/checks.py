@@ -1,7 +1,7 @@
-"""Two checks that a diagnostic on features does not peek, on the items at hand (DESIGN 7). Pure.
+"""Two checks, on the items at hand, that a diagnostic on features does not peek at held-out items. Pure.
 
-1. Other golds of the held-out items move no feature of any item.
-2. Other texts of the held-out items move no feature of a training item.
+1. Changing the golds of held-out items must change no feature of any item.
+2. Changing the texts of held-out items must change no feature of a training item.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from lmms_patch.tst.items import Item, Places
 
 
 class Featured(Protocol):
-    """A prepared diagnostic that shows what its models are fitted on."""
+    """A prepared diagnostic that shows the features on which its models are fitted."""
 
     def features(self, train: Places, seed: int, groups: Places) -> list[Features]:
-        """The features of each kind of item, for models that are trained on the items at ``train``."""
+        """Return the features of each kind of item, for models that are trained on the items at ``train``."""
         ...
 
 
 def other_golds(items: Sequence[Item], held: Places) -> list[Item]:
-    """The items, the golds of the held-out ones passed on among those of one format and one set of answers."""
+    """Return the items with the golds of held-out items rotated among those of one format and one set of answers."""
     kinds: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for i in held:
         if items[i].golds:
@@ -39,7 +39,10 @@ def other_golds(items: Sequence[Item], held: Places) -> list[Item]:
 
 
 def other_texts(items: Sequence[Item], train: Places, held: Places) -> list[Item]:
-    """The items, the held-out ones in turn with a text that no item has and with that of a training item; options turned round, one replaced."""
+    """Return the items with other texts for the held-out ones.
+
+    Their questions become, in turn, a new text and the text of a training item. Their options are reversed, and one is replaced.
+    """
     out = list(items)
     for turn, i in enumerate(held):
         question = items[train[-1 - turn % len(train)]].question if turn % 2 else f"{turn} words that no other question has"
@@ -49,27 +52,28 @@ def other_texts(items: Sequence[Item], train: Places, held: Places) -> list[Item
 
 
 def leaks(items: Sequence[Item], prepare: Callable[[Sequence[Item]], Featured], train: Places, held: Places, seed: int, groups: Places) -> list[str]:
-    """Make the features three times: as they are, with other held-out golds, with other held-out texts. Compared bit by bit.
+    """Find features that peek: compare features as they are with those under other held-out golds, and under other held-out texts, bit by bit.
 
     Args:
         items: all items.
         prepare: makes the diagnostic for items.
-        train, held: the places of one fold.
+        train: places of the training items of one fold.
+        held: places of its held-out items.
         seed: of the fits.
         groups: the group of every item.
 
     Returns:
-        A line for each feature that moved; empty where none did.
+        A line for each feature that changed; empty where none did.
     """
     own = prepare(items).features(train, seed, groups)
-    found = []
+    lines = []
     for changed, what, training_only in (
         (other_golds(items, held), "the golds of held-out docs move the feature", False),
         (other_texts(items, train, held), "the texts of held-out docs move the feature of training docs", True),
     ):
         for before, after in zip(own, prepare(changed).features(train, seed, groups), strict=True):
-            found += [f"{what} {name!r}" for name in _moved(before, after, training_only)]
-    return found
+            lines += [f"{what} {name!r}" for name in _moved(before, after, training_only)]
+    return lines
 
 
 def _moved(before: Features, after: Features, training_only: bool) -> list[str]:

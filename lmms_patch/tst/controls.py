@@ -1,9 +1,8 @@
-"""Is what pruning did a reduction of shortcuts, or selection noise? Pure.
+"""The judge of a pruning: does it show a reduction of shortcuts, or selection noise? Pure.
 
-Selection feeds on noise: the items that chance made predictable go first, so a re-diagnosis by the same
-model falls even where golds mean nothing. So the kept set is judged by another model class with other fold
-seeds, its fall is counted against matched-random removal, and that fall is set beside the falls of the
-same pruning where golds are shuffled (DESIGN 7).
+Selection feeds on noise: the items that were predictable by chance are removed first, so the accuracy of the same model falls even where golds mean
+nothing. Therefore three precautions: the kept set is judged by another model class with other fold seeds; its fall is counted against matched-random
+removal; and that fall is compared with the falls of the same pruning under shuffled golds.
 """
 
 from __future__ import annotations
@@ -29,22 +28,24 @@ CONTROLS, SHUFFLES = 5, 20
 ALPHA = 0.05
 
 World = Callable[[int], tuple[Places, Diagnose]]
-"""A world of shuffled golds: seed -> what the same pruning removes there, and the judge there."""
+"""A function from a seed to a world of shuffled golds: what the same pruning removes there, and the judge there."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What an independent judge says of a pruning.
+    """The verdict of an independent judge on a pruning.
 
     Attributes:
         original: the judge's text-only accuracy on all items (fraction).
-        kept: on the kept items.
-        controls: on each matched-random set.
-        fall: mean of the controls less kept: how much more than random removal pruning lowered the accuracy.
-        shuffled: the same fall with shuffled golds, one per shuffle.
-        p: (1 + shuffled falls at least as large) / (1 + shuffles).
-        baseline, p_above, p_below: of the kept items, see ``prune.against_baseline``.
-        verdict: reduction, selection noise (no more than noise gives: small sets hide real reductions), over-pruned, or unknown.
+        kept: its accuracy on the kept items.
+        controls: its accuracy after each matched-random removal.
+        fall: mean of ``controls`` less ``kept``: how much more than random removal the pruning lowered the accuracy.
+        shuffled: the same fall under shuffled golds, one for each shuffle.
+        p: (1 + number of shuffled falls at least as large) / (1 + shuffles).
+        baseline: the frequency baseline of the kept items (``prune.against_baseline``).
+        p_above: p-value of their accuracy above the baseline.
+        p_below: p-value of their accuracy below an uninformed answer.
+        verdict: ``reduction``, ``selection noise`` (no more than noise gives: small sets hide real reductions), ``over-pruned``, or ``unknown``.
         sentence: the verdict in plain words.
     """
 
@@ -65,21 +66,21 @@ MATCHES = ("category", "format", "none")
 
 
 def group_keys(items: Sequence[Item], match: str = "category") -> list[Hashable]:
-    """The group of each item that a matched-random removal keeps the counts of.
+    """Return the group of each item; matched-random removals keep the counts of these groups.
 
-    ``category``: format and category, so that what is told is selection within categories. ``format``, ``none``: coarser, so
-    that it counts too which categories the removed items are of.
+    With ``category`` (format and category) the judge sees selection within categories only. With ``format`` or ``none`` it also sees which categories
+    were removed.
     """
     return [matched_part((item.format, item.category), match) for item in items]
 
 
 def matched_part(group: tuple[str, str], match: str) -> Hashable:
-    """What of (format, category) a matching looks at."""
+    """Return the part of (format, category) that a matching looks at."""
     return {"category": group, "format": group[0], "none": ""}[match]
 
 
 def matched_random(groups: Sequence[Hashable], removed: Places, seed: Seed) -> Places:
-    """As many items of every group as ``removed`` has, drawn at random from all.
+    """Draw as many items of every group as ``removed`` has, at random from all items.
 
     Args:
         groups: group of each of n items.
@@ -114,23 +115,23 @@ def judge(
     fingerprint: str = "",
     tell: Callable[[str], None] = lambda line: None,
 ) -> Judged:
-    """Judge a pruning.
+    """Judge whether a pruning reduced shortcuts.
 
     Args:
         items: all n items.
-        removed: places of the removed ones.
-        judged_by: another model class than the one that selected.
-        world: the same pruning and judge with shuffled golds.
-        controls: number of matched-random sets.
-        shuffles: number of shuffles; under 20 none can be called a reduction (p is at least 1 / (shuffles + 1)).
-        match: what the random sets are matched by, see ``group_keys``.
+        removed: places of the removed items.
+        judged_by: a diagnostic of another model class than the one that selected.
+        world: the same pruning and judge under shuffled golds.
+        controls: number of matched-random removals.
+        shuffles: number of shuffles; with fewer than 20 nothing can be called a reduction (p is at least 1 / (shuffles + 1)).
+        match: what random removals are matched by, see ``group_keys``.
         seed: of the controls and fold seeds.
-        state: file in which every finished number is kept, so that an interrupted call goes on.
+        state: file that keeps every finished number, so that an interrupted call continues.
         fingerprint: what these numbers belong to.
-        tell: told of every number.
+        tell: called with a line for every number.
 
     Raises:
-        PruneError: the state is of another pruning.
+        PruneError: the state belongs to another pruning.
     """
     if controls < 1:
         raise PruneError("at least one matched-random removal is needed to compare with (--controls 5)")
@@ -152,7 +153,7 @@ def judge(
 
 
 def _of_kept(found: Diagnosis, clusters: Places | None) -> list[float | None]:
-    """Accuracy, baseline, p above, p below."""
+    """Return accuracy, baseline, p above and p below."""
     return [found.accuracy, *against_baseline(found, clusters)]
 
 
@@ -182,7 +183,7 @@ def _verdict(whole: float, left: Sequence[Any], random: tuple[float, ...], fall:
 
 
 class _Known:
-    """Numbers by name, kept in a file as they come."""
+    """Finished numbers by name, saved to a file one by one."""
 
     def __init__(self, path: Path | None, fingerprint: str, tell: Callable[[str], None]) -> None:
         self.path, self.fingerprint, self.tell = path, fingerprint, tell
@@ -197,7 +198,7 @@ class _Known:
                 raise PruneError(f"{path} is of another pruning; give another --output, or type --fresh to begin anew")
 
     def values(self, name: str, make: Callable[[], Any]) -> Any:
-        """The value, made at the first call."""
+        """Return the value of a name; compute and save it at the first call."""
         if name not in self.found:
             self.found[name] = make()
             if self.path is not None:
@@ -215,14 +216,16 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How far the removed items are those of another list.
+    """The overlap of the removed items with another list.
 
     Attributes:
-        both, removed, other: numbers of items.
-        share: of the removed items that the other list has (fraction).
+        both: number of items in both.
+        removed: number of removed items.
+        other: number of items in the other list.
+        share: share of the removed items that the other list has (fraction).
         jaccard: both / either.
-        expected: the share under matched-random removal, mean.
-        p: share of matched-random removals with at least this overlap.
+        expected: mean of ``share`` under matched-random removal.
+        p: (1 + number of matched-random removals with at least this overlap) / (1 + draws).
     """
 
     both: int
@@ -239,10 +242,10 @@ def overlap(groups: Sequence[Hashable], removed: Places, other: NDArray[np.bool_
 
     Args:
         groups: group of each of n items; the random removals keep their counts.
-        removed: places.
+        removed: places of the removed items.
         other: shape (n,), whether the other list has the item.
-        draws: random removals.
-        seed: of these.
+        draws: number of random removals.
+        seed: of the random removals.
     """
     both = int(other[removed].sum())
     stream = generator(seed)
@@ -260,5 +263,5 @@ def overlap(groups: Sequence[Hashable], removed: Places, other: NDArray[np.bool_
 
 
 def to_json(judged: Judged) -> dict[str, Any]:
-    """In plain JSON types."""
+    """Return the verdict in plain JSON types."""
     return asdict(judged)

@@ -1,6 +1,6 @@
-"""Cross-validates a text-only diagnostic on a test set, over several fold seeds. Pure.
+"""Cross-validation of a text-only diagnostic on a test set, over several fold seeds. Pure.
 
-Source: TsT paper, 3.1. s(x): paper, 3.1 and B.1; DESIGN 7.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1; s(x): 3.1 and B.1.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from lmms_patch.ask.answers import as_number
@@ -27,17 +26,18 @@ FOLD_SEEDS = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One or more cross-validations (R fold seeds) of the same n items.
+    """The result of one or more cross-validations (R fold seeds) of the same n items.
 
     Attributes:
-        s: shape (n,), the bias score: held-out credit of the gold, averaged over the seeds (probability of the gold
-            option, or the expected native score of a draw from the predictive distribution, full marks being 1); nan: unscored.
-        chance: shape (n,), what an uninformed guess earns on this item, on the scale of ``s``: 1 / options, or for open
-            formats the expected native score of a draw from the golds of the training folds.
+        s: shape (n,), the bias score: held-out credit for the gold, averaged over the seeds. It is the probability of the gold option, or the
+            expected native score of a draw from the predictive distribution with full marks as 1; nan: unscored.
+        chance: shape (n,), what an uninformed guess earns on this item, on the scale of ``s``: 1 / options, or for open formats the expected native
+            score of a draw from the golds of the training folds.
         scores: shape (R, n), native score of the held-out answer; nan: unscored.
         baseline: shape (R, n), native score of the training folds' majority answer (frequency baseline).
-        answers: the held-out answers, one tuple per seed.
+        answers: the held-out answers, one tuple for each seed.
         folds: shape (R, n), the fold of each item.
+        uninformed: shape (n,), what an uninformed guess earns on the metric's own scale; None: as ``chance``.
     """
 
     s: Array
@@ -47,7 +47,6 @@ class Diagnosis:
     answers: tuple[tuple[str, ...], ...] = ()
     folds: Places | None = None
     uninformed: Array | None = None
-    """Shape (n,), what an uninformed guess earns on the metric's own scale; None: as ``chance``."""
 
     @property
     def floor(self) -> Array:
@@ -61,31 +60,33 @@ class Diagnosis:
 
 
 Diagnose = Callable[[Places, Sequence[int]], Diagnosis]
-"""(places of the items that are kept, fold seeds) -> arrays in the order of the places."""
+"""A function (places of the kept items, fold seeds) -> diagnosis in the order of the places."""
 
 
 Job = tuple[Places | None, Places, int]
 """One fold: places to train on (None: the untrained model is asked), places to predict, seed of the model."""
 
 Runner = Callable[[Prepared, Sequence[Job], Places], list[list[Prediction]]]
-"""Does jobs, (prepared, jobs, group of every item) -> the predictions of each job, in order."""
+"""A function (prepared, jobs, group of every item) -> the predictions of each job, in order."""
 
 
 def in_threads(workers: int = 1, what: str = "") -> Runner:
-    """A runner that does several jobs at the same time, in threads.
+    """Return a runner that does several jobs at the same time, in threads.
 
     Args:
-        workers: how many.
-        what: shown beside the progress bar; empty: no bar.
+        workers: how many jobs.
+        what: text beside the progress bar; empty: no bar.
     """
 
     def run(prepared: Prepared, jobs: Sequence[Job], groups: Places) -> list[list[Prediction]]:
+        from threadpoolctl import threadpool_limits  # of the extra ``tst``, which a plain RCI run does not need
+
         def one(job: Job) -> list[Prediction]:
             train, test, seed = job
             assert train is not None
             return prepared.predict(train, test, seed=seed, groups=groups)
 
-        # the folds share the cores; BLAS threads of their own would wait for each other
+        # the folds share the cores; threads of BLAS on top would only wait for each other
         with threadpool_limits(1, "blas"), ThreadPoolExecutor(max(1, workers)) as pool:
             return list(tqdm(pool.map(one, jobs), total=len(jobs), desc=what, disable=not what, leave=False))
 
@@ -93,24 +94,24 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
 
 
 def model_seed(*parts: int) -> int:
-    """A seed that depends on all of the parts, in the range that scikit-learn and LightGBM take."""
+    """Return a seed that depends on all parts, in the range that scikit-learn and LightGBM accept."""
     return int(np.random.SeedSequence([abs(part) for part in parts]).generate_state(1)[0] >> 1)
 
 
 def jobs_of(places: Places, fold: Places, k: int, seed: int) -> list[Job]:
-    """The folds of one cross-validation as jobs.
+    """Return the folds of one cross-validation as jobs.
 
     Args:
         places: the items that take part, shape (n,).
         fold: the fold of each, shape (n,).
         k: number of folds.
-        seed: of the models; each fold gets its own.
+        seed: of the models; each fold derives its own.
     """
     return [(places[fold != number], places[fold == number], model_seed(seed, number)) for number in range(k)]
 
 
 def deal(items: Sequence[Item], places: Places, grouping: Grouping, k: int, fold_seed: int) -> Places:
-    """The fold of each of ``places``; no group is in two folds, checked."""
+    """Return the fold of each of ``places``; checks that no group is in two folds."""
     _, groups = np.unique(grouping.groups[places], return_inverse=True)
     fold = folds([items[i] for i in places], k, groups, fold_seed)
     check_folds(fold, groups)
@@ -129,26 +130,26 @@ def diagnose(
     seed: int = 0,
     runner: Runner | None = None,
 ) -> Diagnosis:
-    """Cross-validate over fold seeds: every item is predicted by models that were trained on the other folds. Then score.
+    """Cross-validate over fold seeds, then score: every item is predicted by a model that was trained on the other folds.
 
     Args:
         prepared: the diagnostic.
-        items: all items it has read.
+        items: all items that it has read.
         rewards: the native scores.
         places: the items that take part, shape (n,).
-        grouping: of all items; no group is in two folds.
+        grouping: groups of all items; no group is in two folds.
         k: number of folds.
         seeds: the fold seeds.
         seed: of the models, together with the fold seed.
-        runner: does the folds; default: one after the other.
+        runner: runs the folds; default: one after the other.
     """
     dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
     jobs = [job for fold, fold_seed in zip(dealt, seeds, strict=True) for job in jobs_of(places, fold, k, model_seed(seed, fold_seed))]
-    found = (runner or in_threads())(prepared, jobs, grouping.groups)
+    by_job = (runner or in_threads())(prepared, jobs, grouping.groups)
     s, floor, scores, baseline = (np.full((len(seeds), len(places)), np.nan) for _ in range(4))
     answers = []
     for at, fold in enumerate(dealt):
-        predictions = _in_place(fold, found[at * k : (at + 1) * k])
+        predictions = _in_place(fold, by_job[at * k : (at + 1) * k])
         typical, floor[at] = frequency_baseline(items, rewards, places, fold, k)
         s[at], scores[at] = scored(items, rewards, places, predictions)
         baseline[at] = [
@@ -162,25 +163,28 @@ def diagnose(
 
 
 def _in_place(fold: Places, by_fold: Sequence[Sequence[Prediction]]) -> list[Prediction]:
-    """The predictions of all folds in the order of the items."""
+    """Return the predictions of all folds in the order of the items."""
     waiting = [iter(predictions) for predictions in by_fold]
     return [next(waiting[number]) for number in fold]
 
 
 def scored(items: Sequence[Item], rewards: Rewards, places: Places, predictions: Sequence[Prediction]) -> tuple[Array, Array]:
-    """Bias score and native score of each prediction, shape (n,) each; nan for items without a gold."""
+    """Return bias score and native score of each prediction, shape (n,) each; nan for items without a gold."""
     s = [credit(items, rewards, int(place), p) for place, p in zip(places, predictions, strict=True)]
     scores = [rewards.exact(int(place), p.answer) if items[place].golds else np.nan for place, p in zip(places, predictions, strict=True)]
     return np.array(s, float), np.array(scores, float)
 
 
 def _mean(values: Array) -> Array:
-    """Mean over the seeds; nan where an item is unscored in one of them."""
+    """Return the mean over the seeds; nan where an item is unscored in one of them."""
     return np.asarray(values.mean(axis=0))
 
 
 def credit(items: Sequence[Item], rewards: Rewards, place: int, prediction: Prediction) -> float:
-    """s(x) of one prediction: the probability of the gold option, or the expected native score of a draw, full marks being 1; nan without a gold."""
+    """Return s(x) of one prediction; nan without a gold.
+
+    It is the probability of the gold option, or the expected native score of a draw from the prediction with full marks as 1.
+    """
     item = items[place]
     if item.is_choice:
         return float(prediction.probabilities[item.rights].sum()) if item.rights else np.nan
@@ -190,14 +194,14 @@ def credit(items: Sequence[Item], rewards: Rewards, place: int, prediction: Pred
 
 
 def frequency_baseline(items: Sequence[Item], rewards: Rewards, places: Places, fold: Places, k: int) -> tuple[list[str | None], Array]:
-    """The answer that knows nothing of the question but its category, and what a guess earns.
+    """Return the answer that uses only a question's category, and what a guess earns.
 
-    For choices the most frequent gold (a letter) of the training items of the category with as many options; for numbers the
-    training gold of the category that the native score rewards most; else the most frequent training gold of the category. Where no
-    training item is of the category, those of the same format (and number of options) stand in.
+    For choices it is the most frequent gold (a letter) of the training items of the category with as many options; for numbers the training gold of
+    the category that the native score rewards most; else the most frequent training gold of the category. Where no training item is of the category,
+    training items of the same format (and number of options) stand in.
 
     Returns:
-        The answer for each of ``places`` (None where no training item has a gold), and shape (n,), on the metric's own scale: the
+        The answer for each of ``places`` (None where no training item has a gold), and what a guess earns, shape (n,), on the metric's own scale: the
         mean score of the options, or the expected score of a draw from these training golds.
     """
     answers: list[str | None] = [None] * len(places)
@@ -222,6 +226,7 @@ def _alike(item: Item, other: Item) -> bool:
 
 
 def _typical(items: Sequence[Item], rewards: Rewards, train: Sequence[int], test: Sequence[int]) -> list[tuple[int, str | None, float]]:
+    """Return, for each item of one fold and kind, its place in ``test``, its baseline answer, and what a guess earns."""
     if not test:
         return []
     if items[test[0]].is_choice:

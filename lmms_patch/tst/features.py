@@ -1,11 +1,10 @@
 """Features of items and of their options, from prompt, options and category alone. No template is written by hand.
 
-A multiple-choice item is one row per option ("is this option right?"), so that what is learned is
-about options, not letters. A number is one row per item. Golds come in only as statistics of the
-training folds (``statistics``). Ids, sources and other fields never do.
+A multiple-choice item has one row per option ("is this option right?"), so that models learn about options, not letters. An item with a number as
+gold has one row. Golds enter only as statistics of the training folds (``target_encoding``). Ids, sources and other fields never enter.
 
-Source: TsT paper, B.2 and B.3: the same kinds of features, found by the data in place of regular
-expressions per benchmark.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), B.2 and B.3: the same kinds of features, but found in the data instead of by regular expressions
+for each benchmark.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ from lmms_patch.tst.templates import Slots, Texts, find_slots, hash_of, mix, wor
 from lmms_patch.tst.tfidf import TextSpace
 
 MOST_SEGMENTS = 8
+"""The most parts of an option that lists several things."""
 MOST_WORDS = 32
-"""Words of a question that are paired with options: bounds the memory for long texts."""
+"""The most words of a question that are paired with options: bounds the memory for long texts."""
 MOST_RIVALS = 32
-"""Options of an item that every option is compared with: bounds the memory for long lists."""
+"""The most options with which every option of an item is compared: bounds the memory for long lists."""
 
 _SEGMENT = re.compile(r"[,;/]|→|->|\band\b|\bthen\b")
 _NOT_NUMBER = re.compile(r"[^\d.eE+-]")
@@ -37,11 +37,11 @@ _NOT_NUMBER = re.compile(r"[^\d.eE+-]")
 
 @dataclass(frozen=True)
 class Features:
-    """What a model is fitted on.
+    """A feature table for a model.
 
     Attributes:
         values: shape (rows, features), float32; nan where a feature does not apply.
-        names: the features.
+        names: names of the features.
         inner: the inner fold of each row, -1 where it is held out.
     """
 
@@ -51,25 +51,25 @@ class Features:
 
 
 def numbered(values: Iterable[Any]) -> Places:
-    """Values as numbers from 0, in the order in which they come."""
+    """Return values as numbers from 0, in order of first appearance."""
     codes: dict[Any, int] = {}
     return np.array([codes.setdefault(value, len(codes)) for value in values], np.intp)
 
 
 def _segments(text: str) -> list[str]:
-    """The parts of an option that lists several things: "cup, door" -> cup, door."""
+    """Split an option that lists several things into its parts: "cup, door" -> cup, door."""
     return [part.strip() for part in _SEGMENT.split(text) if part.strip()][:MOST_SEGMENTS] or [text]
 
 
 def _less_mean(values: Array, owner: Places, items: int) -> Array:
-    """Each row less the mean of the rows of its item."""
+    """Subtract from each row the mean of the rows of its item."""
     known = np.isfinite(values)
     means = np.bincount(owner[known], values[known], items) / np.maximum(np.bincount(owner[known], minlength=items), 1)
     return np.asarray(values - means[owner])
 
 
 def _extras(items: Sequence[Item]) -> dict[str, Array]:
-    """The features of profile functions: numbers as they are, texts as codes."""
+    """Return the features of profile functions: numbers as they are, texts as codes."""
     names = sorted({name for item in items for name in item.extra})
     out: dict[str, Array] = {}
     for name in names:
@@ -81,7 +81,7 @@ def _extras(items: Sequence[Item]) -> dict[str, Array]:
 
 
 def _item_features(items: Sequence[Item], texts: Texts) -> dict[str, Array]:
-    """Features of whole questions that need no golds."""
+    """Return features of whole questions that need no golds."""
     marks = np.array([name[0].isdigit() for name in texts.names] or [False])
     numbers: Array = np.bincount(texts.owner[marks[texts.words]], minlength=len(items)).astype(float)
     return {
@@ -93,12 +93,12 @@ def _item_features(items: Sequence[Item], texts: Texts) -> dict[str, Array]:
 
 
 class OptionTable:
-    """Rows (item, option) of items that have options.
+    """The rows (item, option) of items that have options.
 
     Args:
         items: n items.
-        options: the option texts of each; default: its own.
-        right: the places of the right options of each; default: that of its gold.
+        options: the option texts of each item; default: its own.
+        right: the places of the right options of each item; default: those of its gold.
     """
 
     def __init__(self, items: Sequence[Item], options: Sequence[Sequence[str]] | None = None, right: Sequence[Sequence[int]] | None = None) -> None:
@@ -119,7 +119,7 @@ class OptionTable:
         self.questions = Texts.of([item.question for item in items])
 
     def rows_of(self, places: Places) -> Places:
-        """The rows of the items at these places."""
+        """Return the rows of the items at these places."""
         return np.flatnonzero(np.isin(self.owner, places))
 
     @cached_property
@@ -166,7 +166,11 @@ class OptionTable:
         return rows, _item_features(self.items, self.questions)
 
     def _overlaps(self) -> tuple[Array, Array, Array]:
-        """Share of an option's words that the question has; and with the other options the mean Jaccard index and share of equal segments."""
+        """Return three features of each option.
+
+        They are: the share of its words that the question has; the mean Jaccard index with the words of the other options; the mean share of equal
+        segments.
+        """
         vocabulary = [frozenset(words(name)) for name in self.names]
         parts = [_segments(name) for name in self.names]
         overlap, likeness, same = np.zeros(self.rows), np.zeros(self.rows), np.zeros(self.rows)
@@ -183,7 +187,7 @@ class OptionTable:
         return overlap, likeness, same
 
     def _spread(self, owner: Places) -> tuple[Places, Places]:
-        """Every entry of an item beside every row of it: (entry, row), rows ascending."""
+        """Pair every entry of an item with every row of the item; return (entry, row), rows ascending."""
         counts = self.sizes[owner]
         entry = np.repeat(np.arange(len(owner)), counts)
         row = self.start[owner][entry] + np.arange(len(entry)) - (np.cumsum(counts) - counts)[entry]
@@ -192,7 +196,7 @@ class OptionTable:
 
     @cached_property
     def _fixed_families(self) -> list[Family]:
-        """Keys that are the same whatever the training folds are."""
+        """Keys that do not depend on the training folds."""
         every = np.arange(self.rows)
         category = self.category[self.owner].astype(np.uint64)
         row, place, part = self._parts
@@ -227,7 +231,7 @@ class OptionTable:
 
     @cached_property
     def _usual_places(self) -> tuple[Family, Array]:
-        """The segments of options that list several things, and where each stands: -1/2 first, 1/2 last."""
+        """The segments of options that list several things, and the position of each: -1/2 first, 1/2 last."""
         row, place, part = self._parts
         last = (np.bincount(row, minlength=self.rows) - 1)[row]
         return Family("usual place of segments", row, mix(15, self.category[self.owner[row]], part)), place / np.maximum(last, 1) - (last > 0) / 2
@@ -242,7 +246,7 @@ class OptionTable:
         return Family(name, row[at], mix(salt, self.category[self.owner[row[at]]], part[at], part[after]))
 
     def _slot_families(self, slots: Slots) -> list[Family]:
-        """Keys that depend on the templates that the training texts show."""
+        """Return keys that depend on the templates found in the training texts."""
         entry, row = self._spread(slots.owner)
         category = self.category[self.owner[row]]
         every = np.arange(self.rows)
@@ -253,7 +257,7 @@ class OptionTable:
         ]
 
     def features(self, train: Places, groups: Places, seed: int) -> Features:
-        """The features of all rows, for a model that is trained on the items at ``train``.
+        """Return the features of all rows, for a model that is trained on the items at ``train``.
 
         Args:
             train: places of the training items.
@@ -267,8 +271,8 @@ class OptionTable:
         columns: dict[str, Array] = {}
         usual, place = self._usual_places
         learned = [(family.name, rates(family, residual, inner)) for family in [*self._fixed_families, *self._slot_families(slots)]]
-        for family, found in [*learned, (usual.name, agreement(usual, place, self.target, inner))]:
-            for name, values in found.items():  # an option competes with its own item's options alone
+        for family, statistics in [*learned, (usual.name, agreement(usual, place, self.target, inner))]:
+            for name, values in statistics.items():  # an option competes only with the options of its own item
                 columns[f"{family}: {name}"] = values if name == "count" else _less_mean(values, self.owner, count)
         rows, items = self._static
         for name, values in rows.items():
@@ -284,7 +288,7 @@ class OptionTable:
         return Features(np.column_stack(list(columns.values())).astype(np.float32), tuple(columns), inner)
 
     def _offered(self, train: Places) -> Array:
-        """How often the option is offered by training items of its category, log of 1 +."""
+        """Return how often the option is offered by training items of its category, as log(1 + count)."""
         in_train = np.zeros(len(self.items), bool)
         in_train[train] = True
         kinds, code = next(family for family in self._fixed_families if family.name == "option").coded
@@ -292,7 +296,10 @@ class OptionTable:
 
 
 def _as_seen(category: Places, train: Places) -> Array:
-    """Categories as numbers from 0 in the order in which training items show them; nan for those that none shows."""
+    """Return categories as numbers from 0 in the order in which training items show them; nan for categories that no training item shows.
+
+    The order of all items would let held-out items decide the numbers.
+    """
     shown = _first_seen(category[train])
     codes = np.full(int(category.max()) + 1 if len(category) else 0, np.nan)
     codes[shown] = np.arange(len(shown))
@@ -300,9 +307,9 @@ def _as_seen(category: Places, train: Places) -> Array:
 
 
 def _first_seen(values: Places) -> Places:
-    """The distinct values in the order in which they come."""
-    found, first = np.unique(values, return_index=True)
-    return np.asarray(found[np.argsort(first)])
+    """Return the distinct values in order of first appearance."""
+    distinct, first = np.unique(values, return_index=True)
+    return np.asarray(distinct[np.argsort(first)])
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> float:
@@ -316,7 +323,7 @@ def _distinct(texts: Sequence[str]) -> tuple[list[str], Places]:
 
 
 class NumberTable:
-    """One row per item whose answer is a number."""
+    """The rows of items whose answer is a number, one per item."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.items = items
@@ -336,9 +343,12 @@ class NumberTable:
         return {**_item_features(self.items, self.questions), "question.first number": first}
 
     def standardised(self, train: Places) -> tuple[Array, NDArray[np.bool_]]:
-        """The golds with mean 0 and SD 1 over the training items of each category, on the scale that fits.
+        """Standardise golds to mean 0 and SD 1 over the training items of each category, on the scale that fits.
 
         The scale is the logarithm where all training golds of the category are above 0 and it makes them less skewed.
+
+        Args:
+            train: places of the training items.
 
         Returns:
             Shape (n,): 0 for items without a number; and whether each item's category is on the log scale.
@@ -378,7 +388,7 @@ class NumberTable:
         ]
 
     def features(self, train: Places, groups: Places, seed: int) -> Features:
-        """The features of all items; see ``OptionTable.features``."""
+        """Return the features of all items; arguments as in ``OptionTable.features``."""
         slots = find_slots(self.questions, self.category, train)
         inner = inner_folds(train, groups, len(self.items), seed)
         inner[~np.isfinite(self.golds)] = -1

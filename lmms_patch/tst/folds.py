@@ -1,9 +1,10 @@
 """Folds of a test set: stratified by gold and category, no group in two folds. Pure.
 
-Source: TsT paper, 3.1; grouping: DESIGN 7. Items that show the same image, scene or video share
-more than a question, so random folds let a diagnostic recognise the *source*; that difference is
-source leakage, not a language shortcut. Items of the same text on different sources stay apart: that
-regularity is what the test measures, and text-grouped folds say how much of it is repeated texts.
+Items that show the same image, scene or video share more than a question, so random folds let a diagnostic recognise the *source*. That difference is
+source leakage, not a language shortcut. Items of the same text on different sources are not grouped: their regularity is what the test measures.
+Text-grouped folds say how much of it is repeated texts.
+
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1; the groupings are ours.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from lmms_patch.tst.items import Item, Places
 GROUPINGS = ("none", "source", "text")
 FEW_FOLDS, MANY_FOLDS = 2, 50
 _BINS = 10
+"""Bins of numeric golds, for stratification."""
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """What must stay in one fold.
+    """Groups of items that must stay in one fold.
 
     Attributes:
         name: one of ``GROUPINGS``.
@@ -43,15 +45,15 @@ class Grouping:
 
 
 def text_of(item: Item) -> str:
-    """What counts as the same text: question and options, in lower case, without blanks at the ends."""
+    """Return the text by which items count as equal: question and options, in lower case and stripped."""
     return "\n".join(part.strip().lower() for part in (item.question, *item.options))
 
 
 def grouping(items: Sequence[Item], name: str) -> Grouping:
-    """The groups of the items under a grouping.
+    """Group items by name of the grouping.
 
-    ``none``: every item for itself. ``source``: items of one source; those without one for
-    themselves. ``text``: items of one text (question and options, order of the options included).
+    ``none``: every item alone. ``source``: items of one source; items without a source alone. ``text``: items of one text (question and options, in
+    the order of the options).
 
     Raises:
         OptionError: the name is unknown.
@@ -79,12 +81,11 @@ def _why_no_grouping(name: str, keys: Sequence[Hashable], groups: int) -> str:
 
 
 def folds(items: Sequence[Item], k: int, groups: Places, seed: int) -> Places:
-    """The fold of each item, 0..k-1.
+    """Return the fold of each item, 0..k-1.
 
-    Whole groups are dealt, the largest first and those of one size in random order, each to the fold
-    where its golds and categories are scarcest (least sum of squares of the class counts, each class
-    weighted by its size); so a class smaller than k is in fewer folds, and folds differ in size only as groups
-    force them to.
+    Whole groups are dealt, the largest first and those of one size in random order. Each goes to the fold where its golds and categories are scarcest
+    (least sum of squares of the class counts, each class weighted by its size). So a class smaller than k is in fewer folds, and folds differ in size
+    only as much as groups force them to.
 
     Args:
         items: n items.
@@ -95,23 +96,23 @@ def folds(items: Sequence[Item], k: int, groups: Places, seed: int) -> Places:
     Raises:
         OptionError: k is out of range, or there are fewer groups than folds.
     """
-    found = int(groups.max()) + 1 if len(groups) else 0
+    count = int(groups.max()) + 1 if len(groups) else 0
     if not FEW_FOLDS <= k <= MANY_FOLDS:
         raise OptionError(f"{k} folds are not possible; allowed: {FEW_FOLDS} to {MANY_FOLDS}; type '..._tst5'")
-    if found < k:
-        what = "docs" if found == len(items) else "groups of docs"
-        raise OptionError(f"{found} {what} cannot be dealt to {k} folds; use fewer folds, or group by a field with more values")
+    if count < k:
+        what = "docs" if count == len(items) else "groups of docs"
+        raise OptionError(f"{count} {what} cannot be dealt to {k} folds; use fewer folds, or group by a field with more values")
     stream = generator(seed)
-    classes, groups_of_size = classes_of(items), np.bincount(groups, minlength=found)
+    classes, groups_of_size = classes_of(items), np.bincount(groups, minlength=count)
     order = np.argsort(groups, kind="stable")
     members = np.split(classes[order], np.cumsum(groups_of_size)[:-1])
-    shuffled = stream.permutation(found)
+    shuffled = stream.permutation(count)
     dealt = shuffled[np.argsort(-groups_of_size[shuffled], kind="stable")]
     return _deal(members, dealt, np.bincount(classes), k, stream)[groups]
 
 
 def classes_of(items: Sequence[Item]) -> Places:
-    """The stratum of each item: category, and gold (numbers in ten bins of their category)."""
+    """Return the stratum of each item: category, format and gold (numbers in ten bins of their category)."""
     numbers: dict[str, list[float]] = {}
     for item in items:
         value = as_number(item.golds[0]) if item.format == "number" and item.golds else None
@@ -129,7 +130,7 @@ def classes_of(items: Sequence[Item]) -> Places:
 
 
 def _deal(members: Sequence[Places], order: Places, sizes: Places, k: int, stream: np.random.Generator) -> Places:
-    """The fold of each group. Of folds that are equally good the one with the fewest items, then a random one."""
+    """Return the fold of each group; among equally good folds the one with the fewest items, then a random one."""
     counts = np.zeros((k, len(sizes)))
     totals = np.zeros(k)
     out = np.zeros(len(members), np.intp)
@@ -148,7 +149,7 @@ def check_folds(fold: Places, groups: Places) -> None:
     """Check that no group is in two folds.
 
     Raises:
-        AssertionError: one is; a defect of this program, never a user's mistake.
+        AssertionError: a group is; a defect of this program, never a user's mistake.
     """
     first = np.full(int(groups.max()) + 1 if len(groups) else 0, -1)
     first[groups] = fold
@@ -157,12 +158,12 @@ def check_folds(fold: Places, groups: Places) -> None:
 
 @dataclass(frozen=True)
 class Repeats:
-    """How often texts recur.
+    """Counts of repeated texts.
 
     Attributes:
         texts: number of different texts.
-        repeated: items whose text another item has too.
-        conflicting: items whose text has different golds in the set.
+        repeated: number of items whose text another item has too.
+        conflicting: number of items whose text occurs with different golds.
     """
 
     texts: int
@@ -171,7 +172,7 @@ class Repeats:
 
 
 def repeats(items: Sequence[Item]) -> Repeats:
-    """Counts of repeated texts and of label conflicts among them; the text has the options in their order, so a letter is an option."""
+    """Count repeated texts and label conflicts among them; options count in their order, since a letter stands for a place."""
     texts = [text_of(item) for item in items]
     counts = Counter(texts)
     golds: dict[str, set[str]] = {}

@@ -1,7 +1,6 @@
 """Stable ids of docs.
 
-The code lies in ``pruned_filter``, which is copied into the task folder of a pruned benchmark: there and here a doc has
-the same id.
+The code is in ``pruned_filter``, which is copied into the task folder of a pruned benchmark: a doc has the same id there and here.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ KeysError = pruned_filter.KeysError
 
 
 def keys_of(rows: Any, field: str | None = None) -> list[str]:
-    """The stable ids of docs, one each, without repeats; see ``pruned_filter.keys_of``.
+    """Return the stable ids of docs, without repeats; see ``pruned_filter.keys_of``.
 
     Args:
         rows: a ``datasets.Dataset`` (its media are not decoded) or a list of dicts.
-        field: a field with a value of its own for every doc; default: a hash of what the doc says.
+        field: a field with a different value for every doc; default: a hash of the doc's texts.
 
     Raises:
-        OptionError: no ids can be made as asked: one line with a doc and what to do.
+        OptionError: no ids can be made; one line that names a doc and what to do.
 
     >>> keys_of([{"id": 7, "q": "Why?"}, {"id": 9, "q": "Why?"}], field="id")
     ['7', '9']

@@ -1,13 +1,11 @@
-"""Which docs does one cell solve? A score to prune by, from a finished rci or pcri run. Needs neither model nor data.
+"""Locality: how much of a doc a single cell solves. A score to prune by, from a finished rci or pcri run; needs neither model nor data.
 
-The RCI paper leaves it to future work to keep the items that need the whole image. Of a doc, with its grid n,
+The RCI paper (https://arxiv.org/abs/2509.23673) leaves it to future work to keep the items that need the whole image. For a doc, at grid n,
 
     locality = score of its best cell − mean over its donors of what the best of *their* cells' answers scores under its gold
 
-so that a doc which the best of n² guesses solves as well is not called local. For scores in 0..1 it lies in
-[−1, 1]: 1 where a cell solves the doc and no donor's cells do, about 0 where that is luck, or where no cell does.
-
-Source: RCI paper, future work; donors: DESIGN 6, docs/records.md (``lent``).
+A doc that the best of n² guesses solves as well is therefore not called local. For scores in 0..1 locality lies in [−1, 1]: 1 where a cell solves the
+doc and no donor's cells do; about 0 where that is luck, or where no cell does. Donors: docs/records.md (``lent``).
 """
 
 from __future__ import annotations
@@ -29,10 +27,10 @@ class Locality:
 
     Attributes:
         grid: n.
-        metric: what the scores are of: the run's primary metric.
+        metric: the run's primary metric, whose scores these are.
         scores: by doc id, on the metric's own scale; nan: not known.
-        unusable: docs that the run could not use at this grid.
-        without_donor: usable docs for which there is no donor.
+        unusable: number of docs that the run could not use at this grid.
+        without_donor: number of usable docs without a donor.
         warnings: one line each.
     """
 
@@ -44,31 +42,22 @@ class Locality:
     warnings: tuple[str, ...]
 
 
-def choose_grid(records: Sequence[Record]) -> int:
-    """The finest grid of a run: what one of its cells solves needs the least of the image.
-
-    Raises:
-        RecordError: not the records of an rci or pcri run.
-    """
-    return max(_grids(records))
-
-
 def scores(records: Sequence[Record], n: int | None = None, metric: str | None = None) -> dict[int, float]:
-    """The locality of each doc by its id; nan where it is not known. See ``locality``."""
+    """Return the locality of each doc by its id; nan where it is not known. See ``locality``."""
     return dict(locality(records, n, metric).scores)
 
 
 def locality(records: Sequence[Record], n: int | None = None, metric: str | None = None, *, higher: bool = True) -> Locality:
-    """The locality of each doc.
+    """Compute the locality of each doc.
 
     Args:
         records: the ``patch`` objects of an rci or pcri run, one per doc.
-        n: grid; default: the finest of the run.
+        n: grid; default: the finest of the run, whose cells show the least of the image.
         metric: the run's primary metric; needed where docs are scored by several.
         higher: whether higher scores are better.
 
     Raises:
-        RecordError: another kind of run, a grid that is not in it, or a metric that is not.
+        RecordError: the run is of another kind, or has no such grid or metric.
     """
     grids = _grids(records)
     n = max(grids) if n is None else n
@@ -77,10 +66,10 @@ def locality(records: Sequence[Record], n: int | None = None, metric: str | None
     metric = _metric(records, metric)
     best, luck = _best(records, n, metric), _luck(records, n)
     sign = 1 if higher else -1
-    found = {doc_id: sign * (score - luck.get(doc_id, math.nan)) for doc_id, score in best.items()}
+    by_doc = {doc_id: sign * (score - luck.get(doc_id, math.nan)) for doc_id, score in best.items()}
     unusable = sum(math.isnan(score) for score in best.values())
     without = sum(not math.isnan(score) and doc_id not in luck for doc_id, score in best.items())
-    return Locality(n, metric, found, unusable, without, _warnings(n, len(best), unusable, without))
+    return Locality(n, metric, by_doc, unusable, without, _warnings(n, len(best), unusable, without))
 
 
 def _grids(records: Sequence[Record]) -> set[int]:
@@ -102,7 +91,7 @@ def _metric(records: Sequence[Record], metric: str | None) -> str:
 
 
 def _best(records: Sequence[Record], n: int, metric: str) -> dict[int, float]:
-    """Score of each doc's best cell, by doc id; nan where the doc is not used at this grid, or its best cell is unscored."""
+    """Return the score of each doc's best cell, by doc id; nan where the doc is not used at this grid, or its best cell is unscored."""
     out = {}
     for record in records:
         place = None if str(n) in record.excluded else record.best.get(str(n))
@@ -112,20 +101,20 @@ def _best(records: Sequence[Record], n: int, metric: str) -> dict[int, float]:
 
 
 def _luck(records: Sequence[Record], n: int) -> dict[int, float]:
-    """Mean over the donors of each doc of what the best of their cells' answers scores under its gold; only docs that have a donor."""
+    """Return, for each doc that has donors, the mean score of the donors' best cell answers under the doc's gold, by doc id."""
     lent: dict[int, list[float]] = {}
     for record in records:
         lent_best = [] if record.lent is None else zip(record.lent.to, record.lent.best.get(str(n), ()), strict=False)
         for to, score in lent_best:
             if score is not None:
                 lent.setdefault(to, []).append(score)
-    return {doc_id: float(np.mean(found)) for doc_id, found in lent.items()}
+    return {doc_id: float(np.mean(earned)) for doc_id, earned in lent.items()}
 
 
 def _warnings(n: int, docs: int, unusable: int, without: int) -> tuple[str, ...]:
     out = []
     if unusable:
-        out.append(f"{unusable} of {docs} docs could not be used at grid {n}: they have no locality")
+        out.append(f"{unusable} of {docs} docs have no locality: they could not be used at grid {n}")
     if without:
-        out.append(f"{without} of {docs} docs have no donor, an answer of another doc of their kind to tell luck by: they have no locality")
+        out.append(f"{without} of {docs} docs have no locality: no other doc of their kind lent an answer to estimate luck from")
     return tuple(out)

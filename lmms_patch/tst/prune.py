@@ -1,7 +1,8 @@
-"""Iterative Bias Pruning: remove what can be answered without looking, diagnose again, repeat. Pure.
+"""Iterative Bias Pruning (IBP): remove docs that can be answered without looking, diagnose again, repeat. Pure.
 
-Source: TsT paper, 4.1 and Algorithm 1 (Appendix C). Items are known by their stable key throughout,
-so that neither their order nor an interruption changes the result.
+Items are identified by their stable key throughout, so that neither their order nor an interruption changes the result.
+
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 4.1 and Algorithm 1 (Appendix C).
 """
 
 from __future__ import annotations
@@ -27,21 +28,23 @@ Array = NDArray[np.float64]
 
 SCHEMA = 1
 ROUNDS = 5
+"""The number of rounds where no batch is given."""
 ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round.
+    """One round of pruning.
 
     Attributes:
         number: from 1.
-        kept: items before the removal.
-        accuracy, baseline: text-only accuracy and frequency baseline of these (fraction); None where there was no diagnosis.
+        kept: number of items before the removal.
+        accuracy: text-only accuracy of these items (fraction); None where there was no diagnosis.
+        baseline: their frequency baseline (fraction); None likewise.
         p_above: one-sided p-value of accuracy above the baseline; None likewise.
         p_below: one-sided p-value of accuracy below what an uninformed answer earns; None likewise.
         highest: the highest score among them; None where none is scored.
-        removed: key -> score of the items that went.
+        removed: key -> score of the items that this round removed.
     """
 
     number: int
@@ -56,14 +59,15 @@ class Round:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What pruning left.
+    """The result of pruning.
 
     Attributes:
-        kept, removed: places of items; the removed ones in the order in which they went.
-        scores: the score of each removed item when it went.
-        rounds: the history; the last one removed nothing where pruning stopped early.
-        stopped: why it ended.
-        over_pruned: whether the kept set was found significantly below chance and the last round was taken back.
+        kept: places of the kept items.
+        removed: places of the removed items, in the order of removal.
+        scores: the score of each removed item when it was removed.
+        rounds: the history; the last round removed nothing where pruning stopped early.
+        stopped: why pruning ended.
+        over_pruned: whether the kept set was significantly below chance and the last round was taken back.
     """
 
     kept: Places
@@ -86,21 +90,21 @@ def prune(
     fresh: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Pruned:
-    """Prune.
+    """Prune a benchmark round by round.
 
     Args:
         items: n items with unique keys.
-        settings: how.
+        settings: how to prune.
         diagnose: called every round with the places that are left; None: ``given`` decides in a single pass.
         given: shape (n,), scores; nan: unscored, never removed.
         zero_shot: shape (n,), bias scores of the untrained model, for ``by: delta``.
-        state: file in which every finished round is kept; a second call with the same items and settings goes on from it.
+        state: file that keeps every finished round; a second call with the same items and settings continues from it.
         about: what else the result depends on (the diagnostic), for the state.
-        fresh: begin anew, whatever the state says.
-        tell: told of every round.
+        fresh: whether to start again, whatever the state says.
+        tell: called with a line for every round.
 
     Raises:
-        PruneError: keys that are not unique, a state of other settings, or scores that are missing.
+        PruneError: keys are not unique, the state belongs to other settings, or scores are missing.
     """
     keys = [item.key for item in items]
     if len(set(keys)) < len(keys):
@@ -146,14 +150,14 @@ class _Pruning:
         gone = [key for done in self.rounds for key in done.removed]
         stopped = ""
         while not stopped and len(gone) < budget:
-            found = self._round(gone)
-            stopped = self._why_stop(found[0], found[1])
+            this_round, known = self._round(gone)
+            stopped = self._why_stop(this_round, known)
             if stopped == OVER_PRUNED:
                 return self._taken_back()
-            chosen = {} if stopped else self.selector.choose(found[1], gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
+            chosen = {} if stopped else self.selector.choose(known, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
             if not stopped and not chosen:
                 stopped = "no scored item may go any more (floors, budgets by category, or unscored docs)"
-            self.rounds.append(Round(**{**asdict(found[0]), "removed": chosen}))
+            self.rounds.append(Round(**{**asdict(this_round), "removed": chosen}))
             gone += chosen
             self._save()
             self.tell(_line(self.rounds[-1], len(gone), budget))
@@ -164,17 +168,17 @@ class _Pruning:
         return list(range(start, start + self.settings.fold_seeds))
 
     def _round(self, gone: Sequence[str]) -> tuple[Round, dict[int, float]]:
-        """The next round without its removal, and the score of every remaining item that has one."""
+        """Diagnose the items that are left; return the next round without its removal, and the score of every scored item by place."""
         number, out = len(self.rounds) + 1, set(gone)
         kept = np.array([i for i, item in enumerate(self.items) if item.key not in out], np.intp)
         if self.diagnose is None:
             assert self.given is not None
             scores, told = self.given[kept], Round(number, len(kept), None, None, None, None, None)
         else:
-            found = self.diagnose(kept, self._seeds(number))
-            scores = self._score(found, kept)
-            accuracy = found.accuracy if math.isfinite(found.accuracy) else None
-            told = Round(number, len(kept), accuracy, *self._against(found, kept), None)
+            diagnosis = self.diagnose(kept, self._seeds(number))
+            scores = self._score(diagnosis, kept)
+            accuracy = diagnosis.accuracy if math.isfinite(diagnosis.accuracy) else None
+            told = Round(number, len(kept), accuracy, *self._against(diagnosis, kept), None)
         known = {int(i): float(v) for i, v in zip(kept, scores, strict=True) if np.isfinite(v)}
         return Round(**{**asdict(told), "highest": max(known.values(), default=None)}), known
 
@@ -187,7 +191,7 @@ class _Pruning:
         return np.asarray(found.s - found.chance)
 
     def _against(self, found: Diagnosis, kept: Places) -> tuple[float | None, float | None, float | None]:
-        """Baseline, p-value above it, p-value below chance."""
+        """Return baseline, p-value above it, and p-value below chance."""
         return against_baseline(found, None if self.clusters is None else self.clusters[kept])
 
     def _why_stop(self, done: Round, known: Mapping[int, float]) -> str:
@@ -203,6 +207,7 @@ class _Pruning:
         return ""
 
     def _taken_back(self) -> Pruned:
+        """Return the result without the last round that removed items."""
         last = self.rounds.pop()
         while self.rounds and not last.removed:
             last = self.rounds.pop()
@@ -211,14 +216,14 @@ class _Pruning:
         return self._result(OVER_PRUNED, over_pruned=True)
 
     def _checked(self, stopped: str) -> Pruned:
-        """The result; the kept set is diagnosed once more where that was not its last diagnosis."""
+        """Return the result, after one more diagnosis where the last round removed items."""
         if self.diagnose is not None and self.rounds and self.rounds[-1].removed:
-            found, known = self._round([key for done in self.rounds for key in done.removed])
-            if self._why_stop(found, known) == OVER_PRUNED:
+            last_round, known = self._round([key for done in self.rounds for key in done.removed])
+            if self._why_stop(last_round, known) == OVER_PRUNED:
                 return self._taken_back()
-            self.rounds.append(found)
+            self.rounds.append(last_round)
             self._save()
-            self.tell(_line(found, sum(len(r.removed) for r in self.rounds), self.selector.budget))
+            self.tell(_line(last_round, sum(len(r.removed) for r in self.rounds), self.selector.budget))
         return self._result(stopped)
 
     def _result(self, stopped: str, over_pruned: bool = False) -> Pruned:
@@ -236,11 +241,11 @@ OVER_PRUNED = "over-pruned: text-only answers on the kept items fell significant
 
 
 def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float | None, float | None, float | None]:
-    """Frequency baseline; p-value of the accuracy above it; p-value of the accuracy below an uninformed answer.
+    """Return the frequency baseline, the p-value of the accuracy above it, and the p-value of the accuracy below an uninformed answer.
 
-    Folds are stratified by gold, so the majority of the training folds is that of the held-out fold too, and the
-    baseline knows the test set a little: with golds that mean nothing it lies above chance, and honest answers below it.
-    So "below" is below the lower of baseline and chance, item by item on average.
+    Folds are stratified by gold, so the majority of the training folds is that of the held-out fold too: the baseline knows the test set a little.
+    With golds that mean nothing it lies above chance, and honest answers lie below it. So "below" means below the lower of baseline and chance, as
+    means over the items.
     """
     scores, baseline = found.scores.mean(axis=0), found.baseline.mean(axis=0)
     known = np.isfinite(scores) & np.isfinite(baseline) & np.isfinite(found.floor)
@@ -253,7 +258,7 @@ def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float |
 
 
 def cluster_of(items: Sequence[Item]) -> Places | None:
-    """The cluster number of each item (source, else cluster, else itself); None where no item has either."""
+    """Return the cluster number of each item (by source, else by cluster, else alone); None where no item has either."""
     keys = [item.source if item.source is not None else item.cluster for item in items]
     if all(key is None for key in keys):
         return None
@@ -262,7 +267,7 @@ def cluster_of(items: Sequence[Item]) -> Places | None:
 
 
 def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None, zero_shot: Array | None = None) -> str:
-    """What a history belongs to: items, settings, diagnostic, given scores and zero-shot scores."""
+    """Return a digest of what a history belongs to: items, settings, diagnostic, given scores and zero-shot scores."""
     rows = sorted(
         (item.key, item.golds, item.prompt, item.category, item.format, item.options, repr(item.source), repr(item.cluster)) for item in items
     )
@@ -274,19 +279,19 @@ def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, give
 
 
 def load_state(path: Path, print_: str) -> list[Round]:
-    """The finished rounds of an earlier call; none where there is no file.
+    """Read the finished rounds of an earlier call; none where there is no file.
 
     Raises:
-        PruneError: the file is of other items or settings, or cannot be read.
+        PruneError: the file belongs to other items or settings, or cannot be read.
     """
     if not path.exists():
         return []
     try:
         data = files.parse_json(path.read_text(encoding="utf-8"))
-        schema, found, rounds = data["schema"], data["fingerprint"], [Round(**row) for row in data["rounds"]]
+        schema, made_from, rounds = data["schema"], data["fingerprint"], [Round(**row) for row in data["rounds"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None
-    if schema != SCHEMA or found != print_:
+    if schema != SCHEMA or made_from != print_:
         raise PruneError(f"{path} is of other docs or settings; give another --output, or type --fresh to begin anew")
     return rounds if not rounds or rounds[-1].removed else rounds[:-1]
 

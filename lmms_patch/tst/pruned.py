@@ -1,16 +1,18 @@
 """The folder that a pruning leaves.
 
-| file | what |
+| file | content |
 |---|---|
-| ``kept_ids.txt``, ``removed_ids.txt`` | stable ids, one a line; the removed ones in the order in which they went |
+| ``kept_ids.txt``, ``removed_ids.txt`` | stable ids, one a line; the removed ones in order of removal |
 | ``removed.csv`` | ``key, doc_id, category, round, score`` of every removed doc |
 | ``categories.csv``, ``categories.md`` | TsT paper, Table 8: category, original count, removed, percent removed, final count; total last |
-| ``history.json`` | every round (``prune.Round``); an interrupted pruning goes on from it |
-| ``judge.json`` | the judge's numbers as they come (``controls``) |
+| ``history.json`` | every round (``prune.Round``); an interrupted pruning continues from it |
+| ``judge.json`` | the judge's numbers, saved one by one (``controls``) |
 | ``pruned.json`` | all of it: ``schema`` (1), ``base``, ``settings``, ``stopped``, ``over_pruned``, ``judged``, ``overlap``, ``kept``, ``removed`` |
-| ``task/`` | a task folder for ``--include_path`` (``harness.pruned_task``) |
+| ``task/`` | a task folder for ``--include_path`` (``harness.tst.pruned_task``) |
 
 ``kept`` and ``removed`` are lists of ``{key, doc_id}``. Scores are fractions on the metric's own scale, percentages are percent.
+
+Source: TsT paper, https://arxiv.org/abs/2511.04655.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from lmms_patch.tst.prune import SCHEMA, Pruned, save_json
 
 
 def categories(items: Sequence[Item], pruned: Pruned) -> list[tuple[str, int, int, float, int]]:
-    """TsT paper, Table 8: (category, original count, removed, percent removed, final count); the last row is the total."""
+    """Return TsT paper, Table 8: (category, original count, removed, percent removed, final count); the last row is the total."""
     before = Counter(item.category for item in items)
     gone = Counter(items[int(i)].category for i in pruned.removed)
     rows = [(name or "(none)", count, gone[name], 100 * gone[name] / count, count - gone[name]) for name, count in sorted(before.items())]
@@ -40,7 +42,7 @@ def write(folder: Path, base: str, items: Sequence[Item], pruned: Pruned, settin
     """Write all files but the task folder and the states.
 
     Args:
-        folder: where.
+        folder: where to write.
         base: the task that was pruned.
         items: all its items.
         pruned: the result.

@@ -1,8 +1,8 @@
-"""Keeps only some docs of a benchmark, known by stable ids. Stands alone: the standard library, and nothing of lmms-patch.
+"""A filter that keeps only some docs of a benchmark, identified by stable ids. Uses only the standard library, nothing of lmms-patch.
 
-lmms-patch copies this file into the task folder of a pruned benchmark (``lmms_patch.harness.tst.pruned_task``), so that the
-benchmark runs in lmms-eval without lmms-patch. Beside it lie ``kept_ids.txt`` (one id a line) and ``pruned_task.json``
-(what the folder was made from). ``lmms_patch.tst.keys`` uses the very same ids.
+lmms-patch copies this file into the task folder of a pruned benchmark (``lmms_patch.harness.tst.pruned_task``), so that the benchmark runs in
+lmms-eval without lmms-patch. Beside it lie ``kept_ids.txt`` (one id a line) and ``pruned_task.json`` (what the folder was made from).
+``lmms_patch.tst.keys`` uses the same ids.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 KEPT, ABOUT = "kept_ids.txt", "pruned_task.json"
 SCHEMA = 1
 DIGITS = 16
-"""Hex digits of an id: two docs of a million share one with a chance of 3 in 10^8."""
+"""Hex digits of an id: the probability that any two of a million docs share an id is 3 in 10^8."""
 
 
 class KeysError(ValueError):
-    """Docs cannot be told apart as asked; one line."""
+    """Docs that cannot be told apart as asked; one line."""
 
 
 class PrunedTaskError(SystemExit):
-    """The task folder does not fit the dataset, or its own files; one line.
+    """A task folder that does not fit the dataset, or its own files; one line.
 
-    Why ``SystemExit``: lmms-eval tries the loading of data five times and then hides an ordinary exception.
+    Why ``SystemExit``: lmms-eval retries the loading of data five times and then hides an ordinary exception.
     """
 
 
@@ -40,17 +40,16 @@ class PrunedTaskError(SystemExit):
 
 
 def keys_of(rows: Any, field: str | None = None) -> list[str]:
-    """The stable ids of docs: they stay the same when docs are added or put in another order.
+    """Return the stable ids of docs: they stay the same when docs are added or reordered.
 
     Args:
         rows: a ``datasets.Dataset`` (its media are not decoded) or a list of dicts.
-        field: a field with a value of its own for every doc (``meta.id``: a field of a field). Default: the first 16 hex
-            digits of the SHA-256 of what the doc says beside its images, audio, video and bytes (canonical JSON: sorted
-            keys, ASCII, no blanks, NaN as null). A later doc of the same content gets ``#2``, ``#3`` ..., in dataset order:
-            those alone may change places when docs are added.
+        field: a field with a different value for every doc (``meta.id``: a field of a field). Default: the first 16 hex digits of the SHA-256 of the
+            doc without its images, audio, video and bytes (canonical JSON: sorted keys, ASCII, no blanks, NaN as null). A later doc of the same
+            content gets ``#2``, ``#3`` ..., in dataset order: only those may change places when docs are added.
 
     Returns:
-        One text a doc, without repeats.
+        One text for each doc, without repeats.
 
     Raises:
         KeysError: the field is missing, empty or not unique; or the docs hold nothing but media.
@@ -98,7 +97,7 @@ def _text(value: Any, field: str, place: int) -> str:
 
 
 def _within(row: Mapping[str, Any], field: str) -> Any:
-    """A doc's field, or a field of a field; None where there is none."""
+    """Return a doc's field, or a field of a field; None where there is none."""
     if field in row:
         return row[field]
     value: Any = row
@@ -108,7 +107,7 @@ def _within(row: Mapping[str, Any], field: str) -> Any:
 
 
 def canonical(value: Any) -> str:
-    """The canonical JSON of plain values: equal values give equal texts, in every process and on every machine."""
+    """Return the canonical JSON of plain values: equal values give equal texts, in every process and on every machine."""
     return json.dumps(_plain(value), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
@@ -129,12 +128,12 @@ def _plain(value: Any) -> Any:
 
 
 def _columns(rows: Any) -> list[str]:
-    """The names of the docs' fields."""
+    """Return the names of the docs' fields."""
     return list(rows.column_names) if hasattr(rows, "column_names") else list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _text_columns(rows: Any) -> list[str]:
-    """The fields that hold no media anywhere: by feature type where there are features, else by the values of all docs."""
+    """Return the fields that hold no media in any doc: by feature type where there are features, else by the values."""
     features = getattr(rows, "features", None)
     if features:
         return [name for name, feature in features.items() if not _is_media_feature(feature)]
@@ -143,7 +142,7 @@ def _text_columns(rows: Any) -> list[str]:
 
 
 def _is_media_feature(feature: Any) -> bool:
-    """Whether a feature of a ``datasets.Dataset`` is, or holds, an image, audio, video, other file, or bytes."""
+    """Tell whether a feature of a ``datasets.Dataset`` is, or contains, an image, audio, video, other file, or bytes."""
     if isinstance(feature, Mapping):
         return any(map(_is_media_feature, feature.values()))
     if isinstance(feature, (list, tuple)):
@@ -155,7 +154,7 @@ def _is_media_feature(feature: Any) -> bool:
 
 
 def _is_media(value: Any) -> bool:
-    """The same for a value: bytes, and what the libraries of images, audio and video make of a file."""
+    """Tell whether a value is, or contains, bytes or an object of a library for images, audio or video."""
     if isinstance(value, Mapping):
         return any(map(_is_media, value.values()))
     if isinstance(value, (list, tuple)):
@@ -165,7 +164,7 @@ def _is_media(value: Any) -> bool:
 
 
 def _rows(rows: Any, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The docs with these fields only; of a ``datasets.Dataset`` nothing else is read."""
+    """Yield the docs with these fields only; of a ``datasets.Dataset`` nothing else is read."""
     if not hasattr(rows, "select_columns"):
         yield from ({name: row[name] for name in names if name in row} for row in rows)
         return
@@ -178,12 +177,12 @@ def _rows(rows: Any, names: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def digest(keys: Iterable[str]) -> str:
-    """The SHA-256 of the sorted ids, one a line."""
+    """Return the SHA-256 of the sorted ids, one a line."""
     return hashlib.sha256("".join(f"{key}\n" for key in sorted(keys)).encode()).hexdigest()
 
 
 def process_docs(rows: Any) -> Any:
-    """What lmms-eval calls for every split: the base's own ``process_docs``; then, for the evaluated split, only the kept docs.
+    """Apply the base task's own ``process_docs``, then keep only the kept docs of the evaluated split. lmms-eval calls this for every split.
 
     Raises:
         PrunedTaskError: the dataset or the folder has changed since the benchmark was pruned.
@@ -195,7 +194,7 @@ def process_docs(rows: Any) -> Any:
 
 
 def keep(docs: Any, about: Mapping[str, Any], kept: Sequence[str]) -> Any:
-    """The kept docs, in dataset order.
+    """Return the kept docs, in dataset order.
 
     Args:
         docs: all docs of the evaluated split, as the base task has them.
@@ -203,7 +202,7 @@ def keep(docs: Any, about: Mapping[str, Any], kept: Sequence[str]) -> Any:
         kept: the ids to keep.
 
     Raises:
-        PrunedTaskError: there are more or fewer docs than there were, or a kept one is not found.
+        PrunedTaskError: the number of docs has changed, or a kept doc is not found.
     """
     if len(docs) != about["docs"]:
         raise _changed(about, f"it has {len(docs)} docs, and had {about['docs']}")
@@ -227,7 +226,10 @@ def _changed(about: Mapping[str, Any], what: str) -> PrunedTaskError:
 
 
 def _is_evaluated(rows: Any, about: Mapping[str, Any]) -> bool:
-    """lmms-eval says nothing of the split; but it calls only for those that the task names, and a dataset knows its own name."""
+    """Tell whether docs are those of the evaluated split.
+
+    lmms-eval does not say which split it hands over. But it calls only for the splits that the task names, and a dataset knows its own name.
+    """
     name = str(getattr(rows, "split", None))
     if name == about["split"] or not about["other_splits"]:
         return True
@@ -268,7 +270,7 @@ def _kept(about: Mapping[str, Any]) -> list[str]:
 
 
 def _function(reference: str) -> Callable[[Any], Any]:
-    """A function by the text of a ``!function``, found as lmms-eval finds it: in a file of this folder, else in an installed module."""
+    """Return a function by the text of a ``!function``, found as lmms-eval finds it: in a file of this folder, else in an installed module."""
     module, _, name = reference.rpartition(".")
     path = os.path.join(FOLDER, f"{module}.py")
     if not os.path.exists(path):

@@ -1,6 +1,6 @@
 """The numbers of a Test-set Stress-Test, from the records of a run. NumPy only; needs neither model nor data.
 
-Source: TsT paper, 3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority, chance); DESIGN 7.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority, chance).
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from lmms_patch.stats.resample import Estimate, Seed, cluster_numbers, generator
 Array = NDArray[np.float64]
 
 FLIPS = 2000
+"""The number of random sign flips of a permutation test."""
 
 
 def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95, seed: int = 0) -> Stress | None:
-    """The numbers of a finished run.
+    """Compute the numbers of a finished run.
 
     Args:
         records: the ``patch`` objects of all docs.
-        draws, level, seed: of the bootstrap.
+        draws: number of bootstrap draws.
+        level: nominal coverage of the intervals, 0..1.
+        seed: of the bootstrap.
 
     Returns:
         None where no record has a text-only cross-validation.
@@ -38,13 +41,13 @@ def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95,
 
 
 def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: Seed = 0, flips: int = FLIPS) -> float:
-    """P-value of a mean above 0, paired: the signs of whole clusters are exchangeable under the null.
+    """Return the p-value of a mean above 0, paired: under the null, the signs of whole clusters are exchangeable.
 
     Args:
         differences: shape (n,).
-        clusters: labels of shape (n,); None: each for itself.
+        clusters: labels of shape (n,); None: each doc alone.
         seed: of the flips.
-        flips: how many; the smallest p-value is 1 / (flips + 1).
+        flips: number of flips; the smallest p-value is 1 / (flips + 1).
     """
     stream = generator(seed)
     totals = differences if clusters is None else np.bincount(np.unique(clusters, return_inverse=True)[1], differences)
@@ -77,14 +80,14 @@ class _Records:
         return np.array([[np.nan if score is None else score for score in of_doc] for of_doc in scores], float).T
 
     def _mean(self, values: Array, known: NDArray[np.bool_] | None = None, *, difference: bool = False) -> Estimate:
-        """The mean of some docs' values: of scores, or of differences of two scores."""
+        """Return the mean of some docs' values: of scores, or of differences of two scores."""
         used = np.isfinite(values) if known is None else known & np.isfinite(values)
         low, high = self.ends
         ends = (low - high, high - low) if difference else (low, high)
         return intervals.mean(values[used], None if self.clusters is None else self.clusters[used], ends=ends, **self._options)
 
     def grouped(self, name: str) -> Grouped:
-        """One cross-validation."""
+        """Return the numbers of one cross-validation."""
         scores, baseline = self.scores[name], self.baseline[name]
         per_seed = np.array([np.nanmean(row) if np.isfinite(row).any() else np.nan for row in scores])
         above = scores.mean(axis=0) - baseline.mean(axis=0)
@@ -95,7 +98,6 @@ class _Records:
         return Grouped(self._mean(scores.mean(axis=0)), sd, len(scores), _known_mean(baseline.mean(axis=0)), self._mean(above, difference=True), p)
 
     def stress(self) -> Stress:
-        """All numbers."""
         head = self.scores[self.headline].mean(axis=0)
         zero = _array(None if tested.zero_shot is None else tested.zero_shot.score for tested in self.tested)
         has_zero = bool(np.isfinite(zero).any())
@@ -142,7 +144,7 @@ def _known_mean(values: Array) -> float | None:
 
 
 def flat(found: Stress | None) -> dict[str, float | None]:
-    """The flat numbers by name (docs/records.md); empty without a cross-validation."""
+    """Return the flat numbers by name (docs/records.md); empty without a cross-validation."""
     if found is None:
         return {}
     head = found.by_grouping[found.headline]
@@ -166,4 +168,4 @@ def flat(found: Stress | None) -> dict[str, float | None]:
 
 
 ROWS = ("tst", "tst_majority", "tst_zero_shot", "tst_delta")
-"""The flat numbers that are rows of the harness's table."""
+"""The flat numbers that appear as rows in the harness's table."""

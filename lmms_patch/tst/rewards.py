@@ -1,4 +1,4 @@
-"""What the native scorer gives for an answer, asked once per (answer, gold). Pure: the scorer is handed in."""
+"""Native scores of answers, asked once for each (answer, gold). Pure: the scorer is handed in."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.answers import as_number
-from lmms_patch.tst.items import Item, Places, Score
+from lmms_patch.tst.items import AnswerScores, Item, Places, Score
 
 Array = NDArray[np.float64]
 
 MOST_VALUES = 60
-"""Different numbers that a predictive distribution of numbers is made of, per category."""
+"""The most different numbers in a predictive distribution of numbers, per category."""
 
 
 class Rewards:
-    """Native scores of answers.
+    """Native scores of answers, remembered.
 
-    What is reported of an item is its own score (``exact``). What answers are chosen by, and ``s``, is shared: for choices and
-    numbers a score is then taken to depend on answer, gold, format and category alone, so that one item stands for all like it;
-    open answers are scored item by item.
+    A reported score is the item's own (``exact``). Scores that choose answers, and scores in ``s``, are shared: for choices and numbers they are
+    assumed to depend only on answer, gold, format and category, so that one item stands for all like it. Open answers are scored item by item.
 
     Args:
         items: all items.
         score: the native scorer; where it gives None the score is nan.
-        costly: the scorer asks a judge: what is reported is shared too, so that it is asked once for all items alike.
+        costly: whether the scorer asks a judge. Reported scores are then shared too, so that the judge is asked once for all items alike.
     """
 
     def __init__(self, items: Sequence[Item], score: Score, costly: bool = False) -> None:
@@ -39,17 +38,18 @@ class Rewards:
         self._vectors: dict[tuple[object, ...], tuple[tuple[str, ...], Array]] = {}
 
     def _kind(self, place: int) -> tuple[object, ...]:
+        """Return a key that all items with the same shared scores have."""
         item = self.items[place]
         if len(item.golds) < 2 and (item.is_choice or item.format == "number"):
             return item.format, item.category, item.answers, item.golds[:1]
         return (place,)
 
     def of(self, place: int, answer: str) -> float:
-        """The score of an answer on the item at a place; nan where it cannot be scored."""
+        """Return the shared score of an answer on the item at a place; nan where it cannot be scored."""
         return self._scored(self._known[self._kind(place)], place, answer)
 
     def exact(self, place: int, answer: str) -> float:
-        """The score of an answer on this very item, whatever its scorer reads of the doc; nan where it cannot be scored."""
+        """Return the score of an answer on this very item, whatever else its scorer reads of the doc; nan where it cannot be scored."""
         if self._costly:
             return self.of(place, answer)
         key = place, answer
@@ -60,7 +60,7 @@ class Rewards:
 
     @cached_property
     def scale(self) -> float:
-        """Full marks on the metric's own scale: the most that the golds of some 200 items get; 1 where that is not above 0."""
+        """Full marks on the metric's own scale: the highest score of the golds of about 200 items; 1 where that is not above 0."""
         golds = [place for place, item in enumerate(self.items) if item.golds]
         marks = np.array([self.exact(place, self.items[place].golds[0]) for place in golds[:: max(1, len(golds) // 200)]])
         most = float(np.nanmax(marks)) if np.isfinite(marks).any() else 1.0
@@ -73,21 +73,21 @@ class Rewards:
         return known[answer]
 
     def vector(self, place: int, answers: tuple[str, ...]) -> Array:
-        """The scores of several answers on the item at a place, shape (answers,)."""
+        """Return the shared scores of several answers on the item at a place, shape (answers,)."""
         kind = self._kind(place)
         key = *kind, id(answers)
-        found = self._vectors.get(key)
-        if found is None or found[0] is not answers:
+        kept = self._vectors.get(key)
+        if kept is None or kept[0] is not answers:
             known = self._known[kind]
-            found = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
+            kept = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
             if len(self._vectors) > 200_000:
                 self._vectors.clear()
-        return found[1]
+        return kept[1]
 
     def regold(self, items: Sequence[Item]) -> Rewards:
-        """Rewards of the same items with other golds.
+        """Return rewards of the same items with other golds.
 
-        An item is scored on an item of its kind that really has that gold; open answers by whether they equal the new gold.
+        An answer is scored on an item of the same kind that really has that gold. Where there is none, it scores 1 if it equals the new gold, else 0.
         """
         like: dict[tuple[object, ...], int] = {}
         for place in range(len(self.items)):
@@ -104,12 +104,12 @@ def _shifted(rewards: Rewards, like: dict[tuple[object, ...], int], item: Item, 
 
 @dataclass(frozen=True)
 class Values:
-    """The numbers that the training golds of a category are summed up by.
+    """The distinct values that stand for the training golds of a category.
 
     Attributes:
         texts: their spellings, as in the golds; ascending.
         place: the place in ``texts`` of each training gold, shape (training items of the category,).
-        reward: shape (answers, golds): the native score of answering one where another is right.
+        reward: shape (answers, golds): the native score of giving one as answer where another is right.
     """
 
     texts: tuple[str, ...]
@@ -117,8 +117,8 @@ class Values:
     reward: Array
 
 
-def values_of(rewards: Rewards, places: Places) -> Values:
-    """Sum up the golds of training items of one category: themselves, or ``MOST_VALUES`` quantiles.
+def values_of(rewards: AnswerScores, places: Places) -> Values:
+    """Summarise the golds of training items of one category: by themselves, or by ``MOST_VALUES`` quantiles.
 
     Args:
         rewards: the native scores.

@@ -1,6 +1,6 @@
-"""What goes in a round of pruning: budgets, floors, strategies, ties. Pure.
+"""The choice of what a round of pruning removes: budgets, floors, strategies, ties. Pure.
 
-Source: TsT paper, 4.1 and Appendix C (selection strategies).
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 4.1 and Appendix C (selection strategies).
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ ALLOCATIONS = ("global", "format", "category")
 
 
 class PruneError(PatchError):
-    """Pruning cannot start or go on."""
+    """A reason why pruning cannot start or continue."""
 
 
 @dataclass(frozen=True)
 class PruneSettings:
-    """How to prune.
+    """Settings of a pruning.
 
     Attributes:
-        budget: how many items may go: a number, or a share of all (below 1); not read where ``allocation`` is explicit.
-        batch: how many go per round, likewise; None: a fifth of the budget.
+        budget: how many items may be removed: a number, or a share of all (below 1); ignored where ``allocation`` is explicit.
+        batch: how many are removed per round, likewise; None: a fifth of the budget.
         tau: stop when no remaining score is this high; None: never for that reason.
         near_chance: stop when text-only answers are no longer significantly above the frequency baseline.
-        over_pruned: stop, and take the last round back, when they fall significantly below chance.
+        over_pruned: stop, and take the last round back, when they are significantly below chance.
         by: the score that ranks: ``s_minus_chance`` (comparable across formats), ``s``, or ``delta`` (s less zero-shot).
-        strategy: ``top``: the highest first. ``weighted``: drawn with probability in proportion to the score above the
-            lowest. ``balanced``: within a category always from the gold that is most frequent there, its highest score first.
+        strategy: ``top``: the highest first. ``weighted``: drawn with probability in proportion to the score above the lowest. ``balanced``: within a
+            category always from the gold that is most frequent there, its highest score first.
         allocation: ``global``; ``format`` or ``category``: budgets in proportion to the size of each; or explicit budgets by category.
-        floor: least number of items that every category keeps, or share of it (below 1).
+        floor: the fewest items that every category keeps, or a share of it (below 1).
         seed: of ties, draws and fold seeds.
-        fold_seeds: fold seeds per round; every round takes new ones, so that it does not select on the same draw of folds again.
+        fold_seeds: fold seeds per round. Every round takes new seeds, so that no two rounds select on the same folds.
     """
 
     budget: float = 0.3
@@ -82,25 +82,25 @@ def _is_amount(value: Any) -> bool:
 
 
 def amount(value: float, total: int) -> int:
-    """A number of docs, or a share of ``total`` (below 1), as a number of docs, at most ``total``."""
+    """Return a number of docs from a number or a share of ``total`` (below 1); at most ``total``."""
     return min(total, round(value * total) if value < 1 else int(value))
 
 
 def hashed(seed: int, *parts: object) -> float:
-    """A number in [0, 1) that seed and parts alone decide, the same in every process."""
+    """Return a number in [0, 1) that depends only on seed and parts, the same in every process."""
     digest = hashlib.sha256("/".join(map(str, (seed, *parts))).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
 class Selector:
-    """Chooses what goes, within budgets and floors.
+    """The choice of what each round removes, within budgets and floors.
 
     Args:
         items: all items.
         settings: see ``PruneSettings``.
 
     Raises:
-        PruneError: a budget for a category that is not there.
+        PruneError: a budget names a category that does not exist.
     """
 
     def __init__(self, items: Sequence[Item], settings: PruneSettings) -> None:
@@ -115,11 +115,11 @@ class Selector:
         self.budget = sum(self.quotas.values()) if explicit and self.quotas is not None else amount(settings.budget, len(items))
 
     def group(self, place: int) -> str:
-        """The group that an item's budget is of."""
+        """Return the group to whose budget an item belongs."""
         return self.items[place].format if self.settings.allocation == "format" else self.items[place].category
 
     def _quotas(self) -> dict[str, int] | None:
-        """The budget of each group; None: one for all."""
+        """Return the budget of each group; None: one budget for all."""
         allocation = self.settings.allocation
         if allocation == "global":
             return None
@@ -134,12 +134,12 @@ class Selector:
         return {name: amount(allocation.get(name, 0), size) if allocation.get(name, 0) else 0 for name, size in sizes.items()}
 
     def choose(self, scores: Mapping[int, float], gone: Sequence[str], count: int, number: int) -> dict[str, float]:
-        """The items of one round.
+        """Choose the items that one round removes.
 
         Args:
-            scores: of the items that are left and scored, by place.
-            gone: keys of those that are gone.
-            count: how many at most.
+            scores: scores of the remaining scored items, by place.
+            gone: keys of the items removed so far.
+            count: the most items to remove.
             number: of the round.
 
         Returns:
@@ -170,7 +170,7 @@ class Selector:
         return out
 
     def _may_go(self, group: str, scores: Mapping[int, float], left: Mapping[str, int]) -> int:
-        """How many items of a group are scored and not held back by the floor of their category."""
+        """Return how many items of a group are scored and not protected by the floor of their category."""
         scored: dict[str, int] = defaultdict(int)
         for place in scores:
             if self.group(place) == group:
@@ -178,18 +178,18 @@ class Selector:
         return sum(min(count, left[name] - self.floors[name]) for name, count in scored.items() if left[name] > self.floors[name])
 
     def _order(self, scores: Mapping[int, float], number: int) -> list[int]:
-        """Places, the first to go first; ties by a hash of seed and key."""
+        """Return places in the order of removal; ties by a hash of seed and key."""
         tie = {place: hashed(self.settings.seed, self.items[place].key) for place in scores}
         if self.settings.strategy == "weighted":
             lowest = min(scores.values())
-            # Efraimidis and Spirakis (2006): the largest u^(1/w) are a draw without replacement in proportion to w
+            # Efraimidis and Spirakis (2006): items with the largest u^(1/w) are a draw without replacement in proportion to w
             draws = {p: math.log(max(hashed(self.settings.seed, number, self.items[p].key), 1e-300)) / (s - lowest + 1e-9) for p, s in scores.items()}
             return sorted(scores, key=lambda p: (-draws[p], tie[p]))
         highest = sorted(scores, key=lambda p: (-scores[p], tie[p]))
         return highest if self.settings.strategy == "top" else self._balanced(highest)
 
     def _balanced(self, highest: Sequence[int]) -> list[int]:
-        """In turn from the gold that is most frequent in its category, among what is left; in each gold the highest score first."""
+        """Order places so that the next is always of the gold most frequent in its category among what is left; its highest score first."""
         waiting: dict[int, list[int]] = defaultdict(list)
         for place in reversed(highest):
             waiting[int(self.golds[place])].append(place)
@@ -206,7 +206,7 @@ class Selector:
 
 
 def shares(weights: Mapping[str, float], total: int) -> dict[str, int]:
-    """``total`` in whole parts in proportion to the weights, by largest remainders; ties by name."""
+    """Divide ``total`` into whole parts in proportion to the weights, by largest remainders; ties by name."""
     whole = sum(weights.values())
     if whole <= 0:
         return dict.fromkeys(weights, 0)

@@ -1,4 +1,4 @@
-"""The same items with golds that mean nothing: what a diagnostic scores on them is not a shortcut. Pure."""
+"""Items with golds that mean nothing: what a diagnostic scores on them is not a shortcut. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from lmms_patch.tst.items import Item
 
 
 def shuffle_golds(items: Sequence[Item], seed: Seed) -> list[Item]:
-    """Items with re-drawn golds; those without a gold stay as they are.
+    """Return the items with golds drawn anew; items without a gold stay as they are.
 
-    Choices: one of the item's own options, each as likely as the others. Numbers and open answers: the golds of the
-    items of the same category and format, permuted.
+    The new gold of a choice item is one of its own options, all equally likely. Numbers and open answers get the golds of the items of the same
+    category and format, permuted.
 
     Args:
         items: the items.

@@ -1,12 +1,11 @@
-"""Statistics of training golds by key, out-of-fold inside the training folds too. NumPy only.
+"""Target encoding: statistics of training golds by key, out-of-fold inside the training folds too. NumPy only.
 
-A key is a hash of something that an item says: a slot value, a pair of values, an option. What the
-golds of the training items with that key look like is a strong feature, and a leak if an item's
-own gold is part of it. So the training items are cut into inner folds, and each of them sees the
-statistics of the others; a held-out item sees those of all training items.
+A key is a hash of something that an item says: a slot value, a pair of values, an option. The golds of the training items with that key are a strong
+feature, and a leak if an item's own gold is part of it. So the training items are divided into inner folds, and each sees the statistics of the other
+folds; a held-out item sees those of all training items.
 
-Source: TsT paper, B.3 (frequencies, means and spreads by object); out-of-fold target encoding:
-Micci-Barreca, SIGKDD Explorations 3(1), 2001, 2, with the inner folds that every stacked model needs.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), B.3 (frequencies, means and spreads by object); out-of-fold target encoding: Micci-Barreca,
+SIGKDD Explorations 3(1), 2001, 2, with the inner folds that every stacked model needs.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Array = NDArray[np.float64]
 
 INNER_FOLDS = 5
 PRIOR = 3.0
-"""Weight of the mean of all, in items: a key that one item has says little."""
+"""The weight of the overall mean, in items: it shrinks the statistics of keys that few items have."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Family:
 
 
 def inner_folds(train: Places, groups: Places, count: int, seed: int) -> Places:
-    """The inner fold of each item, shape (n,); -1 for an item that is not in ``train``. Groups stay whole."""
+    """Return the inner fold of each item, shape (n,); -1 for an item that is not in ``train``. Groups stay whole."""
     out = np.full(count, -1)
     _, own = np.unique(groups[train], return_inverse=True)
     order = generator(seed).permutation(int(own.max()) + 1 if len(own) else 0)
@@ -63,7 +62,7 @@ def inner_folds(train: Places, groups: Places, count: int, seed: int) -> Places:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Of each entry: number, sum and sum of squares of the targets of its key, over the rows that it may see."""
+    """Number, sum and sum of squares of the targets with an entry's key, over the rows that the entry may see; shape (E,) each."""
 
     n: Array
     total: Array
@@ -71,14 +70,14 @@ class _Sums:
 
 
 def _others(family: Family, inner: Places) -> Callable[[Array], Array]:
-    """Sums of weights of entries by key, over the rows that each entry may see: shape (E,) -> shape (E,)."""
+    """Return a function that sums entries' weights by key, over the rows that each entry may see: shape (E,) -> shape (E,)."""
     seen = inner[family.row] >= 0
     kinds, code = family.coded
     cell = code * INNER_FOLDS + np.maximum(inner[family.row], 0)
 
     def others(weights: Array) -> Array:
         by_cell = np.bincount(cell[seen], weights[seen], kinds * INNER_FOLDS).reshape(-1, INNER_FOLDS)
-        # added up anew for each fold: the total less the own part would still hold the own part's rounding
+        # summed anew for each fold: the total less the own part would still carry the own part's rounding error, which is a leak
         without = np.column_stack([np.delete(by_cell, fold, axis=1).sum(axis=1) for fold in range(INNER_FOLDS)])
         return np.asarray(np.where(seen, without.ravel()[cell], by_cell.sum(axis=1)[code]))
 
@@ -100,7 +99,7 @@ def _highest(values: Array, row: Places, rows: int) -> Array:
 
 
 def rates(family: Family, residual: Array, inner: Places) -> dict[str, Array]:
-    """How much more often than by chance the rows with the same keys are right.
+    """Return how much more often than by chance the rows with the same keys are right.
 
     Args:
         family: keys of the rows.
@@ -108,8 +107,8 @@ def rates(family: Family, residual: Array, inner: Places) -> dict[str, Array]:
         inner: the inner fold of each row; -1: held out, its residual is never read.
 
     Returns:
-        By name, shape (rows,): ``rate`` over all keys of the row together; for rows with several keys also their
-        ``mean`` and ``max``; and ``count``, the log of 1 + the number of rows seen.
+        By name, shape (rows,): ``rate`` over all keys of the row together; for rows with several keys also their ``mean`` and ``max``; and ``count``,
+        the log of 1 + the number of rows seen.
     """
     rows = len(inner)
     sums = _sums(family, residual, inner, squares=False)
@@ -123,17 +122,17 @@ def rates(family: Family, residual: Array, inner: Places) -> dict[str, Array]:
 
 
 def agreement(family: Family, value: Array, right: Array, inner: Places) -> dict[str, Array]:
-    """Does a row give its keys the values that right rows give them?
+    """Return how well a row's values of its keys agree with the values that right rows give them.
 
     Args:
         family: keys of the rows.
-        value: shape (E,), of each entry, centred within its row: where the row puts this key.
-        right: shape (rows,), 1 or 0; that of held-out rows is never read.
+        value: shape (E,), value of each entry, centred within its row: where the row puts this key.
+        right: shape (rows,), 1 or 0; values of held-out rows are never read.
         inner: as in ``rates``.
 
     Returns:
-        By name, shape (rows,): ``agreement``, the sum over the keys of value x mean value of the key among right rows (shrunk
-        towards 0), and ``count``, the log of 1 + the number of right rows' entries seen.
+        By name, shape (rows,): ``agreement``, the sum over the keys of value x mean value of the key among right rows (shrunk towards 0), and
+        ``count``, the log of 1 + the number of right rows' entries seen.
     """
     others, own = _others(family, inner), right[family.row]
     n = others(own)
@@ -143,7 +142,7 @@ def agreement(family: Family, value: Array, right: Array, inner: Places) -> dict
 
 
 def moments(family: Family, target: Array, inner: Places) -> dict[str, Array]:
-    """Mean and spread of the targets of the rows with the same keys.
+    """Return mean and spread of the targets of the rows with the same keys.
 
     Args:
         family: keys of the rows.
@@ -151,8 +150,8 @@ def moments(family: Family, target: Array, inner: Places) -> dict[str, Array]:
         inner: as in ``rates``.
 
     Returns:
-        By name, shape (rows,): ``mean`` (shrunk towards 0), ``spread`` (SD, shrunk towards 1), ``count`` (log of 1 + rows seen);
-        for rows with several keys these are means over the keys, with ``max`` and ``min`` of the keys' means.
+        By name, shape (rows,): ``mean`` (shrunk towards 0), ``spread`` (SD, shrunk towards 1), ``count`` (log of 1 + rows seen); for rows with
+        several keys these are means over the keys, with ``max`` and ``min`` of the keys' means.
     """
     rows = len(inner)
     sums = _sums(family, target, inner, squares=True)

@@ -1,9 +1,8 @@
-"""Finds the template of templated questions: what stays the same, and what fills its slots. NumPy only.
+"""Detection of question templates: the words that stay the same, and what fills the slots. NumPy only.
 
-A word that most questions of a category have belongs to the template; the others fill slots, and
-neighbouring ones fill one slot together ("ceiling light"). Nobody writes the templates down: the
-document frequencies of the *training* texts say which words are which, so that texts that are held
-out change nothing about how training texts are read.
+A word that most questions of a category have belongs to the template. The other words fill slots, and neighbouring ones fill one slot together
+("ceiling light"). Templates are not written down by hand: the document frequencies of the *training* texts decide, so that held-out texts do not
+change how training texts are read.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ Hashes = NDArray[np.uint64]
 TEMPLATE_SHARE = 0.5
 """A word in at least this share of a category's training questions belongs to the template."""
 MOST_SLOTS = 12
-"""Slots of a question that are looked at: bounds the memory for free text."""
+"""The most slots of a question: bounds the memory for free text."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def words(text: str) -> list[str]:
-    """Words and marks in lower case, also of languages without spaces (a run of letters is a word).
+    """Split a text into words and marks in lower case. In languages without spaces a run of letters is one word.
 
     >>> words("Is the tv left?")
     ['is', 'the', 'tv', 'left', '?']
@@ -39,12 +38,12 @@ def words(text: str) -> list[str]:
 
 
 def hash_of(text: str) -> int:
-    """A 64-bit hash of a text that is the same in every process."""
+    """Return a 64-bit hash of a text, the same in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
 def mix(*parts: Hashes | Places | int) -> Hashes:
-    """One hash of several, order included; shapes broadcast. (splitmix64 finaliser; wraps silently.)"""
+    """Combine several values into one hash by splitmix64's finaliser; their order matters and shapes broadcast. Overflow wraps silently."""
     out: Hashes = np.asarray(0x243F6A8885A308D3, np.uint64)
     with np.errstate(over="ignore"):
         for part in parts:
@@ -58,11 +57,11 @@ def mix(*parts: Hashes | Places | int) -> Hashes:
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts cut into words, flat.
+    """Texts split into words, as flat arrays.
 
     Attributes:
         words: the number of each word, shape (W,).
-        owner: the text that each word is of, shape (W,), ascending.
+        owner: the text to which each word belongs, shape (W,), ascending.
         hashes: the hash of each distinct word, by its number.
         count: number of texts.
         names: the distinct words, by number.
@@ -76,7 +75,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Texts:
-        """Cut texts into words."""
+        """Split texts into words."""
         numbers: dict[str, int] = {}
         cut = [[numbers.setdefault(word, len(numbers)) for word in words(text)] for text in texts]
         lengths = [len(c) for c in cut]
@@ -88,13 +87,14 @@ class Texts:
 
 @dataclass(frozen=True)
 class Slots:
-    """What fills the slots of each text.
+    """The slots of all texts.
 
     Attributes:
         owner: the text of each slot, shape (S,), ascending.
         number: the place of the slot in its text, from 0, shape (S,).
-        value: hash of what fills it, shape (S,).
-        start, stop: its first word, and one past its last, in ``Texts.words``.
+        value: hash of the words that fill it, shape (S,).
+        start: its first word in ``Texts.words``, shape (S,).
+        stop: one past its last word, shape (S,).
         skeleton: hash of the template of each text, shape (texts,).
     """
 
@@ -107,7 +107,7 @@ class Slots:
 
 
 def find_slots(texts: Texts, category: Places, train: Places, share: float = TEMPLATE_SHARE) -> Slots:
-    """The slots of all texts, by the document frequencies of the training texts.
+    """Find the slots of all texts, by the document frequencies of the training texts.
 
     Args:
         texts: all texts.
@@ -129,7 +129,7 @@ def find_slots(texts: Texts, category: Places, train: Places, share: float = TEM
 
 
 def _slots(texts: Texts, filling: NDArray[np.bool_]) -> Slots:
-    """Runs of filling words of one text."""
+    """Return the slots: runs of filling words within one text."""
     if not len(filling):
         empty = np.empty(0, np.intp)
         return Slots(empty, empty, np.empty(0, np.uint64), empty, empty, np.zeros(texts.count, np.uint64))

@@ -1,4 +1,4 @@
-"""TF-IDF of words and characters, in a few components. Weights and components come from the training texts alone."""
+"""TF-IDF of words and characters, reduced to a few components. Weights and components come from the training texts alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS, _CHARACTERS = 2**13, 2**13
 
 
 class TextSpace:
-    """Texts as counts of words, word pairs and character n-grams; hashed, so that no text changes how another is read."""
+    """Counts of words, word pairs and character n-grams of texts; hashed, so that no text changes how another is read."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._distinct = list(dict.fromkeys(texts))
@@ -34,20 +34,20 @@ class TextSpace:
         return hstack([by_word.transform(self._distinct), by_character.transform(self._distinct)]).tocsr()
 
     def components(self, train: Places, seed: int) -> NDArray[np.float32]:
-        """The leading components of the training texts' TF-IDF, of all texts.
+        """Return the leading components of TF-IDF, fitted on the training texts, for all texts.
 
         Args:
             train: places of the training texts.
             seed: of the randomised decomposition.
 
         Returns:
-            Shape (at most ``COMPONENTS``, texts); none where there are too few different texts.
+            Shape (at most ``COMPONENTS``, texts); no components where there are too few different training texts.
         """
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.utils.extmath import randomized_svd
 
         shown, first, times = np.unique(self._place[train], return_index=True, return_counts=True)
-        order = np.argsort(first)  # as the training texts come: held-out texts must not decide how rows are sorted
+        order = np.argsort(first)  # in the order of the training texts: held-out texts must not decide how rows are sorted
         shown, times = shown[order], times[order]
         if len(shown) <= COMPONENTS:
             return np.empty((0, len(self._place)), np.float32)

@@ -1,10 +1,10 @@
-"""``tst_rf``: a text-only diagnostic on features that nobody wrote by hand.
+"""``tst_rf``: a text-only diagnostic with trees, on features that nobody wrote by hand.
 
-Choice formats: "is this option right?" for each option, normalised within the item. Numbers: a distribution
-over the training golds of the category, and the answer that the native scorer then rewards most.
-Open answers: the most frequent training golds of the category as options, none of them also possible.
+- Choice formats: "is this option right?" for each option, normalised within the item.
+- Numbers: a distribution over the training golds of the category, and the answer that the native scorer rewards most under it.
+- Open answers: the most frequent training golds of the category as options; "none of them" is also possible.
 
-Source: TsT paper, 3.3 and B.2.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.3 and B.2.
 """
 
 from __future__ import annotations
@@ -19,53 +19,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.answers import as_number
+from lmms_patch.errors import require
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.features import Features, NumberTable, OptionTable
-from lmms_patch.tst.items import Item, Places, Prediction
-from lmms_patch.tst.rewards import Rewards, Values, values_of
+from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
+from lmms_patch.tst.rewards import Values, values_of
 from lmms_patch.tst.target_encoding import inner_folds
 from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
 
 Array = NDArray[np.float64]
 
 MOST_CANDIDATES = 16
+"""The most candidates for an open answer."""
 MOST_PERMUTED = 8
-"""Groups of features whose permutation importance is computed, per kind of item."""
+"""How many groups of features get a permutation importance, per kind of item."""
 MOST_ROWS = 400_000
-"""Rows of candidates for open answers: bounds the memory."""
+"""About the most rows of candidates for open answers: bounds the memory."""
 ROWS_AT_ONCE = 1_000_000
-"""Rows of all folds that are worked on at the same time (about 2 kB each): bounds the memory whatever the number of threads."""
+"""The most rows of all folds in work at the same time (about 2 kB each): bounds the memory whatever the number of threads."""
 
 
 @dataclass(frozen=True)
 class RfDiagnostic:
-    """The diagnostic with its settings.
+    """The tree diagnostic with its settings.
 
     Attributes:
-        settings: the model.
+        settings: the model class and its size.
+
+    Raises:
+        PatchError: LightGBM or scikit-learn is not installed.
     """
 
     settings: ModelSettings = field(default_factory=ModelSettings)
 
+    def __post_init__(self) -> None:
+        require("tst", "lightgbm", "sklearn", "threadpoolctl")
+
     @property
     def name(self) -> str:
-        """``rf``."""
         return "rf"
 
-    def prepare(self, items: Sequence[Item], rewards: Rewards) -> PreparedRf:
-        """See ``items.Diagnostic``."""
+    def prepare(self, items: Sequence[Item], rewards: AnswerScores) -> PreparedRf:
         return PreparedRf(items, rewards, self.settings)
 
 
 @dataclass(frozen=True)
 class Importance:
-    """How much a group of features matters.
+    """The importance of a group of features.
 
     Attributes:
-        kind: of items: options, numbers, open answers.
+        kind: kind of items: options, numbers, open answers.
         feature: the group.
         gain: its share of all gain (boosting) or of Gini importance (forest), 0..1.
-        permutation: native score lost when it is shuffled among held-out rows (fraction); None where it was not tried.
+        permutation: native score lost when it is shuffled among held-out rows (fraction); None where it was not computed.
     """
 
     kind: str
@@ -76,14 +82,14 @@ class Importance:
 
 @dataclass(frozen=True)
 class Ready:
-    """A fit on one kind of item.
+    """A model fitted on one kind of item.
 
     Attributes:
-        kind: of items.
+        kind: the kind of items.
         features: of all rows.
         importance: of each feature.
-        rows: the rows of items.
-        predict: from values of all rows and the places that are asked to predictions, by place among all items.
+        rows: a function from places of items to their rows.
+        predict: a function from the values of all rows and the asked places to predictions, by place among all items.
     """
 
     kind: str
@@ -94,9 +100,9 @@ class Ready:
 
 
 class PreparedRf:
-    """Items cut into rows; nothing here depends on folds."""
+    """Items divided into kinds and rows; nothing here depends on folds."""
 
-    def __init__(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings) -> None:
+    def __init__(self, items: Sequence[Item], rewards: AnswerScores, settings: ModelSettings) -> None:
         self.items, self._rewards, self._settings = items, rewards, settings
         usable = [i for i, item in enumerate(items) if item.golds]
         self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)
@@ -176,7 +182,7 @@ class PreparedRf:
         return Ready("open answers", features, fitted.importance, table.rows_of, predict)
 
     def _fits(self, train: Places, test: Places, seed: int, groups: Places) -> Iterator[tuple[Places, Places, Ready | None]]:
-        """For each kind of item among ``test``: all items of the kind, those that are asked (places among them), and the fit."""
+        """Yield, for each kind of item among ``test``: all items of the kind, the asked ones (places among them), and the fit."""
         train = train[self._has_gold[train]]
         for places, fit in ((self._choice, self._fit_choice), (self._number, self._fit_number), (self._open, self._fit_open)):
             asked = np.flatnonzero(np.isin(places, test))
@@ -184,26 +190,26 @@ class PreparedRf:
                 yield places, asked, fit(np.flatnonzero(np.isin(places, train)), seed, groups[places])
 
     def predict(self, train: Places, test: Places, *, seed: int, groups: Places) -> list[Prediction]:
-        """See ``items.Prepared``. Training items without a gold are left out."""
-        found: dict[int, Prediction] = {}
+        """Predict as ``items.Prepared`` says. Training items without a gold are left out."""
+        predictions: dict[int, Prediction] = {}
         with self._room:
             for places, asked, ready in self._fits(train, test, seed, groups):
-                found |= {int(places[i]): _nothing() for i in asked} if ready is None else ready.predict(ready.features.values, asked)
-        return [found[int(place)] for place in test]
+                predictions |= {int(places[i]): _nothing() for i in asked} if ready is None else ready.predict(ready.features.values, asked)
+        return [predictions[int(place)] for place in test]
 
     def features(self, train: Places, seed: int, groups: Places) -> list[Features]:
-        """What the models are fitted on, one table for each kind of item: for the leak checks (``checks``)."""
+        """Return the features on which the models are fitted, one table for each kind of item: for the leak checks (``checks``)."""
         return [ready.features for _, _, ready in self._fits(train, np.arange(len(self.items)), seed, groups) if ready is not None]
 
     def explain(self, jobs: Sequence[tuple[Places, Places, int]], groups: Places) -> list[Importance]:
-        """Which features the diagnostic leans on, over the folds of one cross-validation.
+        """Return which features the diagnostic relies on, over the folds of one cross-validation.
 
         Args:
             jobs: the folds: places to train on, places to predict, seed.
             groups: the group of every item.
 
         Returns:
-            By kind of item and feature, the most important first.
+            Importances by kind of item and feature, the most important first.
         """
         gain: Counter[tuple[str, str]] = Counter()
         lost: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -225,7 +231,7 @@ class PreparedRf:
         return sorted(rows, key=lambda row: (row.kind, -row.gain, row.feature))
 
     def _permuted(self, places: Places, asked: Places, ready: Ready, seed: int) -> dict[str, float]:
-        """The accuracy that is lost when one group of features is shuffled among the held-out rows: the most important groups only."""
+        """Return the accuracy that is lost when one group of features is shuffled among the held-out rows, for the most important groups."""
         groups: Counter[str] = Counter()
         for name, share in zip(ready.features.names, ready.importance, strict=True):
             groups[group_of(name)] += share
@@ -247,12 +253,12 @@ class PreparedRf:
 
 
 def group_of(feature: str) -> str:
-    """The group of a feature: what it is of, without the statistic."""
+    """Return the group of a feature: its name without the statistic."""
     return "TF-IDF of the texts" if "(TF-IDF)" in feature else feature.removesuffix(", relative").partition(":")[0]
 
 
 def _spread_over(probability: Callable[[NDArray[np.float32]], Array], values: NDArray[np.float32], table: OptionTable, asked: Places) -> Array:
-    """The probability of each row of the items that are asked, 0 elsewhere."""
+    """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,)."""
     rows = table.rows_of(asked)
     out = np.zeros(table.rows)
     out[rows] = probability(values[rows])
@@ -260,7 +266,7 @@ def _spread_over(probability: Callable[[NDArray[np.float32]], Array], values: ND
 
 
 def _rewarded(density: Array, span: tuple[int, Values] | None) -> Prediction:
-    """The answer that the native scorer rewards most under a distribution over the values of a category."""
+    """Return the answer that the native scorer rewards most under a distribution over the values of a category."""
     if span is None:
         return _nothing()
     start, values = span
@@ -270,14 +276,15 @@ def _rewarded(density: Array, span: tuple[int, Values] | None) -> Prediction:
 
 
 def _nothing() -> Prediction:
-    """No training gold says anything about this item."""
+    """Return an empty prediction, for an item about which no training gold says anything."""
     return Prediction("", ("",), np.ones(1))
 
 
 def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[list[list[str]], list[list[int]]]:
-    """Of each item the most frequent golds of the training items of its category that it may see, and which of them are right.
+    """Return, for each item, candidate answers and which of them are right.
 
-    A training item sees the golds of the other inner folds only: a gold that is its own alone is not among its candidates.
+    Candidates are the most frequent golds of the training items of its category. A training item sees the golds of the other inner folds only: a gold
+    that it alone has is not among its candidates.
     """
     most = int(np.clip(MOST_ROWS // max(1, len(items)), 4, MOST_CANDIDATES))
     lists: dict[tuple[str, int], list[str]] = {}

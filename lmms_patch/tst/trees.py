@@ -1,14 +1,15 @@
 """The two model classes of the ``rf`` diagnostic: gradient boosting on histograms, and the published random forest.
 
-Source: TsT paper, B.2 (RandomForestClassifier, 1000 trees, depth 20). Boosting (LightGBM) is as
-accurate or better on the benchmarks of docs/tst.md at a tenth of the time, so it is the default.
+Boosting (LightGBM) is as accurate as the forest or better on the benchmarks of docs/tst.md, in a tenth of the time, so it is the default.
+
+Source: TsT paper (https://arxiv.org/abs/2511.04655), B.2 (RandomForestClassifier, 1000 trees, depth 20).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 
 MODELS = ("boosting", "forest")
 _BINS = 128
+"""Bins of predictions; items in one bin share a kernel."""
 _WIDTH = 0.1
 """Width of the kernel over predictions, in SDs of the golds."""
 
@@ -32,8 +34,8 @@ class ModelSettings:
     Attributes:
         model: one of ``MODELS``.
         trees: number of trees; default 100 for boosting, 1000 for the forest.
-        depth: greatest depth of a tree; default 20 (boosting is bound by 7 leaves a tree).
-        threads: threads of one fit.
+        depth: greatest depth of a tree; default 20 (boosting is limited by 7 leaves a tree instead).
+        threads: number of threads of one fit.
     """
 
     model: str = "boosting"
@@ -50,25 +52,18 @@ class ModelSettings:
 
     @property
     def size(self) -> int:
-        """Number of trees."""
+        """Number of trees, the default filled in."""
         return self.trees if self.trees is not None else 100 if self.model == "boosting" else 1000
-
-
-class Fitted(Protocol):
-    """A fitted model with importances."""
-
-    importance: Array
-    """Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned."""
 
 
 @dataclass(frozen=True)
 class Right:
-    """Is this option right? Probability for each row.
+    """A fitted model of "is this option right?".
 
     Attributes:
         model: the fitted model; None where all training rows are alike.
-        constant: the probability that then stands for all.
-        importance: see ``Fitted``.
+        constant: the probability of every row where there is no model.
+        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
     """
 
     model: Any
@@ -76,14 +71,14 @@ class Right:
     importance: Array
 
     def probability(self, values: NDArray[np.float32]) -> Array:
-        """Shape (rows,)."""
+        """Return the probability of each row, shape (rows,)."""
         if self.model is None or not len(values):
             return np.full(len(values), self.constant)
         return np.asarray(self.model.predict_proba(values)[:, 1])
 
 
 def fit_right(features: Features, target: Array, settings: ModelSettings, seed: int) -> Right:
-    """Fit on the rows that are not held out.
+    """Fit "is this option right?" on the rows that are not held out.
 
     Args:
         features: of all rows.
@@ -99,17 +94,17 @@ def fit_right(features: Features, target: Array, settings: ModelSettings, seed: 
     model = _classifier(settings, seed)
     model.fit(_filled(features.values[rows], settings), y.astype(int))
     if settings.model == "forest":
-        model.n_jobs = 1  # threads add up the trees in the order in which they finish
+        model.n_jobs = 1  # several threads add up trees in the order in which they finish, which changes the last bits
     return Right(_Filling(model, settings), 0.0, _importance(model, settings))
 
 
 @dataclass(frozen=True)
 class Density:
-    """The predictive distribution of numbers.
+    """A fitted predictive distribution of numbers.
 
     Attributes:
-        of: values of held-out items -> shape (items, count), not normalised: the weight of each value of the training golds.
-        importance: see ``Fitted``.
+        of: a function from values of held-out items to shape (items, count): the weight of each value of the training golds, not normalised.
+        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
     """
 
     of: Callable[[NDArray[np.float32]], Array]
@@ -119,13 +114,13 @@ class Density:
 def fit_number(features: Features, target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
     """Fit the distribution of numbers on the items that are not held out.
 
-    Forest: the training golds in an item's leaves, averaged over the trees. Boosting: the training golds whose own
-    out-of-fold prediction is near the item's (Gaussian kernel), since boosted leaves do not add up to a distribution.
+    Forest: the training golds in an item's leaves, averaged over the trees. Boosting: the training golds whose own out-of-fold prediction is near the
+    item's (Gaussian kernel), since boosted leaves do not form a distribution.
 
     Args:
         features: of all items.
         target: shape (n,), standardised golds; read for training items only.
-        value: shape (n,), which of ``count`` values a training item's gold is; others are not read.
+        value: shape (n,), which of ``count`` values a training item's gold is; read for training items only.
         count: number of values (of all categories together: a value belongs to one category).
         settings: the model.
         seed: of the model.
@@ -148,7 +143,7 @@ def _leaf_weights(known: NDArray[np.float32], target: Array, value: Places, coun
     def of(values: NDArray[np.float32]) -> Array:
         asked = _filled(values, settings)
         out = np.zeros((len(asked), count))
-        for tree in forest.estimators_:  # one tree at a time: all of their leaves together would be nodes x values x trees
+        for tree in forest.estimators_:  # one tree at a time: the leaves of all trees would need nodes x values x trees of memory
             nodes = tree.tree_.node_count
             share = np.bincount(tree.apply(filled) * count + value, minlength=nodes * count).reshape(nodes, count)
             out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[tree.apply(asked)]
@@ -236,12 +231,12 @@ def _importance(model: Any, settings: ModelSettings) -> Array:
 
 
 def _filled(values: NDArray[np.float32], settings: ModelSettings) -> NDArray[np.float32]:
-    """A forest has no way to go for nan: a number outside of all others stands for it."""
+    """Replace nan for a forest, which cannot handle it, by a number below all others."""
     return np.nan_to_num(values, nan=-1e6) if settings.model == "forest" else values
 
 
 class _Filling:
-    """A model that fills in what it is given."""
+    """A model that replaces nan in its input where needed."""
 
     def __init__(self, model: Any, settings: ModelSettings) -> None:
         self._model, self._settings = model, settings

@@ -82,7 +82,7 @@ def test_options_that_are_paths_may_be_texts(tmp_path, monkeypatch):
     assert arguments.output == Path("out/here")
     assert quiet, "the functions print nothing unless they are asked to"
     assert str(tmp_path) in stress.command_of(arguments, tmp_path)
-    made = pruning.Arguments("toy", output="out/here", scores_of="out/there")
+    made = pruning.Arguments(task="toy", output="out/here", scores_of="out/there")
     assert (made.folder, made.scores_of) == (Path("out/here"), Path("out/there"))
 
 
@@ -116,8 +116,19 @@ def test_schema_gives_one_or_all():
 
 
 def test_importing_it_is_cheap():
-    code = "import sys, lmms_patch.app.api; print(sorted({'numpy', 'torch', 'lmms_eval', 'typer', 'sklearn'} & set(sys.modules)))"
+    code = "import sys, lmms_patch.app.api; print(sorted({'numpy', 'torch', 'lmms_eval', 'typer', 'sklearn', 'pydantic'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_what_it_hands_on_is_the_function_itself():
+    import lmms_patch.api
+    from lmms_patch.compare.tasks import compare
+    from lmms_patch.gate.judge import gate
+
+    for module in (api, lmms_patch.api):
+        assert (module.compare, module.gate) == (compare, gate)
+        assert not hasattr(module, "comparre")
+    assert lmms_patch.api.show is api.show
 
 
 def test_each_command_has_a_function_of_its_name():

@@ -409,4 +409,4 @@ def test_an_aggregation_of_no_known_form_has_best_boxes_alone():
     assert regions.sets["relevant"].mpp.value == pytest.approx(0.75**2)
     assert regions.best.value == pytest.approx((2 / 3) ** 2 - (2 / 3) ** 2)
     assert regions.best.low is not None
-    assert (regions.even.value, regions.even.reason) == (None, "the aggregation of acc is no form that boxes can be averaged in")
+    assert (regions.even.value, regions.even.reason) == (None, "boxes cannot be averaged: the aggregation of acc has no known form")

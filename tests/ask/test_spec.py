@@ -1,10 +1,11 @@
 import dataclasses
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, SUFFIXES, Options, WrapSpec, from_file, parse
+from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, SUFFIXES, Options, WrapSpec, from_file, json_schema, parse
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 
@@ -132,6 +133,25 @@ def test_every_option_is_described():
     described = spec.described()
     assert set(described["options"]) == set(Options.names())
     assert described["options"]["min_cell"] == 28
+
+
+def test_the_json_schema_is_that_of_the_options():
+    schema = json_schema()
+    assert list(schema["properties"]) == Options.names()
+    assert all("description" in option for option in schema["properties"].values())
+    jsonschema.validate(WrapSpec("gqa", "rci", (3,), Options(cluster=["a"], chance=0.25, aggregation={"acc": "mean"})).described()["options"], schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"min_side": 0}, schema)
+
+
+def test_all_faults_of_a_mapping_are_told_at_once():
+    with pytest.raises(OptionError) as caught:
+        Options.from_mapping({"grouping": "sorce", "seed": -1, "metrik": "acc"}, "here")
+    assert str(caught.value) == (
+        "here: 3 faults: (1) seed must be a whole number of at least 0, not -1; "
+        "(2) grouping must be 'auto', 'source', 'none' or 'text', not 'sorce'; did you mean source?; "
+        "(3) unknown option 'metrik'; did you mean metric?"
+    )
 
 
 def test_unknown_option_names_the_allowed_ones():

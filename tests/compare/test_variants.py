@@ -79,10 +79,11 @@ def test_a_lines_of_another_run_is_found_out(tmp_path):
     (tmp_path / "one" / name).write_text((tmp_path / "two" / name).read_text())
     found = gather([tmp_path / "one"], draws=200)
     assert [one.found.name for one in found.contrasts] == ["hints"]
-    assert "gives acc_exact 0.15, but the run reported 0.5; it is of another run, or was changed" in found.notes[0]
+    assert "but the run reported 0.6667; the log is of another run, or was changed" in found.notes[0]
+    assert str(tmp_path) not in found.notes[0]  # notes stand in reports that others read
     lines = (tmp_path / "one" / name).read_text().splitlines()[:-1]
     (tmp_path / "one" / name).write_text("\n".join(lines) + "\n")
-    assert "has 19 docs, but the run scored 20" in gather([tmp_path / "one"], draws=200).notes[0]
+    assert ": 19 docs, but the run scored 20" in gather([tmp_path / "one"], draws=200).notes[0]
 
 
 def test_without_logs_there_are_numbers_and_no_contrasts(tmp_path):

@@ -46,7 +46,7 @@ def test_rules_are_read_and_every_key_is_explained():
     assert [rule.name for rule in rules.parse(example).rules] == ["the score does not drop", "the index can be read"]
     jsonschema.validate(example, schemas.load("gate-config"))
     table = PAGE.partition("| key | type |")[2].partition("\n\n")[0]
-    for key in rules.RULE:
+    for key in rules.Rule.model_fields:
         assert f"`{key}`" in table
     for name in rules.shipped():
         assert f"`{name}`" in PAGE

@@ -1,13 +1,12 @@
 """What is missing never becomes a pass: no verdicts, numbers without a value, intervals with one end or none."""
 
-import dataclasses
 import itertools
 import math
 
 import numpy as np
 import pytest
 
-from lmms_patch.gate import limits
+from lmms_patch.gate import sides
 from lmms_patch.gate.intervals import _over_pairs
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement, Verdict, verdict
 from lmms_patch.stats.paired import Difference
@@ -69,57 +68,14 @@ def test_an_interval_with_an_end_missing_passes_no_limit(low, high):
 
 @pytest.mark.parametrize(("low", "high"), [*ENDS, (math.nan, 0.3), (0.1, math.inf)])
 def test_a_file_with_one_end_has_none(low, high):
-    found = limits.checked(estimate(0.2, low, high))
+    found = sides.checked(estimate(0.2, low, high))
     assert (found.value, found.low, found.high) == (0.2, None, None)
 
 
 def test_a_file_without_a_value_has_no_interval():
     for value in (None, math.nan, -math.inf):
-        found = limits.checked(estimate(value, 0.1, 0.3, se=math.nan))
+        found = sides.checked(estimate(value, 0.1, 0.3, se=math.nan))
         assert (found.value, found.se, found.low, found.high) == (None, None, None, None)
-
-
-@pytest.mark.parametrize(("low", "high"), ENDS)
-def test_the_distance_of_a_number_without_an_interval(low, high):
-    found = limits.magnitude(estimate(-0.2, low, high))
-    assert found.value == 0.2
-    assert None in (found.low, found.high)
-
-
-def test_no_number_has_no_distance():
-    assert limits.magnitude(estimate(None, 0.1, 0.3)) == estimate(None, 0.1, 0.3)
-
-
-WHOLE = (estimate(0.2, 0.1, 0.3), estimate(0.5, 0.4, 0.6), estimate(0.3, 0.2, 0.4))
-
-
-@pytest.mark.parametrize("missing", [0, 1, 2])
-def test_a_difference_of_distances_wants_all_three_numbers(missing):
-    """|b| - |a| from a, b and b - a."""
-    given = [estimate(None, 0.1, 0.3) if i == missing else one for i, one in enumerate(WHOLE)]
-    found = limits.magnitude_difference(*given)
-    assert (found.value, found.low, found.high) == (None, None, None)
-
-
-@pytest.mark.parametrize(("low", "high"), ENDS)
-def test_a_difference_of_distances_has_an_interval_only_where_the_difference_has(low, high):
-    found = limits.magnitude_difference(*WHOLE[:2], dataclasses.replace(WHOLE[2], low=low, high=high))
-    assert found.value == pytest.approx(0.3)
-    assert None in (found.low, found.high)
-
-
-@pytest.mark.parametrize("bare", [0, 1])
-def test_without_the_interval_of_a_side_the_signs_are_open(bare):
-    """| |b| - |a| | is at most |b - a|, whatever the signs: from -0.4 to 0.4."""
-    given = [dataclasses.replace(one, low=None, high=None) if i == bare else one for i, one in enumerate(WHOLE)]
-    found = limits.magnitude_difference(*given)
-    assert (found.low, found.high) == pytest.approx((-0.4, 0.4))
-
-
-def test_intervals_that_no_pair_of_numbers_satisfies_leave_the_signs_open():
-    """a in 0.1..0.3 and b in 0.4..0.6 differ by 0.1 to 0.5; a file that says 0.8..0.9 contradicts itself."""
-    found = limits.magnitude_difference(*WHOLE[:2], estimate(0.85, 0.8, 0.9))
-    assert (found.low, found.high) == pytest.approx((-0.9, 0.9))
 
 
 # --- a side of a paired difference ----------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_looks_is_asked_alone_or_with_the_gate(asked, folders):
 
 @pytest.mark.parametrize("require", ["look", [], ["valid gate", "gate"], [1], {}])
 def test_what_can_be_required(require):
-    with pytest.raises(OptionError, match="'require' must be 'valid gate', 'looks', 'checked', or a list of some"):
+    with pytest.raises(OptionError, match="require must be 'valid gate', 'looks', 'checked', or a list of some"):
         parse({"schema": 1, "rules": [{"name": "a", "require": require}]})
 
 

@@ -45,11 +45,12 @@ rules:
     found = parse(yaml.safe_load(text))
     one, two = found.rules
     assert found.ignore == ("limit",)
-    assert one == Rule(
-        "one", ("a_*", "b_*"), ("m",), ("b",), ("*rci",), "rci3", -1.0, 0.5, 0.1, 0.0, False, False, True, 0.05, 0.1, 10, 0.02, 0.99, True, True
-    )
+    assert (one.name, one.task, one.model, one.base, one.kind, one.metric) == ("one", ("a_*", "b_*"), ("m",), ("b",), ("*rci",), "rci3")
+    assert (one.min, one.max, one.max_drop, one.max_rise, one.absolute, one.interval) == (-1.0, 0.5, 0.1, 0.0, False, False)
+    assert (one.valid_gate, one.looks, one.checked, one.max_tst_over_chance, one.max_excluded, one.min_docs) == (True, False, False, 0.05, 0.1, 10)
+    assert (one.margin, one.level, one.blocks, one.corrected) == (0.02, 0.99, True, True)
     assert (two.level, two.margin, two.blocks, two.corrected, two.interval) == (0.9, 0.01, False, False, True)
-    assert parse(file_of(GOOD)).rules == (Rule("a", metric="fip", min=0.5),)
+    assert parse(file_of(GOOD)).rules == (Rule(name="a", metric="fip", min=0.5),)
 
 
 @pytest.mark.parametrize(
@@ -58,58 +59,58 @@ rules:
         (None, "empty"),
         ([], "must be keys and values"),
         ("text", "must be keys and values"),
-        ({"rules": [GOOD]}, "'schema' is nothing"),
-        ({"schema": 2, "rules": [GOOD]}, "reads 'schema: 1'"),
-        ({"schema": True, "rules": [GOOD]}, "'schema' is True"),
-        ({"schema": 1}, "at least one rule, not nothing"),
-        ({"schema": 1, "rules": []}, "at least one rule"),
-        ({"schema": 1, "rules": {"a": 1}}, "at least one rule"),
-        ({"schema": 1, "rule": [GOOD]}, "no key 'rule'; did you mean rules?"),
+        ({"rules": [GOOD]}, "schema is missing"),
+        ({"schema": 2, "rules": [GOOD]}, "schema must be 1, which this version of lmms-patch reads, not 2"),
+        ({"schema": True, "rules": [GOOD]}, "schema must be 1, which this version of lmms-patch reads, not True"),
+        ({"schema": 1}, "rules is missing"),
+        ({"schema": 1, "rules": []}, "rules must have at least 1 entry"),
+        ({"schema": 1, "rules": {"a": 1}}, "rules must be a list, not {'a': 1}"),
+        ({"schema": 1, "rule": [GOOD]}, "unknown option 'rule'; did you mean rules?"),
         ({"schema": 1, "rules": [GOOD], "defaults": [1]}, "defaults: must be keys and values"),
-        (file_of(GOOD, min=1), "defaults: no key 'min'; did you mean margin?"),
-        (file_of(GOOD, ignore=3), "ignore must be a text or a list"),
-        (file_of(GOOD, primary="rci?"), "'primary' must be the name of one number such as fip or rci3, no wildcard, not 'rci?'"),
-        (file_of(GOOD, primary=["fip"]), "'primary' must be the name of one number"),
-        (file_of(GOOD, primary=None), "'primary' must be the name of one number"),
-        (file_of({**GOOD, "primary": "fip"}), "no key 'primary'"),
-        (file_of(GOOD, level=1), "'level' must be a fraction"),
+        (file_of(GOOD, min=1), "defaults: unknown option 'min'; did you mean margin?"),
+        (file_of(GOOD, ignore=3), "defaults: ignore must be a text or a list"),
+        (file_of(GOOD, primary="rci?"), "primary must be the name of one number such as fip or rci3, no wildcard, not 'rci?'"),
+        (file_of(GOOD, primary=["fip"]), "primary must be the name of one number"),
+        (file_of(GOOD, primary=None), "defaults: primary: says nothing; give it a value, or leave it out"),
+        (file_of({**GOOD, "primary": "fip"}), "rule 'a': unknown option 'primary'"),
+        (file_of(GOOD, level=1), "level must be a fraction"),
         (file_of("a"), "rule 1: must be keys and values"),
-        (file_of({"metric": "fip", "min": 1}), "rule 1: 'name' must be"),
-        (file_of({**GOOD, "name": " "}), "'name' must be"),
+        (file_of({"metric": "fip", "min": 1}), "rule 1: name is missing"),
+        (file_of({**GOOD, "name": " "}), "name must be"),
         (file_of(GOOD, GOOD), "two rules have the name 'a'"),
         (file_of({"name": "a"}), "no check, so it could never fail"),
         (file_of({"name": "a", "task": "*"}), "no check, so it could never fail"),
-        (file_of({**GOOD, "max_drp": 1}), "no key 'max_drp'; did you mean max_drop"),
+        (file_of({**GOOD, "max_drp": 1}), "unknown option 'max_drp'; did you mean max_drop"),
         (file_of({"name": "a", "min": 1}), "'min' of what? name a 'metric'"),
         (file_of({"name": "a", "metric": "fip", "min_docs": 1}), "'metric' without a limit"),
-        (file_of({**GOOD, "metric": 3}), "'metric' must be a name"),
-        (file_of({**GOOD, "metric": None}), "'metric' must be a name"),
-        (file_of({**GOOD, "min": "0.5"}), "'min' must be a number such as 0.02, not '0.5'"),
-        (file_of({**GOOD, "min": None}), "'min' must be a number"),
-        (file_of({**GOOD, "min": True}), "'min' must be a number"),
-        (file_of({**GOOD, "min": float("nan")}), "'min' must be a number"),
-        (file_of({**GOOD, "max": float("inf")}), "'max' must be a number"),
+        (file_of({**GOOD, "metric": 3}), "metric must be a name"),
+        (file_of({**GOOD, "metric": None}), "metric: says nothing"),
+        (file_of({**GOOD, "min": "0.5"}), "min must be a number such as 0.02, not '0.5'"),
+        (file_of({**GOOD, "min": None}), "min: says nothing"),
+        (file_of({**GOOD, "min": True}), "min must be a number"),
+        (file_of({**GOOD, "min": float("nan")}), "min must be a number"),
+        (file_of({**GOOD, "max": float("inf")}), "max must be a number"),
         (file_of({**GOOD, "max": 0.4}), "nothing can pass"),
         (file_of({"name": "a", "metric": "fip", "max_drop": -1, "max_rise": 0.5}), "contradict each other"),
-        (file_of({**GOOD, "absolute": 1}), "'absolute' must be true or false"),
+        (file_of({**GOOD, "absolute": 1}), "absolute must be true or false"),
         (file_of({"name": "a", "metric": "rci3", "max": -1, "absolute": True}), "nothing can pass"),
         (file_of({"name": "a", "metric": "rci3", "min": 0, "absolute": True}), "nothing can fail"),
         (file_of({"name": "a", "min_docs": 3, "absolute": True}), "'absolute' needs a 'metric'"),
-        (file_of({"name": "a", "require": "gate"}), "'require' must be 'valid gate'"),
+        (file_of({"name": "a", "require": "gate"}), "require must be 'valid gate'"),
         (file_of({"name": "a", "max_excluded": 1}), "from 0 to below 1"),
         (file_of({"name": "a", "max_excluded": 5}), "from 0 to below 1"),
         (file_of({"name": "a", "min_docs": 0}), "at least 1"),
         (file_of({"name": "a", "min_docs": 1.5}), "whole number"),
         (file_of({"name": "a", "min_docs": 9, "margin": 0.1}), "'margin' says nothing here"),
-        (file_of({**GOOD, "margin": -0.1}), "'margin' must be at least 0"),
-        (file_of({**GOOD, "level": 95}), "'level' must be a fraction"),
-        (file_of({**GOOD, "inconclusive": "pass"}), "'inconclusive' must be block or warn, not 'pass'"),
-        (file_of({**GOOD, "inconclusive": []}), "'inconclusive' must be block or warn"),
-        (file_of({**GOOD, "correction": "holm"}), "'correction' must be bonferroni or none"),
+        (file_of({**GOOD, "margin": -0.1}), "margin must be at least 0"),
+        (file_of({**GOOD, "level": 95}), "level must be a fraction"),
+        (file_of({**GOOD, "inconclusive": "pass"}), "inconclusive must be 'block' or 'warn', not 'pass'"),
+        (file_of({**GOOD, "inconclusive": []}), "inconclusive must be 'block' or 'warn'"),
+        (file_of({**GOOD, "correction": "holm"}), "correction must be 'bonferroni' or 'none'"),
         (file_of({**GOOD, "task": []}), "must be a text or a list"),
         (file_of({**GOOD, "task": [1]}), "must be a text or a list"),
         (file_of({**GOOD, "kind": "rcii"}), "no 'kind' is 'rcii'; did you mean rci"),
-        (file_of({**GOOD, 3: 4}), "no key 3"),
+        (file_of({**GOOD, 3: 4}), "rule 'a': unknown option 3"),
     ],
 )
 def test_what_is_not_allowed_is_refused_in_one_line(given, said):
@@ -142,7 +143,7 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path, content, said):
     path.write_bytes(content)
     with pytest.raises(OptionError) as caught:
         read(path)
-    assert said in str(caught.value) or "no key" in str(caught.value)
+    assert said in str(caught.value) or "unknown option" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -164,8 +165,24 @@ def test_shipped_rules_are_read_and_keep_the_schema(name):
 
 def test_the_schema_has_the_same_keys():
     schema = schemas.load("gate-config")
-    assert set(schema["properties"]) == set(rules.TOP)
-    assert set(schema["properties"]["rules"]["items"]["properties"]) == set(rules.RULE)
-    assert set(schema["properties"]["defaults"]["properties"]) == set(rules.DEFAULTS)
+    assert set(schema["properties"]) == {"schema", "defaults", "rules"}
+    assert set(schema["properties"]["rules"]["items"]["properties"]) == set(Rule.model_fields)
+    assert set(schema["properties"]["defaults"]["properties"]) == set(rules.Defaults.model_fields)
     for check in rules.CHECKS:
         assert {"required": [check]} in schema["properties"]["rules"]["items"]["anyOf"]
+
+
+@pytest.mark.parametrize("name", rules.shipped())
+def test_shipped_rules_keep_the_schema_of_the_types(name):
+    jsonschema.validate(yaml.safe_load(rules.find(name).read_text()), rules.json_schema())
+
+
+def test_all_faults_of_a_file_are_told_at_once():
+    with pytest.raises(OptionError) as caught:
+        parse(file_of({**GOOD, "min": "high", "maxx": 1}, {"name": "b"}, level=95), "gates.yaml")
+    assert str(caught.value) == (
+        "gates.yaml: 4 faults: (1) defaults: level must be a fraction from 0.5 to below 1, such as 0.95, not 95; "
+        "(2) rule 'a': min must be a number such as 0.02, not 'high'; (3) rule 'a': unknown option 'maxx'; did you mean max?; "
+        "(4) rule 'b': no check, so it could never fail; give one of "
+        "min, max, max_drop, max_rise, require, max_tst_over_chance, max_excluded, min_docs"
+    )

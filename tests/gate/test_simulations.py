@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.gate import rules
-from lmms_patch.stats import paired
+from lmms_patch.stats import forms, paired
 from tests.gate.running import gate, rules_file
 from tests.making import lean
 from tests.places import ROOT
@@ -107,10 +107,9 @@ def test_clusters_that_turn_as_a_whole_raise_no_more_false_alarms_than_the_level
         turned = (stream.random(groups) < 0.2) * np.where(stream.random(groups) < 0.5, 1, -1)
         change = (turned[:, None] * (np.arange(size) < stream.integers(1, size + 1, groups)[:, None])).ravel()
         before = np.where(change < 0, 1, np.where(change > 0, 0, labels % 2))
-        rows = np.column_stack([before, before + change, np.ones_like(before)])
-        score = {"score": lambda s: (s[..., 0] / s[..., 2], s[..., 1] / s[..., 2])}
-        corners = {"score": np.array([[a, b, 1.0] for a in (0.0, 1.0) for b in (0.0, 1.0)])}
-        alarms += paired.differences(rows, score, labels, extremes=corners, draws=500)["score"].estimate.high < 0
+        sides = tuple(np.column_stack([side, np.ones_like(side)]).astype(float) for side in (before, before + change))
+        score = {"score": paired.Number(("full",))}
+        alarms += paired.differences(forms.MEAN, {"full": sides}, score, labels, draws=500)["score"].estimate.high < 0
     assert alarms <= 10 + 2 * math.sqrt(10)
 
 

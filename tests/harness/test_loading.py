@@ -8,7 +8,7 @@ from lmms_eval.tasks import TaskManager
 
 from lmms_patch.app import cli
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.wrap.images import first_images
+from lmms_patch.harness.images import first_images
 from tests.harness.toys import Model, rows, run, write_task
 
 ON_THE_HUB = "nobody-at-all/not-a-dataset"

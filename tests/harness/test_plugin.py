@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from lmms_eval.tasks import TaskManager
@@ -102,7 +103,7 @@ def test_patches_that_fail_do_not_take_the_host_with_them(tasks, monkeypatch, ca
 
     told = []
     monkeypatch.setattr(plugin, "install", broken)
-    monkeypatch.setattr(plugin.logger, "warning", told.append)
+    monkeypatch.setattr(plugin, "log", lambda: SimpleNamespace(warning=told.append))
     plugin.register()
     import toy_tasks
 

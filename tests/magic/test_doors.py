@@ -130,9 +130,9 @@ def test_other_formats_are_not_whatever_the_file_is_called(world: Path, monkeypa
     monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *_, **__: pytest.fail("another program was called"))
     (world / "data" / name).write_bytes(image_bytes(form))
     (message,) = faults_of(world, row(name))
-    assert message.endswith(f"it is no image of a format that is read ({', '.join(FORMATS)})")
+    assert message.endswith(f"it is not an image in a format that can be read ({', '.join(FORMATS)})")
     for decode in (True, False):
-        with pytest.raises(ImageFaultError, match="no image of a format"):
+        with pytest.raises(ImageFaultError, match="not an image in a format"):
             upright_size(world / "data" / name, decode)
     with pytest.raises(ImageFaultError):
         decode_image((world / "data" / name).read_bytes())
@@ -189,7 +189,7 @@ def test_numbers_without_a_place_and_too_many_boxes_are_told(world: Path) -> Non
         ("steps", "[" + ",".join(['{"text": "a", "correct": false}'] * 201) + "]", "201 steps; at most 200"),
         ("schema", "1" + "0" * 400, "form that this version does not know"),
         ("question", "[" * 900 + "]" * 900, "must be text"),
-        ("answer", "NaN", "NaN is no JSON number"),
+        ("answer", "NaN", "NaN is not a JSON number"),
     ],
 )
 def test_numbers_and_lists_without_end_are_one_short_line(world: Path, key: str, value: str, said: str) -> None:

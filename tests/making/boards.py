@@ -4,8 +4,8 @@ import json
 
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.present.board.board import board
-from lmms_patch.present.board.ranks import by_of
 from lmms_patch.present.board.store import Store, find, update
+from lmms_patch.present.ranking import by_of
 
 
 def est(value, low=None, high=None, n=100, reason=""):

@@ -18,7 +18,7 @@ def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="
     folder.mkdir(parents=True, exist_ok=True)
     records = [{**record, "base": name, "kind": kind} for record in records]
     grids = tuple(records[0]["grids"])
-    spec = WrapSpec(name, kind, grids, Options(**(options or {}), given=frozenset(options or {})))
+    spec = WrapSpec(name, kind, grids, Options(**(options or {})))
     known = [r for r in records if "acc" in r["views"][0]["items"]]
     items = [r["views"][0]["items"]["acc"] for r in known]
 

@@ -4,15 +4,11 @@ import base64
 import io
 import re
 
-import pytest
-
-from lmms_patch.present.report import page
 from lmms_patch.present.report.data import CellAnswer, Entry, Example, Figure, Part, Report
 from lmms_patch.present.sheets import Column, Sheet
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import span
 from lmms_patch.stats.resample import Estimate
-from tests.making import pages
 
 SCRIPT = "<script>alert(1)</script>"
 IMG = '"><img src=x onerror=alert(2)>'
@@ -268,7 +264,7 @@ def figure(name, section, entries=(), **more):
 def sheet(name="indices", rows=12):
     columns = (
         Column("benchmark", "Benchmark"),
-        Column("rci3", "RCI 3×3", signed=True, help="1 − MPP/FIP on the 3×3 grid; no unit."),
+        Column("rci3", "RCI 3×3", signed=True, index=True, help="1 − MPP/FIP on the 3×3 grid; no unit."),
         Column("n", "Docs", help="How many docs."),
         Column("note", "Note"),
     )
@@ -349,11 +345,6 @@ def large(results=40):
         drawn = figure(f"heatmap-{i}", "runs", [f"e-{i}"])
         figures.append(figure(f"heatmap-{i}", "runs", [f"e-{i}"], svg=drawn.svg.replace("</svg>", dots + "</svg>")))
     return report(entries=tuple(entries), examples=tuple(examples), figures=tuple(figures))
-
-
-@pytest.fixture(scope="module")
-def html():
-    return page.page(pages.report())
 
 
 def squeezed(text):

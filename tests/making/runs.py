@@ -62,7 +62,7 @@ def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, 
 def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), base="toy", kind="rci", answers=0):
     """Records of a 4-option task whose model is ``say``: from a random stream and the gold to its answers on the full image and each cell,
     and to those on a wrong image (None: the doc is not asked so). ``answers`` draws them anew."""
-    spec = WrapSpec(base, kind, (grid,), Options(cluster="image", category="kind", given=frozenset({"cluster", "category"})))
+    spec = WrapSpec(base, kind, (grid,), Options(cluster="image", category="kind"))
     stream = np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]

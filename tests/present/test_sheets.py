@@ -56,6 +56,16 @@ def test_markdown_has_one_line_a_row_whatever_stands_in_it():
     assert "\\*z\\*" in sheet({"name": "[x](http://y) *z*"}).to_markdown()
 
 
+def test_text_has_numbers_to_the_right_and_words_to_the_left():
+    assert SHEET.to_text().splitlines() == [
+        "benchmark  n                      RCI",
+        "-------------------------------------",
+        "gqa        3  -0.123 [-0.200, -0.050]",
+        "a|b_c      2                      N/A",
+        "plain      2                   +0.500",
+    ]
+
+
 def test_latex_is_escaped_and_booked():
     text = SHEET.to_latex()
     assert text.startswith("\\begin{tabular}{lrr}\n\\toprule\nbenchmark & n & RCI \\\\\n\\midrule\n")
@@ -86,7 +96,7 @@ def test_any_text_and_number_can_be_written(rows):
     made = sheet(*({"name": text, "n": 1, "rci": number} for text, number in rows))
     json.dumps(made.to_json(), allow_nan=False)
     assert len(made.to_markdown().splitlines()) == 2 + len(rows)
-    assert len(made.to_text().split("\n")) == 1 + len(rows)
+    assert len(made.to_text().split("\n")) == 2 + len(rows)
     parsed = list(csv.reader(io.StringIO(made.to_csv(), newline="")))
     assert len(parsed) == 1 + len(rows)
     made.to_latex()

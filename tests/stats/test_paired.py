@@ -10,22 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lmms_patch.stats.intervals import few_clusters, half_width
-from lmms_patch.stats.paired import DRAWS, detectable, differences, least_p, mcnemar, p_value, t_tails, unpaired
+from lmms_patch.stats.forms import MEAN, RATIO
+from lmms_patch.stats.intervals import few_clusters, half_width, tails
+from lmms_patch.stats.paired import DRAWS, Number, detectable, differences, least_p, mcnemar, p_value, unpaired
 from lmms_patch.stats.resample import Estimate
 
 
-def of(first, second):
-    """Rows of two runs' scores, and a one."""
-    return np.column_stack([first, second, np.ones(len(first))])
+def scored(*sides):
+    """A set of answers: of each run the scores, and a one."""
+    return tuple(np.column_stack([side, np.ones(len(side))]) for side in sides)
 
 
-MEANS = {"score": lambda s: (s[..., 0] / s[..., 2], s[..., 1] / s[..., 2])}
-UNSEEN = {"score": np.array([[a, b, 1.0] for a in (0.0, 1.0) for b in (0.0, 1.0)])}
-
-
-def compared(first, second, clusters=None, extremes=UNSEEN, **options):
-    return differences(of(first, second), MEANS, clusters, extremes=extremes, **options)["score"]
+def compared(first, second, clusters=None, **options):
+    return differences(MEAN, {"full": scored(first, second)}, {"score": Number(("full",))}, clusters, **options)["score"]
 
 
 def estimate(value, se, n=200, clusters=200):
@@ -164,11 +161,11 @@ def test_nothing_differs():
     found = compared(np.ones(1000), np.ones(1000), draws=40_000)
     assert (found.estimate.value, found.p) == (0, 1)
     assert (-found.estimate.low, found.estimate.high) == pytest.approx((1 - 0.025 ** (1 / 1000),) * 2, rel=0.05)
-    assert compared(np.ones(1000), np.ones(1000), extremes=None).estimate.low is None  # nobody says what could change: no interval of no width
+    assert compared(np.ones(1000), np.ones(1000), ends=None).estimate.low is None  # nobody says what could change: no interval of no width
 
 
 def test_not_defined_and_too_few():
-    none = differences(np.zeros((40, 3)), MEANS)["score"]
+    none = differences(MEAN, {"full": (np.zeros((40, 2)),) * 2}, {"score": Number(("full",))})["score"]
     assert (none.first, none.second, none.estimate.value, none.p) == (None, None, None, None)
     few = compared(np.zeros(9), np.ones(9))
     assert (few.estimate.value, few.estimate.low, few.p) == (1, None, None)
@@ -189,7 +186,7 @@ def test_least_p_by_enumeration():
 def test_a_handful_of_docs_shows_no_more_than_mcnemar(better, p):
     first, second = np.zeros(1000), np.zeros(1000)
     second[:better] = 1
-    plain, careful = compared(first, second, extremes=None), compared(first, second, draws=40_000, differing={"score": better})
+    plain, careful = compared(first, second, ends=None), compared(first, second, draws=40_000)
     assert plain.p < p / 2
     assert mcnemar(first, second).p == p
     assert careful.p == pytest.approx(p, abs=4 * math.sqrt(p * 2 / 40_000))
@@ -325,9 +322,10 @@ def test_unpaired_without_a_number_or_a_standard_error():
     assert (sure.estimate.value, sure.estimate.low, sure.p) == (-0.5, None, None)
 
 
-@given(st.floats(0, 30), st.integers(1, 100))
-def test_student(t, df):
-    assert t_tails(t, df) == pytest.approx(2 * stats.t.sf(t, df), rel=1e-6, abs=1e-300)
+@given(st.floats(0, 30), st.integers(2, 100))
+def test_tails_are_students_under_50_clusters_and_normal_from_there(t, clusters):
+    exact = 2 * stats.t.sf(t, clusters - 1) if clusters < 50 else 2 * stats.norm.sf(t)
+    assert tails(t, clusters) == pytest.approx(exact, rel=1e-6, abs=1e-300)
 
 
 # --- what could be found -------------------------------------------------------------------------------
@@ -338,6 +336,31 @@ def test_detectable_by_tables():
     assert detectable(1.0) == pytest.approx(2.80158, abs=1e-4)
     assert detectable(2.0, level=0.9, power=0.9) == pytest.approx(2 * 2.92640, abs=1e-4)
     assert detectable(None) is None
+    # 10 clusters: as much wider as their interval
+    assert detectable(1.0, 10) == pytest.approx(2.80158 * math.sqrt(10 / 9) * 2.262157 / 1.959964, rel=1e-4)
+
+
+# --- several numbers, and docs of other weights ---------------------------------------------------------
+
+
+def test_numbers_of_other_sets_do_not_touch_each_other():
+    """A difference is the same whether it is computed alone or beside others, draw for draw."""
+    stream = np.random.default_rng(9)
+    sets = {name: scored(*(stream.random((2, 100)) < 0.6)) for name in ("full", "best")}
+    numbers = {"fip": Number(("full",)), "gap": Number(("full", "best"), np.subtract)}
+    together = differences(MEAN, sets, numbers, draws=300)
+    assert together["gap"] == differences(MEAN, sets, {"gap": numbers["gap"]}, draws=300)["gap"]
+    assert together["gap"].first == pytest.approx(sets["full"][0][:, 0].mean() - sets["best"][0][:, 0].mean())
+    assert together["fip"].differing == np.any(sets["full"][0] != sets["full"][1], axis=1).sum()
+
+
+def test_an_unseen_doc_of_a_ratio_weighs_what_a_doc_of_its_run_weighs():
+    """Ten times the boxes in the second run change nothing: a ratio of sums does not depend on the unit of its docs."""
+    stream = np.random.default_rng(10)
+    below = stream.integers(0, 4, (2, 80))
+    first, second = (np.column_stack([stream.binomial(boxes, 0.6), boxes]).astype(float) for boxes in below)
+    one, ten = (differences(RATIO, {"": (first, factor * second)}, {"f1": Number(("",))}, draws=300)["f1"].estimate for factor in (1, 10))
+    assert (one.value, one.low, one.high) == pytest.approx((ten.value, ten.low, ten.high))
 
 
 def test_what_is_called_detectable_is_detected():
@@ -357,11 +380,10 @@ def test_coverage_of_a_difference_of_indices():
     """400 pairs of runs of 300 docs: 1 − 0.85 / 0.8 against 1 − 0.6 / 0.75, so the truth is 0.2 + 0.0625 = 0.2625."""
     stream, repetitions, covered = np.random.default_rng(8), 400, 0
 
-    def rci(s):
-        return 1 - s[..., 1] / s[..., 0], 1 - s[..., 3] / s[..., 2]
-
+    rci = Number(("full", "best"), lambda full, best: 1 - best / full)
     for _ in range(repetitions):
-        rows = (stream.random((300, 4)) < [0.8, 0.85, 0.75, 0.6]).astype(float)
-        estimate = differences(rows, {"rci": rci}, draws=400, seed=stream)["rci"].estimate
+        full_one, best_one, full_two, best_two = (stream.random((300, 4)) < [0.8, 0.85, 0.75, 0.6]).T.astype(float)
+        sets = {"full": scored(full_one, full_two), "best": scored(best_one, best_two)}
+        estimate = differences(MEAN, sets, {"rci": rci}, ends=None, draws=400, seed=stream)["rci"].estimate
         covered += estimate.low <= 0.2625 <= estimate.high
     assert within(covered / repetitions, 0.95, repetitions)

@@ -100,12 +100,13 @@ def numbers(runs: Path, out: Path, main: Callable[[list[str]], Any]) -> dict[str
                 status = main(arguments) or 0
             except SystemExit as end:
                 status = end.code or 0
-        made[name] = {"status": status, "wrote": steady(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else None}
+        text = file.read_text(encoding="utf-8").replace(str(runs), "runs").replace(str(out), "out") if file.is_file() else "null"
+        made[name] = {"status": status, "wrote": steady(json.loads(text))}
     return made
 
 
 def steady(value: Any) -> Any:
-    """Leave out what differs from run to run: times, paths, versions."""
+    """Leave out what differs from run to run: times, versions, where files lie."""
     if isinstance(value, dict):
         return {key: steady(inner) for key, inner in value.items() if key not in _VOLATILE}
     return [steady(inner) for inner in value] if isinstance(value, list) else value

@@ -7,20 +7,8 @@ import pytest
 
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import load
-from lmms_patch.tst import locality as module
-from tests.making.runs import as_records, mc_run, write_run
-
-
-def locality(records, *arguments, **options):
-    return module.locality(as_records(records), *arguments, **options)
-
-
-def scores(records, *arguments):
-    return module.scores(as_records(records), *arguments)
-
-
-def choose_grid(records):
-    return module.choose_grid(as_records(records))
+from lmms_patch.tst.locality import locality, scores
+from tests.making.runs import mc_run, write_run
 
 
 def record(doc_id, cells, lent=(), *, kind="rci", excluded=False, grids=(2,), metrics=("acc",)):
@@ -58,8 +46,8 @@ def test_what_is_not_known_is_nan_and_counted():
     found = locality(records, 2)
     assert all(math.isnan(score) for score in found.scores.values())
     assert (found.unusable, found.without_donor) == (2, 2)
-    assert found.warnings[0] == "2 of 4 docs could not be used at grid 2: they have no locality"
-    assert found.warnings[1].startswith("2 of 4 docs have no donor")
+    assert found.warnings[0] == "2 of 4 docs have no locality: they could not be used at grid 2"
+    assert found.warnings[1].startswith("2 of 4 docs have no locality: no other doc")
 
 
 def test_where_lower_is_better_the_sign_is_turned():
@@ -70,9 +58,8 @@ def test_where_lower_is_better_the_sign_is_turned():
 
 def test_the_default_is_the_finest_grid():
     spec, records, _ = mc_run(n=60, grid=3)
-    assert choose_grid(records) == 3
+    assert locality(records).grid == 3
     assert scores(records) == scores(records, 3)
-    assert choose_grid([record(0, [1.0] * 4, grids=(3, 2, 5))]) == 5
     assert spec.grids == (3,)
 
 

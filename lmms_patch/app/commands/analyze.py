@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,48 +49,46 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Recompute a finished run's numbers, with other settings where given; average several runs."""
-    from lmms_patch.files import write_all
+    from lmms_patch.app.commands.outputs import write
     from lmms_patch.rci.recompute import Changes
-    from lmms_patch.text import harmless
 
     changes = Changes(draws, level, delta, seed, _floor(chance), metric, cluster, category)
-    found = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
-    told(found.taken)
-    if json_file:
-        write_all({json_file: json.dumps(harmless(found.to_json()), indent=2, allow_nan=False, ensure_ascii=False) + "\n"})
-    say(text(found, cells))
-    for one in found.taken:
+    recomputed = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
+    told(recomputed.taken)
+    written = write(recomputed.to_json, json_file)
+    say(text(recomputed, cells))
+    for one in recomputed.taken:
         if left := _magic(one.path):
             say(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {one.path}'")
-    if json_file:
-        say(f"written: {json_file}")
+    for line in written:
+        say(line)
 
 
 def _magic(file: Path) -> list[str]:
-    """The MAGIC tasks of a run."""
+    """List the MAGIC tasks of a run."""
     from lmms_patch.runs.results import read_results
 
     return [result.task for result in read_results(file) if result.described["kind"] == "magic"]
 
 
 def _floor(text: str | None) -> float | str | None:
-    """A number where it is one; what else it may be is checked where it is used."""
+    """Return a number as such; what else a floor may be is checked where it is used."""
     try:
         return None if text is None else float(text)
     except ValueError:
         return text
 
 
-def text(found: api.Recomputed, cells: bool = False) -> str:
-    """The tables of each run, and their average."""
+def text(recomputed: api.Recomputed, cells: bool = False) -> str:
+    """Lay out the tables of each run, and their average."""
     from lmms_patch.present.terminal import rci
 
-    parts = ["\n\n".join(blocks(run, groups, cells)) + "\n" for run, groups in zip(found.runs, found.pooled, strict=True)]
-    return "\n".join([*parts, *([rci.averaged_table(found.averaged, found.runs)] if found.averaged else []), *found.warnings])
+    parts = ["\n\n".join(blocks(run, groups, cells)) + "\n" for run, groups in zip(recomputed.runs, recomputed.pooled, strict=True)]
+    return "\n".join([*parts, *([rci.averaged_table(recomputed.averaged, recomputed.runs)] if recomputed.averaged else []), *recomputed.warnings])
 
 
 def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool) -> list[str]:
-    """The tables of one run, its notes and warnings, and what it all means."""
+    """Lay out the tables of one run, its notes and warnings, and what they mean."""
     from lmms_patch.present.terminal import rci
 
     shown = rci.recomputed(run)

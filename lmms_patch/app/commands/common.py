@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from lmms_patch.app.options import INCLUDE_PATH
 from lmms_patch.text import printed
 
 if TYPE_CHECKING:
@@ -18,14 +19,8 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines; the result is still printed.")]
-IncludePath = Annotated[str | None, typer.Option("--include-path", metavar="DIR", help="A folder with more task files.")]
+IncludePath = Annotated[str | None, INCLUDE_PATH]
 Cells = Annotated[bool, typer.Option("--cells", help="Also where in the image the score comes from.")]
-
-# Why the words are written out here and not taken from where they are checked: that is slow to import, and the help must not be.
-Grouping = Literal["auto", "source", "text", "none"]
-Match = Literal["category", "format", "none"]
-
-MATCH_HELP = "Random removals keep the counts of category and format, of format alone, or of nothing."
 
 
 def examples(*lines: str) -> Callable[[F], F]:
@@ -43,12 +38,12 @@ def examples(*lines: str) -> Callable[[F], F]:
 
 
 def say(text: str) -> None:
-    """Print a result on stdout. Whatever stands in it, no terminal or build server acts on it, and any stream takes it."""
+    """Print a result on stdout, made harmless for terminals and build servers."""
     print(printed(text, sys.stdout.encoding or "utf-8"))
 
 
 def tell(line: str, quiet: bool = False) -> None:
-    """A line of progress, on stderr."""
+    """Print a line of progress on stderr."""
     if not quiet:
         print(printed(line, sys.stderr.encoding or "utf-8"), file=sys.stderr, flush=True)
 
@@ -61,12 +56,12 @@ def told(taken: Iterable[Taken], quiet: bool = False) -> None:
 
 
 def teller(quiet: bool) -> Callable[[str], None]:
-    """``tell`` as a function of the line alone."""
+    """Return ``tell`` as a function of the line alone."""
     return lambda line: tell(line, quiet)
 
 
 def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[T]:
-    """The items, with a bar on stderr while they are worked on.
+    """Yield the items, with a bar on stderr while they are worked on.
 
     Args:
         items: what is worked on.
@@ -84,14 +79,14 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
 
 @contextlib.contextmanager
 def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on stderr for work that tells how far it is.
+    """Show a bar on stderr for work that tells how far it is.
 
     Args:
         label: stands before the bar.
         quiet: no bar; there is none either where stderr is not a terminal.
 
     Yields:
-        What is called with how much is done, and of how much (None: nobody knows).
+        A function to call with how much is done, and of how much (None: not known).
     """
     if quiet or not sys.stderr.isatty():
         yield lambda done, total: None

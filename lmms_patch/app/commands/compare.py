@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_patch.app.commands.common import Quiet, examples, progress, say
+from lmms_patch.app.commands.outputs import JsonFile, SheetFile
 
 
 @examples(
@@ -29,39 +30,16 @@ def command(
         int, typer.Option("--draws", metavar="N", help="Bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.")
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON.")] = None,
-    sheet_file: Annotated[
-        Path | None, typer.Option("--sheet", metavar="FILE", help="Write the table: .csv, .md, .tex or .json, by the file's ending.")
-    ] = None,
+    json_file: JsonFile = None,
+    sheet_file: SheetFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Two models, or two versions, on the same docs: which is better, and is that more than noise?"""
-    import json
-
+    """Compare two models, or two versions, on the same docs: which is better, and is that more than noise?"""
     from lmms_patch.app import api
-    from lmms_patch.errors import OptionError
-    from lmms_patch.files import write_all
-    from lmms_patch.present.sheets import FORMS
+    from lmms_patch.app.commands.outputs import check_names, write
     from lmms_patch.present.terminal import compare
-    from lmms_patch.text import harmless
 
-    form = None if sheet_file is None else FORMS.get(sheet_file.suffix.removeprefix(".").lower())
-    if sheet_file is not None and form is None:
-        raise OptionError(f"--sheet {sheet_file}: a table cannot be written as {sheet_file.suffix or 'a file without ending'!r}; {_allowed(FORMS)}")
-    if sheet_file is not None and sheet_file == json_file:
-        raise OptionError(f"--json and --sheet name the same file, {json_file}; give each its own")
-    found = api.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: progress(pairs, label, quiet))
-    files: dict[Path, str] = {}
-    if json_file is not None:
-        files[json_file] = json.dumps(harmless(found.to_json()), indent=2, allow_nan=False) + "\n"
-    if sheet_file is not None and form is not None:
-        made = getattr(compare.sheet(found), form)()
-        files[sheet_file] = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False) + "\n"
-    write_all(files)
-    say(compare.text(found))
-    for path in files:
-        say(f"written: {path}")
-
-
-def _allowed(forms: dict[str, str]) -> str:
-    return f"allowed: {', '.join('.' + ending for ending in forms)}"
+    check_names(json_file, sheet_file)
+    compared = api.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: progress(pairs, label, quiet))
+    written = write(compared.to_json, json_file, lambda: compare.sheet(compared), sheet_file)
+    say("\n".join([compare.text(compared), *written]))

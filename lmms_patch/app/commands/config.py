@@ -26,7 +26,7 @@ def command(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Copy it to this new file instead of printing it.")] = None,
 ) -> None:
-    """The shipped files: run configs for lmms-eval --config, rules for gate --config, and profiles of benchmarks."""
+    """Print the shipped files: run configs for lmms-eval --config, rules for gate --config, and profiles of benchmarks."""
     if output is None:
         print(listing() if name is None else api.config(name), end="\n" if name is None else "")
     elif name is None:
@@ -37,10 +37,10 @@ def command(
 
 
 def listing() -> str:
-    """One line per file: its name, and the first line of what it says of itself."""
-    found = api.config()
-    width = max(map(len, found))
-    return "\n".join(f"{name:<{width}}  {text.splitlines()[0].removeprefix('#').strip()}" for name, text in found.items())
+    """Return one line per file: its name, and its first line."""
+    files = api.config()
+    width = max(map(len, files))
+    return "\n".join(f"{name:<{width}}  {text.splitlines()[0].removeprefix('#').strip()}" for name, text in files.items())
 
 
 def copy(name: str, output: Path) -> None:

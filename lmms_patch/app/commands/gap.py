@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch.app import api
-from lmms_patch.app.commands.common import MATCH_HELP, Match, examples, say
+from lmms_patch.app.commands.common import examples, say
+from lmms_patch.app.options import MATCH, Match
 
 if TYPE_CHECKING:
     from lmms_patch.compare.gap import Gap
@@ -28,15 +29,16 @@ def command(
     ] = None,
     task: Annotated[str | None, typer.Option("--task", help="The base task, where the runs have several.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="The metric; the primary one if left out.")] = None,
-    match: Annotated[Match, typer.Option("--match", help=MATCH_HELP)] = "category",
+    match: Annotated[Match, MATCH] = "category",
 ) -> None:
-    """The vision-blind gap of two finished runs, on all docs, a pruned set and random ones."""
+    """Measure the vision-blind gap of two finished runs, on all docs, a pruned set and random ones."""
     say(text(api.gap(full, blind, subset=subset, task=task, metric=metric, match=match)))
 
 
-def text(found: Gap) -> str:
-    """The table, the verdict and what to mind."""
+def text(gap: Gap) -> str:
+    """Lay out the table, the verdict and the warnings."""
     from lmms_patch.compare.gap import rows
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
-    return "\n".join([aligned(rows(found)), *(line for line in (found.verdict, *found.warnings) if line)])
+    heads, *numbers = rows(gap)
+    return "\n".join([table(heads, numbers).to_text(), *(line for line in (gap.verdict, *gap.warnings) if line)])

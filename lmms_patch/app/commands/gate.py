@@ -61,21 +61,21 @@ def command(
     forget(json_file, junit)
     mistake: BaseException | None = None
     try:
-        found = gate(out, config, baseline=baseline)
+        judgement = gate(out, config, baseline=baseline)
     except BaseException as error:  # whatever it is, the files say that nothing was judged
         mistake = error
         said = str(error) if isinstance(error, PatchError) else f"ended by {type(error).__name__} before anything was judged: {error}"
-        found = Judgement((), (), config, str(out), str(baseline or ""), " ".join(said.split()))
+        judgement = Judgement((), (), config, str(out), str(baseline or ""), " ".join(said.split()))
     if mistake is None:
-        outputs.write(found, json_file=json_file, junit_file=junit, summary_file=summary_file)
+        outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
     else:
         with contextlib.suppress(PatchError):  # the first mistake is the one to tell
-            outputs.write(found, json_file=json_file, junit_file=junit, summary_file=summary_file)
-    _print(found, told)
+            outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
+    _print(judgement, told)
     if mistake is not None:
         raise mistake
-    assert found.status != BAD_INPUT
-    return found.status
+    assert judgement.status != BAD_INPUT
+    return judgement.status
 
 
 def forget(*files: Path | None) -> None:
@@ -99,7 +99,7 @@ def misused(argv: Sequence[str]) -> None:
                 forget(Path(value or next(iter(argv[place + 1 :]), "")))
 
 
-def _print(found: Judgement, told: bool) -> None:
+def _print(judgement: Judgement, told: bool) -> None:
     """Print annotations, the table, and the verdict in the last line.
 
     The exit status is the verdict: a reader that is gone, a full disk or a closed stdout does not change it.
@@ -109,7 +109,7 @@ def _print(found: Judgement, told: bool) -> None:
     if sys.stdout is None:  # closed before we started
         return
     encoding = sys.stdout.encoding or "utf-8"
-    lines = [*(outputs.workflow_commands(found) if told else []), *([printed(outputs.text(found))] if not found.error else [])]
+    lines = [*(outputs.workflow_commands(judgement) if told else []), *([printed(outputs.text(judgement))] if not judgement.error else [])]
     try:
         for line in lines:
             print(line.encode(encoding, "backslashreplace").decode(encoding))

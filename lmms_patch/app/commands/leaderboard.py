@@ -54,7 +54,7 @@ def command(
     title: Annotated[str, typer.Option("--title", help="Of the page.")] = "Leaderboard",
     quiet: Quiet = False,
 ) -> None:
-    """A board of many runs: ranked where they are comparable, apart where they are not. Adding a run recomputes nothing."""
+    """Make a board of many runs: ranked where they are comparable, apart where they are not. Adding a run recomputes nothing."""
     from lmms_patch.app import api
 
     built = api.leaderboard(folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet))
@@ -68,7 +68,7 @@ LINES = 20
 
 
 def text(built: Built) -> str:
-    """The overall tables, and where the board is."""
+    """Lay out the overall tables, and say where the board is."""
     from lmms_patch.present.board import tables
 
     blocks = []
@@ -85,7 +85,7 @@ def text(built: Built) -> str:
 
 
 def notes(built: Built) -> list[str]:
-    """What was read, and what stands apart and why."""
+    """Tell what was read, and which tables stand apart and why."""
     update = built.update
     gone = f", {update.gone} whose files have gone" if update.gone else ""
     out = [f"runs {built.board.runs}, models {len(built.board.models)}; results files: {update.read} read, {update.known} known{gone}"]
@@ -98,7 +98,7 @@ def notes(built: Built) -> list[str]:
 
 
 def refused(built: Built) -> list[str]:
-    """What has no rank because its numbers cannot all be true, a line each."""
+    """List the results without a rank, because their numbers cannot all be true."""
     from lmms_patch.text import clean
 
     entries = {(entry.model, entry.result.task, entry.result.nonsense): None for group in built.board.groups for entry in group.entries}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lmms_patch.app.commands.common import Quiet, counting, examples, say, tell
+from lmms_patch.app.options import BuildOptions, options_of
 
 if TYPE_CHECKING:
     from lmms_patch.magic.build.builder import Built
 
-Scale = Literal["peak", "full"]
-Keep = Literal["larger", "earlier"]
 _NAMED = 3  # dropped questions that are named for each reason
 
 
@@ -25,33 +24,13 @@ _NAMED = 3  # dropped questions that are named for each reason
     "# try it on 50 questions, with a picture of each",
     "lmms-patch magic build questions.json sceneGraphs.json images --weak --adversarial 3 --limit 50 --previews --output out/try",
 )
+@options_of(BuildOptions)
 def command(
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="JSON in the form of GQA's questions.")],
     scenes: Annotated[Path, typer.Argument(metavar="SCENES", help="JSON in the form of GQA's scene graphs.")],
     images: Annotated[Path, typer.Argument(metavar="IMAGES", help="Folder with <imageId>.jpg, or .png and others.")],
-    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder to write, or to go on with.")] = Path("out/magic"),
-    saliency: Annotated[Path | None, typer.Option("--saliency", metavar="DIR", help="Folder with maps <qid>_0.png to <qid>_2.png.")] = None,
-    weak: Annotated[bool, typer.Option("--weak", help="The weakly supervised split: relevant boxes are the annotated objects alone.")] = False,
-    adversarial: Annotated[
-        int | None, typer.Option("--adversarial", metavar="N", help="Adversarial boxes per item; 3 if left out, and 0 with --weak.")
-    ] = None,
-    apart_from: Annotated[Path | None, typer.Option("--apart-from", metavar="DATA", help="A dataset none of whose images is used.")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="At most so many items: a seeded sample.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of adversarial boxes, of the sample, and of the contact sheet.")] = 0,
-    link: Annotated[bool, typer.Option("--link", help="Hard links to the images, on one disk; they are copied if left out.")] = False,
-    previews: Annotated[bool, typer.Option("--previews", help="Also a picture of each item with its boxes.")] = False,
-    contact: Annotated[int, typer.Option("--contact", metavar="N", help="Items on the contact sheet; 0: no sheet.")] = 24,
-    threshold: Annotated[float, typer.Option("--threshold", help="Of a saliency map, from 0 to 1: what exceeds it is a hotspot.")] = 0.5,
-    scale: Annotated[Scale, typer.Option("--scale", help="What 1 means: the map's own peak, or the full range of its pixels.")] = "peak",
-    clean: Annotated[float, typer.Option("--clean", help="Side of the morphological element, as a share of the image's shorter side.")] = 0.012,
-    min_area: Annotated[float, typer.Option("--min-area", help="The smallest hotspot, as a share of the image.")] = 0.002,
-    merge: Annotated[float, typer.Option("--merge", help="A hotspot is an object where their IoU reaches this.")] = 0.5,
-    iou: Annotated[float, typer.Option("--iou", help="Two relevant boxes of a larger IoU than this: one goes.")] = 0.5,
-    coverage: Annotated[float, typer.Option("--coverage", help="Likewise, the covered share of the smaller one.")] = 0.8,
-    keep: Annotated[Keep, typer.Option("--keep", help="Which of the two stays.")] = "larger",
-    min_size: Annotated[float, typer.Option("--min-size", help="Shortest side of an adversarial box, as a share of the image's.")] = 0.03,
-    max_size: Annotated[float, typer.Option("--max-size", help="Longest side, likewise.")] = 0.6,
     quiet: Quiet = False,
+    **options: Any,
 ) -> int:
     """Make a dataset from questions, scene graphs and saliency maps (Algorithm 1 of the paper).
 
@@ -60,52 +39,28 @@ def command(
     """
     from lmms_patch.app import api
 
+    options["placing"] = "link" if options.pop("link") else "copy"
     try:
         with counting("build", quiet) as bar:
-            built = api.magic.build(
-                questions,
-                scenes,
-                images,
-                output,
-                tell=lambda at: bar(at.done, at.total),
-                saliency=saliency,
-                weak=weak,
-                adversarial=adversarial,
-                apart_from=apart_from,
-                limit=limit,
-                seed=seed,
-                placing="link" if link else "copy",
-                previews=previews,
-                contact=contact,
-                threshold=threshold,
-                scale=scale,
-                clean=clean,
-                min_area=min_area,
-                merge=merge,
-                iou=iou,
-                coverage=coverage,
-                keep=keep,
-                min_size=min_size,
-                max_size=max_size,
-            )
+            built = api.magic.build(questions, scenes, images, tell=lambda at: bar(at.done, at.total), **options)
     except KeyboardInterrupt:
-        tell(f"stopped; what is finished lies in {output}, and the same command goes on from there", quiet)
+        tell(f"stopped; what is finished lies in {options['output']}, and the same command goes on from there", quiet)
         raise
     with counting("check", quiet) as bar:
-        checked = api.magic.check(output, tell=lambda lines: bar(lines, len(built.items)))
-    say(text(built, previews))
+        checked = api.magic.check(built.folder, tell=lambda lines: bar(lines, len(built.items)))
+    say(text(built, options["previews"]))
     errors = checked.level("error")
     if errors:
-        say(f"\nthe dataset has {len(errors)} errors: type 'lmms-patch magic check {output}'")
+        say(f"\nthe dataset has {len(errors)} errors: type 'lmms-patch magic check {built.folder}'")
         return 1
     say(f"check: {checked.total} items, no error")
     return 0
 
 
 def text(built: Built, previews: bool = False) -> str:
-    """What was made, what was dropped and why, and where to look."""
+    """Tell what was made, what was dropped and why, and where to look."""
     from lmms_patch.magic.build.builder import UNNAMED
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
     n, lines = built.counts, []
     out_of = f" of {n['questions']} questions" + (f" ({n['considered']} gone through)" if n["considered"] < n["questions"] else "")
@@ -114,12 +69,12 @@ def text(built: Built, previews: bool = False) -> str:
     lines.append(boxes + (f", {n['synthetic boxes']} of these synthetic" if n["synthetic boxes"] else ""))
     noted = [[name, str(count)] for name, count in n.items() if count and name not in _TOLD and not name.startswith("dropped: ")]
     if built.dropped:
-        lines += ["", aligned([["dropped", "questions", "such as"], *_dropped(built)])]
+        lines += ["", table(["dropped", "questions", "such as"], _dropped(built)).to_text()]
     if built.counts.get(UNNAMED):
         what = "their images may be in this dataset too; give them 'group', or image paths"
         lines += ["", f"mind: {n[UNNAMED]} rows of the other dataset do not name their image: {what}"]
     if noted:
-        lines += ["", aligned([["noted", "how often"], *noted])]
+        lines += ["", table(["noted", "how often"], noted).to_text()]
     lines += ["", f"written: {built.folder / 'items.jsonl'}", f"settings, and everything that was dropped: {built.folder / 'build.json'}"]
     if previews:
         lines.append(f"each item with its boxes: {built.folder / 'previews'}")
@@ -132,7 +87,7 @@ _TOLD = ("questions", "considered", "items", "dropped", "images", "relevant boxe
 
 
 def _dropped(built: Built) -> list[list[str]]:
-    """By reason: how many, and the first of them."""
+    """Return a row for each reason: how many questions, and the first of them."""
     by_reason: dict[str, list[str]] = {}
     for qid, reason, _ in built.dropped:
         by_reason.setdefault(reason, []).append(qid)

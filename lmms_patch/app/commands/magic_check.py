@@ -34,51 +34,51 @@ def command(
     every: Annotated[bool, typer.Option("--all", help="Every warning; else the first 20 of each kind.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Every fault of a dataset, with its line; the exit status says whether there is an error.
+    """List every fault of a dataset, with its line; the exit status says whether there is an error.
 
     0: none (there may be warnings). 1: errors; runs leave those items out. 2: there is no such dataset, or it cannot be read. docs/magic.md
     has the form.
     """
     from lmms_patch.app import api
-    from lmms_patch.app.commands.magic_files import write
+    from lmms_patch.app.commands.outputs import write
 
     with counting("check", quiet) as tell:
-        found = api.magic.check(data, split=split, tell=lambda lines: tell(lines, None))
-    written = write(found.to_json, json_file)
-    say("\n".join([text(found, every), *written]))
-    return FAULTY if found.level("error") else CLEAN
+        checked = api.magic.check(data, split=split, tell=lambda lines: tell(lines, None))
+    written = write(checked.to_json, json_file)
+    say("\n".join([text(checked, every), *written]))
+    return FAULTY if checked.level("error") else CLEAN
 
 
-def text(found: Checked, every: bool = False) -> str:
-    """Errors, warnings, both counted by kind, and what is in the dataset.
+def text(checked: Checked, every: bool = False) -> str:
+    """Tell errors and warnings, both counted by kind, and what is in the dataset.
 
     Args:
-        found: what was found.
-        every: every warning, and not the first of each kind alone.
+        checked: the dataset.
+        every: whether all warnings are told, or the first of each kind.
     """
-    from lmms_patch.present.terminal.rci import aligned
+    from lmms_patch.present.sheets import table
 
     blocks = []
-    errors, warnings = found.level("error"), found.level("warning")
+    errors, warnings = checked.level("error"), checked.level("warning")
     if errors:
-        what = f"{found.total - found.usable} of {_some(found.total, 'item')} will be left out of runs"
-        blocks.append("\n".join([f"errors ({what}):" if found.total else "errors:", *(f"  {_at(one)}" for one in errors)]))
+        what = f"{checked.total - checked.usable} of {_some(checked.total, 'item')} will be left out of runs"
+        blocks.append("\n".join([f"errors ({what}):" if checked.total else "errors:", *(f"  {_at(one)}" for one in errors)]))
     if warnings:
         blocks.append("\n".join(["warnings (the items are used):", *_warned(warnings, every)]))
-    if found.faults:
-        rows = [[level, kind, str(many), str(lines)] for level, kind, many, lines in found.kinds()]
-        blocks.append(aligned([["level", "what", "faults", "items"], *rows]))
-    blocks.append("\n".join([_verdict(found), *_inside(found)]))
+    if checked.faults:
+        rows = [[level, kind, str(many), str(lines)] for level, kind, many, lines in checked.kinds()]
+        blocks.append(table(["level", "what", "faults", "items"], rows).to_text())
+    blocks.append("\n".join([_verdict(checked), *_inside(checked)]))
     return "\n\n".join(blocks)
 
 
 def _at(fault: Fault) -> str:
-    """A fault without its level, which stands above."""
+    """Return a fault without its level, which stands above."""
     return str(fault).replace(": error: ", ": ", 1).replace(": warning: ", ": ", 1)
 
 
 def _warned(warnings: Sequence[Fault], every: bool) -> list[str]:
-    """The warnings in the order of their lines, so many of each kind."""
+    """List the warnings in the order of their lines, the first of each kind."""
     seen: Counter[str] = Counter()
     lines = []
     for one in warnings:
@@ -89,18 +89,18 @@ def _warned(warnings: Sequence[Fault], every: bool) -> list[str]:
     return [*lines, *more]
 
 
-def _verdict(found: Checked) -> str:
-    errors, warnings = len(found.level("error")), len(found.level("warning"))
+def _verdict(checked: Checked) -> str:
+    errors, warnings = len(checked.level("error")), len(checked.level("warning"))
     if not errors and not warnings:
-        return f"{found.name}: {_some(found.total, 'item')}, no fault"
+        return f"{checked.name}: {_some(checked.total, 'item')}, no fault"
     what = " and ".join([*([_some(errors, "error")] if errors else []), *([_some(warnings, "warning")] if warnings else [])])
-    return f"{found.name}: {_some(found.total, 'item')}, {found.usable} of them can be used; {what}"
+    return f"{checked.name}: {_some(checked.total, 'item')}, {checked.usable} of them can be used; {what}"
 
 
-def _inside(found: Checked) -> list[str]:
-    """What is in the usable items."""
-    n = found.counts
-    if not found.usable:
+def _inside(checked: Checked) -> list[str]:
+    """Tell what is in the usable items."""
+    n = checked.counts
+    if not checked.usable:
         return []
     boxes = f"{_some(n['images'], 'image')}; {n['relevant boxes']} relevant and {n['adversarial boxes']} adversarial boxes"
     if not n["items with steps"]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_patch.app.commands.common import examples, say
-from lmms_patch.app.commands.magic_files import JsonFile, SheetFile
+from lmms_patch.app.commands.outputs import JsonFile, SheetFile
 
 
 @examples(
@@ -27,12 +27,12 @@ def command(
     json_file: JsonFile = None,
     sheet_file: SheetFile = None,
 ) -> None:
-    """The table of the MAGIC tasks of a run, and what other boxes cost or give: differences paired by item, with intervals."""
+    """Show the MAGIC tasks of a run, and what other boxes cost or give: differences paired by item, with intervals."""
     from lmms_patch.app import api
-    from lmms_patch.app.commands.magic_files import check_names, write
+    from lmms_patch.app.commands.outputs import check_names, write
     from lmms_patch.present.terminal import magic
 
     check_names(json_file, sheet_file)
-    found = api.magic.show(folders, draws=draws, level=level, seed=seed)
-    written = write(lambda: magic.to_json(found), json_file, lambda: magic.sheet(found), sheet_file)
-    say("\n".join([magic.text(found), *written]))
+    runs = api.magic.show(folders, draws=draws, level=level, seed=seed)
+    written = write(lambda: magic.to_json(runs), json_file, lambda: magic.sheet(runs), sheet_file)
+    say("\n".join([magic.text(runs), *written]))

@@ -34,7 +34,7 @@ def command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file where it is there: it may hold labels.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """The reasoning steps of a run, one line each, to be labelled by people or a judge.
+    """List the reasoning steps of a run, one line each, for people or a judge to label.
 
     Write 1 (correct) or 0 in the column 'correct' of each line, then type 'lmms-patch magic stepsense FILE'.
     0: written. 1: written, but the judge labelled no step. 2: nothing could be written.
@@ -50,37 +50,37 @@ def command(
     if output.exists() and not overwrite:
         raise OptionError(f"{output} is there already, and may hold labels; give another --output, or --overwrite")
     with counting("judge", quiet) as bar:
-        found = api.magic.steps(
+        steps = api.magic.steps(
             out, task=task, items=items, seed=seed, annotator=annotator, judge=judge, concurrency=concurrency, tell=lambda n, of: bar(n, of)
         )
-    write_all({output: found.to_text(form)})
-    say(text(found, output))
-    return int(bool(found.judge) and found.unjudged == len(found.rows))
+    write_all({output: steps.to_text(form)})
+    say(text(steps, output))
+    return int(bool(steps.judge) and steps.unjudged == len(steps.rows))
 
 
-def text(found: Steps, output: Path) -> str:
-    """What was written, what is not in it, and what to do with it."""
-    lines = [f"{found.task}: {len(found.rows)} steps of {found.items} items" + (f" (of {found.of})" if found.items < found.of else "")]
-    if found.without:
-        lines.append(f"mind: {found.without} responses have no reasoning step, and are no part of this")
-    if found.otherwise:
-        lines.append(f"mind: {found.otherwise} of these items were split into another number of steps when the run was scored, by another version")
-    if found.judge:
-        labelled = len(found.rows) - found.unjudged
-        lines.append(f"labelled by {found.judge}: {labelled} steps")
-        if found.unjudged:
-            lines.append(f"mind: {found.unjudged} steps have no verdict ({_reasons(found)}); the same command with --overwrite asks only for these")
+def text(steps: Steps, output: Path) -> str:
+    """Tell what was written, what is not in it, and what to do with it."""
+    lines = [f"{steps.task}: {len(steps.rows)} steps of {steps.items} items" + (f" (of {steps.of})" if steps.items < steps.of else "")]
+    if steps.without:
+        lines.append(f"mind: {steps.without} responses have no reasoning step, and are no part of this")
+    if steps.otherwise:
+        lines.append(f"mind: {steps.otherwise} of these items were split into another number of steps when the run was scored, by another version")
+    if steps.judge:
+        labelled = len(steps.rows) - steps.unjudged
+        lines.append(f"labelled by {steps.judge}: {labelled} steps")
+        if steps.unjudged:
+            lines.append(f"mind: {steps.unjudged} steps have no verdict ({_reasons(steps)}); the same command with --overwrite asks only for these")
         if not labelled:
             return "\n".join([*lines, f"written: {output}", "there is nothing to score yet"])
         do = "score them"
     else:
         do = (
-            "write 1 (correct) or 0 into the column 'correct'" + ("" if found.rows[0].get("annotator") else ", your name into 'annotator'") + ", then"
+            "write 1 (correct) or 0 into the column 'correct'" + ("" if steps.rows[0].get("annotator") else ", your name into 'annotator'") + ", then"
         )
     return "\n".join([*lines, f"written: {output}", f"{do}: lmms-patch magic stepsense {output}"])
 
 
-def _reasons(found: Steps) -> str:
-    """Why there are no verdicts, each reason once."""
-    more = len(found.errors) - _NAMED
-    return "; ".join(found.errors[:_NAMED]) + (f"; and {more} more reasons" if more > 0 else "")
+def _reasons(steps: Steps) -> str:
+    """Say why there are no verdicts, each reason once."""
+    more = len(steps.errors) - _NAMED
+    return "; ".join(steps.errors[:_NAMED]) + (f"; and {more} more reasons" if more > 0 else "")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_patch.app.commands.common import examples, say
-from lmms_patch.app.commands.magic_files import JsonFile, SheetFile
+from lmms_patch.app.commands.outputs import JsonFile, SheetFile
 
 
 @examples(
@@ -25,12 +25,12 @@ def command(
     json_file: JsonFile = None,
     sheet_file: SheetFile = None,
 ) -> None:
-    """The share of steps labelled correct (StepSense), and how far annotators agree (Cohen's kappa); people and judges apart."""
+    """Compute the share of steps labelled correct (StepSense), and how far annotators agree (Cohen's kappa); people and judges apart."""
     from lmms_patch.app import api
-    from lmms_patch.app.commands.magic_files import check_names, write
+    from lmms_patch.app.commands.outputs import check_names, write
     from lmms_patch.present.terminal import stepsense
 
     check_names(json_file, sheet_file)
-    found = api.magic.stepsense(files, draws=draws, level=level, seed=seed)
-    written = write(found.to_json, json_file, lambda: stepsense.sheet(found), sheet_file)
-    say("\n".join([stepsense.text(found), *written]))
+    scores = api.magic.stepsense(files, draws=draws, level=level, seed=seed)
+    written = write(scores.to_json, json_file, lambda: stepsense.sheet(scores), sheet_file)
+    say("\n".join([stepsense.text(scores), *written]))

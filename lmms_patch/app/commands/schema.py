@@ -20,12 +20,12 @@ from lmms_patch.app.commands.common import examples, say
 def command(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Of one schema; their list if left out.")] = None,
 ) -> None:
-    """The JSON schemas (draft 2020-12) of the files that lmms-patch reads and writes."""
+    """Print the JSON schemas (draft 2020-12) of the files that lmms-patch reads and writes."""
     say(listing() if name is None else json.dumps(api.schema(name), indent=2, ensure_ascii=False))
 
 
 def listing() -> str:
-    """One line per schema: its name, and what it is of."""
-    found = api.schema()
-    width = max(map(len, found))
-    return "\n".join(f"{name:<{width}}  {one['description']}" for name, one in found.items())
+    """Return one line per schema: its name and description."""
+    schemas = api.schema()
+    width = max(map(len, schemas))
+    return "\n".join(f"{name:<{width}}  {one['description']}" for name, one in schemas.items())

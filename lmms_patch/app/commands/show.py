@@ -29,7 +29,7 @@ def command(
     ] = False,
     chance: Annotated[bool, typer.Option("--chance", help="Also every chance floor, and what the gate asked for.")] = False,
 ) -> None:
-    """The table of a finished run."""
+    """Show the table of a finished run."""
     run = api.show(folder)
     told([run.taken])
     say(text(run, cells=cells, causes=causes, chance=chance))
@@ -38,7 +38,7 @@ def command(
 
 
 def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: bool = False) -> str:
-    """All tables of a run; each kind of task in its own."""
+    """Lay out the tables of a run, one for each kind of task."""
     from lmms_patch.present.terminal import rci
 
     parts = []
@@ -56,7 +56,7 @@ def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: boo
 
 
 def stress_blocks(tested: Sequence[TaskResult], causes: bool) -> list[str]:
-    """The tables of text-only cross-validations; an empty one where a task has nothing to show in it."""
+    """Lay out the tables of text-only cross-validations; empty where a task has nothing to show."""
     from lmms_patch.present.terminal import tst
 
     blocks = [tst.stress_table(tested), "\n".join(line for result in tested for line in tst.notes(result))]

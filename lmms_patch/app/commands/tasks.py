@@ -37,28 +37,28 @@ def command(
     ] = None,
     include_path: IncludePath = None,
 ) -> None:
-    """What can be wrapped, what cannot and why, and what it costs."""
-    found = api.tasks(pattern, kind, include_path=include_path)
-    say("\n".join(lines(found)))
+    """List what can be wrapped, what cannot and why, and what it costs."""
+    catalogue = api.tasks(pattern, kind, include_path=include_path)
+    say("\n".join(lines(catalogue)))
 
 
-def lines(found: api.Catalogue) -> list[str]:
-    """One line per name, and the counts."""
+def lines(catalogue: api.Catalogue) -> list[str]:
+    """Return one line per name, and the counts."""
     out = []
-    for e in found.entries:
+    for e in catalogue.entries:
         wrong = e.on_wrong_images or 0
-        requests = "" if e.docs is None or found.asked is None else f", {(e.docs + wrong) * found.asked:,} requests"
+        requests = "" if e.docs is None or catalogue.asked is None else f", {(e.docs + wrong) * catalogue.asked:,} requests"
         requests += f" ({wrong:,} docs also on another doc's image)" if wrong else ""
         cost = "" if e.docs is None else f", {e.docs:,} docs{requests}"
-        name = e.name if e.verdict == "no" else f"{e.name}_{found.kind}"
+        name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
-    often = "once, and once more per box of its own" if found.asked is None else f"{found.asked}x"
-    asked = f"As {found.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
-    return [*out, "", f"{tally(found.entries)}. {asked}"]
+    often = "once, and once more per box of its own" if catalogue.asked is None else f"{catalogue.asked}x"
+    asked = f"As {catalogue.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
+    return [*out, "", f"{tally(catalogue.entries)}. {asked}"]
 
 
 def tally(entries: Iterable[Entry]) -> str:
-    """How many entries of each verdict, in words."""
+    """Count the entries of each verdict, in words."""
     from lmms_patch.harness.names.catalog import counts
 
     return ", ".join(f"{n} {_TALLY[verdict]}" for verdict, n in counts(entries).items())
@@ -73,15 +73,15 @@ def tally(entries: Iterable[Entry]) -> str:
 def coverage_command(
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the whole list as Markdown.")] = None,
 ) -> None:
-    """Which tasks of the installed lmms-eval wrap, counted."""
-    found = api.coverage()
-    say(f"{len(found)} tasks: {tally(found)}.")
+    """Count which tasks of the installed lmms-eval wrap."""
+    entries = api.coverage()
+    say(f"{len(entries)} tasks: {tally(entries)}.")
     if write:
-        write_page(write, found)
+        write_page(write, entries)
         say(f"written: {write}")
 
 
-def write_page(path: Path, found: list[Entry]) -> None:
+def write_page(path: Path, entries: list[Entry]) -> None:
     """Write the list as Markdown.
 
     Raises:
@@ -89,4 +89,4 @@ def write_page(path: Path, found: list[Entry]) -> None:
     """
     from lmms_patch.harness.names.catalog import coverage_page
 
-    files.write(path, coverage_page(found))
+    files.write(path, coverage_page(entries))

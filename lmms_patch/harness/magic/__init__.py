@@ -1,1 +1,1 @@
-"""The MAGIC tasks inside the harness."""
+"""The MAGIC tasks as tasks of lmms-eval, and the judge that they may call."""

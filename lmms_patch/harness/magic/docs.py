@@ -29,7 +29,7 @@ from lmms_patch.resources import folder
 from lmms_patch.text import log
 
 MOSAIC = "mosaic"
-"""Stands for the embedded dataset, ``tasks/magic/mosaic``."""
+"""The name that stands for the embedded dataset, ``tasks/magic/mosaic``."""
 DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"}
 """Which boxes a variant draws (``items.SHOWN``)."""
 
@@ -51,8 +51,8 @@ class LeftOut:
     """What of a dataset a variant does not ask.
 
     Attributes:
-        name: of the dataset.
-        items: number of lines that cannot be used (``lmms-patch magic check`` says why).
+        name: the name of the dataset.
+        items: the number of lines that cannot be used (``lmms-patch magic check`` says why).
         at_start, near_end, uncorrected: wrong runs that Self-Heal leaves out (``selfheal.WrongRuns``); 0 for other variants.
     """
 
@@ -64,38 +64,38 @@ class LeftOut:
 
 
 def settings() -> MagicSettings:
-    """What the environment says now: each evaluation of a ``--config`` list may have its own.
+    """Return the settings of the environment. They are read each time, since each evaluation of a ``--config`` list may have its own.
 
     Raises:
-        OptionError: a value that is not allowed.
+        OptionError: a variable has a value that is not allowed.
     """
     return MagicSettings.from_env(os.environ)
 
 
 def docs(variant: str, data: str = "") -> datasets.Dataset:
-    """The docs of a variant: one per item, for ``selfheal`` one per tested wrong run.
+    """Return the docs of a variant: one per item; for ``selfheal`` one per tested wrong run.
 
-    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest; ``boxes`` (pixels, half-open,
-    of the upright image), ``relevant`` and ``labels`` of all boxes of the item in their seeded order; ``drawn``: the number under which each
-    is drawn, 0 where it is not. For ``selfheal`` also first, last, prefix, and the wrong steps that have a correction beside these
-    corrections; texts name boxes by the numbers drawn.
+    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant and image_digest. ``boxes`` (half-open, in
+    pixels of the upright image), ``relevant`` and ``labels`` hold all boxes of the item in their seeded order; ``drawn`` holds the number under
+    which each box is drawn, 0 where it is not drawn. ``selfheal`` also has first, last, prefix, and ``wrong`` and ``corrections``: the wrong
+    steps that have a correction, and these corrections. Texts name boxes by the numbers drawn.
 
     Args:
         variant: one of ``results.VARIANTS``.
-        data: ``MOSAIC``, or a folder, file or hub name; "" : what MAGIC_DATA says.
+        data: ``MOSAIC``, a folder, a file or a hub name; "" stands for what MAGIC_DATA names.
 
     Raises:
         Refusal: the data or a setting cannot be used.
     """
     try:
         told = settings()
-        _examples_of(told, DRAWN[variant])  # what is wrong with them is said now
-        found, left_out = _load(told, data)
-        rows = [row for item in found.items for row in _rows(found, item, variant, told.seed)]
+        _examples_of(told, DRAWN[variant])  # read now, so that a mistake in them is told before a model is asked
+        dataset, left_out = _load(told, data)
+        rows = [row for item in dataset.items for row in _rows(dataset, item, variant, told.seed)]
         if not rows:
             raise OptionError(
-                f"{found.name}: Self-Heal has nothing to inject: no item has a wrong step with a correction after the first and before the last two "
-                f"(wrong runs at the start {left_out.at_start}, near the end {left_out.near_end}, without correction {left_out.uncorrected})"
+                f"{dataset.name}: Self-Heal has nothing to inject: no item has a wrong step with a correction after the first and before the last "
+                f"two (wrong runs at the start {left_out.at_start}, near the end {left_out.near_end}, without correction {left_out.uncorrected})"
             )
         return datasets.Dataset.from_list(rows, features=datasets.Features(_FEATURES))
     except PatchError as error:
@@ -103,12 +103,13 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
 
 
 def left_out(variant: str, data: str = "") -> LeftOut:
-    """What of the dataset the variant does not ask."""
-    _, found = _load(settings(), data)
-    return found if variant == "selfheal" else LeftOut(found.name, found.items)
+    """Return what of the dataset the variant does not ask."""
+    _, of_selfheal = _load(settings(), data)
+    return of_selfheal if variant == "selfheal" else LeftOut(of_selfheal.name, of_selfheal.items)
 
 
 def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
+    """Read the dataset that the task or the environment names, and what of it Self-Heal leaves out."""
     if not data and not told.data:
         raise OptionError(
             "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
@@ -119,7 +120,7 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
 
 
 def _path_of(data: str) -> str:
-    """Return what names a dataset with ``~`` written out.
+    """Return what names a dataset, with ``~`` written out.
 
     Raises:
         OptionError: there is no such user.
@@ -131,33 +132,33 @@ def _path_of(data: str) -> str:
 
 
 def _stamp(path: str) -> tuple[Any, ...]:
-    """When the files of a local dataset were last written: a process that goes on must not go on with what they held before."""
+    """Return when the files of a local dataset were last written, so that a process which goes on notices new files."""
     place = Path(path)
     try:
         files = [file for file in place.iterdir() if file.suffix in SUFFIXES] if place.is_dir() else [place] if place.is_file() else []
         return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-    except OSError:  # a folder that cannot be read: who reads the dataset says so
+    except OSError:  # the folder cannot be read: reading the dataset says so
         return ()
 
 
 @functools.lru_cache(maxsize=8)
 def _read(path: str, split: str, embedded: bool, stamp: tuple[Any, ...]) -> tuple[Dataset, LeftOut]:
-    """A dataset, read once for all variants of a run."""
-    found = read(path, split=split)
-    if found.note:
-        log().warning(found.note)
-    runs = [wrong_runs(item.steps) for item in found.items]
+    """Read a dataset, once for all variants of a run. ``stamp`` makes a changed dataset be read again."""
+    dataset = read(path, split=split)
+    if dataset.note:
+        log().warning(dataset.note)
+    runs = [wrong_runs(item.steps) for item in dataset.items]
     name = "magic_mosaic" if embedded else Path(path).stem if Path(path).is_file() else Path(path).name if Path(path).is_dir() else path
     sums = [sum(getattr(run, what) for run in runs) for what in ("at_start", "near_end", "uncorrected")]
-    return found, LeftOut(name, found.left_out, *sums)
+    return dataset, LeftOut(name, dataset.left_out, *sums)
 
 
-def _rows(found: Dataset, item: MagicItem, variant: str, seed: int) -> list[dict[str, Any]]:
-    """The docs of one item."""
+def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[dict[str, Any]]:
+    """Return the docs of one item."""
     every = shown(item.boxes, item.id, "all", seed)
     drawn = shown(item.boxes, item.id, DRAWN[variant], seed)
     boxes = [item.boxes[place] for place in every.places]
-    picture = found.picture(item)
+    picture = dataset.picture(item)
     row = {
         "id": item.id,
         "item": item.id,
@@ -189,7 +190,7 @@ def _digest_of(picture: Path | bytes) -> str:
 
 
 def _injected(item: MagicItem, run: Subsequence, drawn: ShownBoxes) -> dict[str, Any]:
-    """What a Self-Heal doc has beside its item: boxes by the numbers drawn."""
+    """Return what a Self-Heal doc has beside its item. Its texts name boxes by the numbers drawn."""
 
     def seen(text: str) -> str:
         return renumber(text, drawn.numbers, len(item.boxes))
@@ -213,9 +214,9 @@ class Shot:
     """An in-context example.
 
     Attributes:
-        text: what is shown of it.
-        image: its image, boxes drawn.
-        key: digest of it, the same in every variant.
+        text: the text that is shown.
+        image: the image with its boxes drawn.
+        key: a digest of the example, the same in every variant.
     """
 
     text: prompts.Example
@@ -224,7 +225,7 @@ class Shot:
 
 
 def examples(variant: str) -> tuple[Shot, ...]:
-    """The in-context examples of a variant: the first usable items of MAGIC_EXAMPLES, at most MAGIC_SHOTS of them."""
+    """Return the in-context examples of a variant: the first usable items of MAGIC_EXAMPLES, at most MAGIC_SHOTS."""
     return _examples_of(settings(), DRAWN[variant])
 
 
@@ -235,41 +236,45 @@ def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
 
 @functools.lru_cache(maxsize=8)
 def _shots(path: str, split: str, seed: int, most: int, which: str, stamp: tuple[Any, ...]) -> tuple[Shot, ...]:
-    """Chains with every wrong step replaced by its correction; items without a chain, or with a wrong step that nobody corrected, cannot show one.
+    """Return the usable items of a dataset as examples: chains with every wrong step replaced by its correction.
+
+    An item without a chain, or with a wrong step that nobody corrected, cannot be an example. Without boxes, only chains that name none can be
+    shown; where there are no such chains, nothing is shown.
 
     Without boxes, only chains that speak of none can be shown; where there is none, nothing is.
 
     Raises:
         OptionError: no item can be an example.
     """
-    found = read(path, split=split)
-    shots = [shot for item in found.items if (shot := _shot(found, item, which, seed)) is not None][:most]
+    dataset = read(path, split=split)
+    shots = [shot for item in dataset.items if (shot := _shot(dataset, item, which, seed)) is not None][:most]
     if not shots and which == "none":
-        log().warning("MAGIC_EXAMPLES: every example speaks of boxes; tasks without boxes are asked without examples")
+        log().warning("MAGIC_EXAMPLES: every example names boxes; tasks without boxes are asked without examples")
     elif not shots:
         raise OptionError(
-            f"MAGIC_EXAMPLES: no item of {found.name} can be an example; needed: steps that name drawn boxes only, a correction for each wrong one"
+            f"MAGIC_EXAMPLES: no item of {dataset.name} can be an example; needed: steps that name drawn boxes only, a correction for each wrong one"
         )
     return tuple(shots)
 
 
-def _shot(found: Dataset, item: MagicItem, which: str, seed: int) -> Shot | None:
+def _shot(dataset: Dataset, item: MagicItem, which: str, seed: int) -> Shot | None:
+    """Return an item as an example; None where it cannot be one."""
     texts = [step.text if step.correct else step.correction for step in item.steps]
     drawn = shown(item.boxes, item.id, which, seed)
     if not texts or not all(text.strip() for text in texts) or regions_of_steps(texts, len(item.boxes)).used - set(drawn.numbers):
-        return None  # a chain that speaks of boxes that are not drawn
+        return None  # no chain, an uncorrected wrong step, or a chain that names boxes which are not drawn
     chain = tuple(renumber(text, drawn.numbers, len(item.boxes)) for text in texts)
     boxes = [item.boxes[place] for place in drawn.places]
-    image = draw(found.image(item), [(box.left, box.top, box.right, box.bottom) for box in boxes], list(range(1, len(boxes) + 1)))
+    image = draw(dataset.image(item), [(box.left, box.top, box.right, box.bottom) for box in boxes], list(range(1, len(boxes) + 1)))
     text = prompts.Example(item.question, len(boxes), chain, item.full_answer or item.answer)
-    return Shot(text, image, digest([item.id, *texts, _digest_of(found.picture(item)), [repr(box) for box in item.boxes]]))
+    return Shot(text, image, digest([item.id, *texts, _digest_of(dataset.picture(item)), [repr(box) for box in item.boxes]]))
 
 
 # --- what a doc shows and asks --------------------------------------------------------------------
 
 
 def visuals(doc: Mapping[str, Any]) -> list[Image.Image]:
-    """The doc's image with its boxes drawn; before it the examples' images, where they are asked for."""
+    """Return the doc's image with its boxes drawn; before it the images of examples, where those are asked for."""
     numbered = sorted((number, box) for number, box in zip(doc["drawn"], doc["boxes"], strict=True) if number)
     rects = [(int(left), int(top), int(right), int(bottom)) for _, (left, top, right, bottom) in numbered]
     own = draw(doc["image"], rects, [number for number, _ in numbered])
@@ -277,11 +282,11 @@ def visuals(doc: Mapping[str, Any]) -> list[Image.Image]:
 
 
 def prompt(doc: Mapping[str, Any], prefill: str = "prompt") -> str:
-    """What the doc asks; for Self-Heal with the injected steps, unless they go before the answer as a turn of the model's own.
+    """Return what the doc asks.
 
     Args:
         doc: a row.
-        prefill: ``prompt`` or ``assistant``.
+        prefill: where the injected steps of Self-Heal go: ``prompt``, or ``assistant`` for a turn of the model's own before its answer.
     """
     shots = [shot.text for shot in examples(doc["variant"])]
     heals = doc["variant"] == "selfheal"
@@ -291,7 +296,7 @@ def prompt(doc: Mapping[str, Any], prefill: str = "prompt") -> str:
 
 
 def messages(doc: Mapping[str, Any], prefill: str) -> list[dict[str, Any]]:
-    """The conversation of a chat model; for Self-Heal it ends with an unfinished turn of the model where ``prefill`` is ``assistant``."""
+    """Return the conversation for a chat model."""
     content: list[dict[str, Any]] = [{"type": "image", "url": image} for image in visuals(doc)]
     content.append({"type": "text", "text": prompt(doc, prefill)})
     turns: list[dict[str, Any]] = [{"role": "user", "content": content}]
@@ -301,10 +306,10 @@ def messages(doc: Mapping[str, Any], prefill: str) -> list[dict[str, Any]]:
 
 
 def asked(doc: Mapping[str, Any]) -> dict[str, str]:
-    """Digests of what a doc is and asks, 16 hex digits each: two runs with the same were asked the same.
+    """Return digests (16 hex digits each) of what a doc is and asks. Two runs with equal digests were asked the same.
 
     Returns:
-        ``data``: its item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with the examples.
+        ``data``: the item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with the examples.
     """
     boxes = sorted((list(map(int, box)), bool(relevant)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True))
     item = [doc[key] for key in ("item", "question", "answer", "full_answer", "image_digest")]

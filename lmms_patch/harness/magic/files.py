@@ -1,4 +1,7 @@
-"""A task file of the user's own over a MAGIC dataset (``class: !function lmms_patch.Magic``): several datasets in one run, each under its name."""
+"""The user's own task file over a MAGIC dataset (``class: !function lmms_patch.Magic``).
+
+With such files, one run can ask several datasets, each under a name of its own.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from lmms_patch.magic.score.results import VARIANTS
 
 MARKER = "lmms_patch.Magic"
 TASKS = {"all": "magic", "relevant": "magic_relevant", "none": "magic_nobox", "selfheal": "magic_selfheal"}
-"""The task of ours that shows each variant."""
+"""The shipped task of each variant."""
 _KEYS = ("task", "class", "data", "variant")
 
 
@@ -25,7 +28,7 @@ class MagicFile:
 
     Attributes:
         task: the task's name.
-        data: a folder, file (relative to the task file), or name on the hub.
+        data: a folder or a file (relative to the task file), or a name on the hub.
         variant: one of ``results.VARIANTS``.
     """
 
@@ -35,10 +38,10 @@ class MagicFile:
 
 
 def of(manager: Any, name_or_config: Any) -> MagicFile | None:
-    """The file that a name of the run means, or that a config is; None where it is none of this kind.
+    """Return the task file that a name means, or that a config is; None where it is no such file.
 
     Raises:
-        OptionError: it is one, and it is wrong.
+        OptionError: it is such a file, and something in it is wrong.
     """
     config, folder = name_or_config, None
     if isinstance(name_or_config, str):
@@ -51,6 +54,7 @@ def of(manager: Any, name_or_config: Any) -> MagicFile | None:
 
 
 def _parsed(config: Mapping[str, Any], folder: Path | None) -> MagicFile:
+    """Return what a task file says, checked."""
     where = f"task file {config.get('task')!r}"
     for key in config:
         if key not in _KEYS:
@@ -70,12 +74,15 @@ def _parsed(config: Mapping[str, Any], folder: Path | None) -> MagicFile:
 
 
 def load(manager: Any, native: Callable[..., Mapping[Any, Any]], name_or_config: Any, **kwargs: Any) -> dict[Any, Any]:
-    """What the host's loader gives, where it is a MAGIC task with its data known (``magic_tasks.bind``), and where it is such a file the task of it.
+    """Load what the host is asked for; where that is a task file over MAGIC data, load our task over that data.
+
+    Each MAGIC task is bound to its data (``tasks.bind``).
 
     Args:
         manager: the host's task manager.
-        native: its loader.
-        name_or_config, kwargs: what the loader is called with.
+        native: the host's loader.
+        name_or_config: the task that the loader is asked for.
+        kwargs: the other arguments of the loader.
     """
     file = of(manager, name_or_config)
     if file is None:
@@ -90,8 +97,9 @@ def load(manager: Any, native: Callable[..., Mapping[Any, Any]], name_or_config:
 
 
 PROFILE = {"metric": "acc_synonym", "cluster": "group", "category": "type", "gold": "answer", "box_image": "last"}
-"""What tasks/magic/*.yaml say of the docs, for names that wrap them."""
+"""What tasks/magic/*.yaml say of the docs, for wrapped names such as ``magic_rci3``."""
 
 
 def _docs(variant: str, data: str, _: Any) -> Any:
+    """Return the docs of a variant; ``process_docs`` of the task, whose own rows do not matter."""
     return docs.docs(variant, data)

@@ -1,10 +1,10 @@
-"""A judge model, asked through lmms-eval's own ``llm_judge``: verdicts from the cache, time-outs that hold, retries, and an end to hopeless tries.
+"""A judge model, asked through lmms-eval's own ``llm_judge``: with a cache, time-outs that hold, retries, and an end to hopeless tries.
 
-lmms-eval's provider sends one request; everything around it is here, because in lmms-eval 0.7 the time-out of its settings does not reach the
-OpenAI client (600 s, two retries of its own), every error is tried again after 10 s, a wrong key included, and a reply without text is an
-``AttributeError``.
+lmms-eval's provider sends single requests; everything around them is done here. Why: in lmms-eval 0.7 the time-out of the settings does not
+reach the OpenAI client (which waits 600 s and retries twice), every error is tried again after 10 s, even a wrong key, and a reply without text
+raises an ``AttributeError``.
 
-No failure ends a run: the verdict is then None, with the reason.
+No failure ends a run. The verdict is then None, with the reason.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from lmms_patch.magic.score.verdicts import VERSION, Inquiry, Verdict, full_inqu
 from lmms_patch.text import log
 
 ASKS = 3
-"""How often a question is asked at most until the reply can be read."""
+"""How often a question is asked, at most, until a reply can be read."""
 _LONGEST_PAUSE = 30.0
 _LONGEST_RETRY_AFTER = 300.0
 
 
 def judge_from(settings: JudgeSettings) -> Judge | None:
-    """The judge of these settings; None where they name no model."""
+    """Return the judge of these settings; None where they name no model."""
     return Judge(settings) if settings.model else None
 
 
 class Judge:
-    """Asks a judge model; may be used by several threads at once.
+    """A judge model. Several threads may ask it at once.
 
     Args:
-        settings: see ``JudgeSettings``; ``model`` is set.
+        settings: the settings of the judge; they name a model.
 
     Attributes:
-        settings: those.
-        counts: how many ``requests`` were sent and how many replies were ``malformed``; of the questions, how many were ``asked`` and judged,
+        settings: as given.
+        counts: how many ``requests`` were sent, and how many replies were ``malformed``; of the questions, how many were ``asked`` and judged,
             ``cached``, ``known`` without asking, ``unread`` (no reply could be read), ``failed`` (no reply came) and ``skipped`` (no longer asked).
-        stopped: why no more is asked; "" while it is.
+        stopped: why nothing is asked any more; "" while questions are asked.
     """
 
     def __init__(self, settings: JudgeSettings) -> None:
@@ -61,56 +61,59 @@ class Judge:
     # --- what is asked
 
     def short(self, question: str, answer: str, gold: str) -> Verdict:
-        """Whether an answer is right by the short gold answer (Acc_short; ``magic.verdicts.short_inquiry``)."""
+        """Judge whether an answer is right by the short gold answer (Acc_short; ``magic.verdicts.short_inquiry``)."""
         return self.ask(short_inquiry(question, answer, gold))[0]
 
     def full(self, question: str, response: str, gold_full: str) -> Verdict:
-        """Whether a response is right by the full gold answer (Acc_full; ``magic.verdicts.full_inquiry``)."""
+        """Judge whether a response is right by the full gold answer (Acc_full; ``magic.verdicts.full_inquiry``)."""
         return self.ask(full_inquiry(question, response, gold_full))[0]
 
     def heal(self, prefix: Sequence[str] | str, corrections: Sequence[str], continuation: str) -> Verdict:
-        """Whether a continuation takes an injected mistake back (Self-Heal; ``magic.verdicts.heal_inquiry``)."""
+        """Judge whether a continuation takes an injected mistake back (Self-Heal; ``magic.verdicts.heal_inquiry``)."""
         return self.ask(heal_inquiry(prefix, corrections, continuation))[0]
 
     def steps(self, question: str, gold: str, steps: Sequence[str]) -> list[Verdict]:
-        """Whether each step of a chain is right (StepSense; ``magic.verdicts.steps_inquiry``): as many verdicts, all or none with a value."""
+        """Judge whether each step of a chain is right (StepSense; ``magic.verdicts.steps_inquiry``).
+
+        There is one verdict per step, and either all or none of them have a value.
+        """
         return list(self.ask(steps_inquiry(question, gold, steps)))
 
     def many(self, inquiries: Sequence[Inquiry], concurrency: int = 8, progress: Callable[[], object] | None = None) -> list[tuple[Verdict, ...]]:
-        """Ask several questions at once; equal ones are asked once.
+        """Ask several questions at once. Equal questions are asked once.
 
         Args:
             inquiries: made by the functions of ``magic.verdicts``.
-            concurrency: number of requests under way at once, at least 1.
-            progress: called after each different question, by the threads.
+            concurrency: the number of requests under way at once, at least 1.
+            progress: called by the threads after each different question.
 
         Returns:
             The verdicts of each question, in order.
         """
 
         def one(inquiry: Inquiry) -> tuple[Verdict, ...]:
-            verdicts = self.ask(inquiry)
+            answered = self.ask(inquiry)
             if progress is not None:
                 progress()
-            return verdicts
+            return answered
 
         different = list(dict.fromkeys(inquiries))
         pool = ThreadPoolExecutor(max(1, concurrency), thread_name_prefix="magic-judge")
         try:
-            found = dict(zip(different, pool.map(one, different), strict=True))
+            verdicts = dict(zip(different, pool.map(one, different), strict=True))
         except BaseException:
             self.stopped = self.stopped or "the run was interrupted"
             self._over.set()  # ends the pauses between tries
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         pool.shutdown()
-        return [found[inquiry] for inquiry in inquiries]
+        return [verdicts[inquiry] for inquiry in inquiries]
 
     def ask(self, inquiry: Inquiry) -> tuple[Verdict, ...]:
         """Ask one question.
 
         Returns:
-            As many verdicts as it asks for; where there is none, each says why.
+            As many verdicts as the question asks for. A verdict without a value says why.
         """
         if inquiry.known or not inquiry.count:
             self._count("known")
@@ -123,9 +126,9 @@ class Judge:
         return self._asked(inquiry, key)
 
     def described(self) -> dict[str, Any]:
-        """What a verdict depends on beside the prompt: model, server (without credentials), sampling, version of the prompts."""
+        """Return what a verdict depends on beside its prompt: model, server (without credentials), sampling, version of the prompts."""
         if not self._address:
-            import lmms_eval.llm_judge  # noqa: F401 - reads a .env file, which may name the server
+            import lmms_eval.llm_judge  # noqa: F401 - the import reads a .env file, which may name the server
 
             self._address = address_of(self.settings.api, os.environ)
         return {
@@ -162,13 +165,14 @@ class Judge:
         return self._none(inquiry, f"malformed: {fault} (asked {ASKS} times)", raw, model)
 
     def _none(self, inquiry: Inquiry, error: str, raw: str, model: str) -> tuple[Verdict, ...]:
+        """Return the verdicts of a question that has none, with the reason."""
         return (Verdict(None, "", error, raw, False, model),) * inquiry.count
 
     def _sent(self, text: str) -> tuple[str, str]:
-        """The reply and the model that gave it; sends again after failures that may pass.
+        """Send a question, again after failures that may pass, and return the reply and the model that gave it.
 
         Raises:
-            _GivenUpError: no reply came, or no more is asked.
+            _GivenUpError: no reply came, or nothing is asked any more.
             NoTextError: a reply without text came.
         """
         for attempt in range(self.settings.retries + 1):
@@ -192,13 +196,13 @@ class Judge:
         raise AssertionError("unreachable")
 
     def _pause(self, attempt: int, failure: Failure) -> float:
-        """Seconds until the next try: what the server says, else doubling."""
+        """Return the seconds to wait until the next try: what the server asks for, else a doubling pause."""
         if failure.retry_after is not None:
             return min(failure.retry_after, _LONGEST_RETRY_AFTER)
         return float(min(self.settings.backoff * 2**attempt, _LONGEST_PAUSE))
 
     def _once(self, text: str) -> tuple[str, str]:
-        """One request."""
+        """Send one request, and return the reply and the model that gave it."""
         from lmms_eval.llm_judge import Request
 
         provider = self._get_provider()
@@ -206,14 +210,14 @@ class Judge:
         request = Request(messages=[{"role": "user", "content": text}], config=provider.config)
         try:
             response = _within(self.settings.timeout, lambda: _quietly(lambda: provider.evaluate(request)))
-        except AttributeError as error:  # the provider strips the content, and there was none
+        except AttributeError as error:  # the provider calls strip() on the text of a reply that has none
             if error.name == "strip" and error.obj is None:
                 raise NoTextError from None
             raise
         return str(response.content), str(response.model_used or self.settings.model)
 
     def _get_provider(self) -> Any:
-        """lmms-eval's provider, made at the first request, with our time-out and none of its retries."""
+        """Return lmms-eval's provider, made at the first request."""
         with self._lock:
             if self._provider is None:
                 self._provider = _provider(self.settings)
@@ -230,7 +234,7 @@ class Judge:
             self._row = ("", 0)
 
     def _went_wrong(self, failure: Failure) -> None:
-        """Stop asking after too many questions in a row that failed for the same reason."""
+        """Count a question that failed, and stop asking after too many in a row that failed for the same reason."""
         with self._lock:
             if self.stopped:
                 return
@@ -248,10 +252,10 @@ class Judge:
 
 
 def _provider(settings: JudgeSettings) -> Any:
-    """lmms-eval's provider for these settings.
+    """Make lmms-eval's provider for these settings, with our time-out and without retries of its own.
 
     Raises:
-        NoProviderError: it cannot be made, or has no key.
+        NoProviderError: the provider cannot be made, or has no key.
     """
     from lmms_eval.llm_judge import ProviderFactory, ServerConfig
 
@@ -259,7 +263,7 @@ def _provider(settings: JudgeSettings) -> Any:
     config.timeout = settings.timeout
     try:
         provider = ProviderFactory.create_provider(settings.api, config)
-        has_key = settings.api not in ("openai", "azure") or provider.is_available()  # of a local server it would be one more request
+        has_key = settings.api not in ("openai", "azure") or provider.is_available()  # not asked of a local server: it would cost a request
     except Exception as error:
         raise no_provider(settings.api, error) from None
     if not has_key:
@@ -270,7 +274,7 @@ def _provider(settings: JudgeSettings) -> Any:
 
 
 class _GivenUpError(Exception):
-    """No reply came."""
+    """No reply came, or the question was no longer asked."""
 
     def __init__(self, line: str, skipped: bool = False) -> None:
         super().__init__(line)
@@ -282,11 +286,11 @@ def _warn(line: str) -> None:
 
 
 def _within(seconds: float, work: Callable[[], Any]) -> Any:
-    """What ``work`` returns, if it does so in time; a server that sends a little now and then is not waited for.
+    """Return what ``work`` returns, if it does so in time. A server that sends a little now and then is not waited for.
 
     Raises:
-        TimeoutError: it did not; its thread is left behind.
-        Exception: what it raised.
+        TimeoutError: ``work`` took too long; its thread is left behind.
+        Exception: whatever ``work`` raised.
     """
     done: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
@@ -312,7 +316,7 @@ _quiet_users = 0
 
 
 def _quietly(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns, without the provider's own lines ("All 1 attempts failed"): each failure is told here, once."""
+    """Run ``work`` without the provider's own log lines ("All 1 attempts failed"): we tell each failure once."""
     global _quiet_users
     with _quiet_lock:
         _quiet_users += 1

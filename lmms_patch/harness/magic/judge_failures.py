@@ -1,6 +1,6 @@
 """Why a request to a judge failed, in one line, and whether it may go better the next time.
 
-Told by shape, not by class: the errors of openai, requests and botocore carry the same things, and not all of these libraries need be installed.
+Errors are told apart by their attributes, not their classes: openai, requests and botocore use the same ones, and need not all be installed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ADDRESS = {
     "local": ("LLM_JUDGE_URL", "http://localhost:8000/v1/chat/completions"),
     "bedrock": ("AWS_REGION", "us-west-2"),
 }
-"""For each kind of server, the variable that lmms-eval takes its address from, and lmms-eval's default."""
+"""The variable that lmms-eval takes the address of a server from, and its default, by kind of server."""
 _KEY = {
     "openai": "no key for the judge; type: export OPENAI_API_KEY=... (any word for a server that asks for none)",
     "azure": "no key or address for the judge; type: export AZURE_API_KEY=... AZURE_ENDPOINT=...",
@@ -33,11 +33,11 @@ _KEY = {
 
 
 class NoTextError(Exception):
-    """A reply came, and has no text."""
+    """A reply came without a text."""
 
 
 class NoProviderError(Exception):
-    """lmms-eval's provider cannot be made: no request can succeed. The message is one line."""
+    """lmms-eval's provider cannot be made, so no request can succeed. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Failure:
     """One failed request.
 
     Attributes:
-        reason: what failures of the same cause have in common.
-        line: what is told, on one line.
+        reason: a word for the cause, the same for all failures of that cause.
+        line: the line that the user reads.
         may_pass: whether the same request may succeed later.
         fatal: whether no request at all can succeed.
-        retry_after: seconds that the server asks to wait; None where it says nothing.
+        retry_after: the seconds that the server asks to wait; None where it asks for none.
     """
 
     reason: str
@@ -60,7 +60,7 @@ class Failure:
 
 
 def address_of(api: str, env: Mapping[str, str]) -> str:
-    """Where the requests go, without user name, password and query.
+    """Return the address that requests go to, without user name, password and query.
 
     Args:
         api: a value of ``judge_settings.API_TYPES``.
@@ -73,19 +73,24 @@ def address_of(api: str, env: Mapping[str, str]) -> str:
 
 
 def no_provider(api: str, error: Exception | None) -> NoProviderError:
-    """What to tell where the provider cannot be made, or has no key (``error`` None, or openai's own)."""
+    """Return the error for a provider that cannot be made, or has no key.
+
+    Args:
+        api: a value of ``judge_settings.API_TYPES``.
+        error: what making the provider raised; None where it was made, but has no key.
+    """
     if api in _KEY and (error is None or "credential" in str(error).lower() or "api_key" in str(error).lower()):
         return NoProviderError(_KEY[api])
     return NoProviderError(f"lmms-eval's {api} judge cannot be made: {type(error).__name__}: {_short(str(error))}")
 
 
 def failure_of(error: Exception, timeout: float, env: Mapping[str, str]) -> Failure:
-    """What a failed request means.
+    """Return what a failed request means.
 
     Args:
-        error: what it raised.
-        timeout: seconds that it had.
-        env: ``os.environ``; the keys in it are struck out of what is told.
+        error: what the request raised.
+        timeout: the seconds that it had.
+        env: ``os.environ``; the line shows none of its keys.
     """
     if isinstance(error, NoProviderError):
         return Failure("no provider", str(error), may_pass=False, fatal=True)
@@ -103,7 +108,7 @@ def failure_of(error: Exception, timeout: float, env: Mapping[str, str]) -> Fail
 
 
 def _refused(error: Exception, status: int, env: Mapping[str, str]) -> Failure:
-    """An answer with an error status."""
+    """Return the failure of a request that the server answered with an error status."""
     said = _short(_message(error), env)
     hint = {
         401: "; check OPENAI_API_KEY",
@@ -117,7 +122,7 @@ def _refused(error: Exception, status: int, env: Mapping[str, str]) -> Failure:
 
 
 def _unreached(error: Exception, env: Mapping[str, str]) -> Failure:
-    """No server was reached."""
+    """Return the failure of a request that reached no server."""
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
@@ -127,14 +132,13 @@ def _unreached(error: Exception, env: Mapping[str, str]) -> Failure:
 
 
 def _status(error: Exception) -> int | None:
-    """The status code of an HTTP answer, as openai, requests and botocore keep it."""
+    """Return the status code of an HTTP answer, wherever openai, requests or botocore keep it; None where there is none."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):
-        response = response.get("ResponseMetadata") or {}
-        found = response.get("HTTPStatusCode")
+        status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
     else:
-        found = getattr(error, "status_code", None) or getattr(response, "status_code", None)
-    return found if isinstance(found, int) else None
+        status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    return status if isinstance(status, int) else None
 
 
 def _body(error: Exception) -> Mapping[str, Any]:
@@ -143,12 +147,13 @@ def _body(error: Exception) -> Mapping[str, Any]:
 
 
 def _message(error: Exception) -> str:
+    """Return the server's message; the error's own text where there is none."""
     said = _body(error).get("message")
     return said if isinstance(said, str) and said.strip() else str(error)
 
 
 def _wait(error: Exception) -> float | None:
-    """Seconds that the server asks to wait: a number, or a date."""
+    """Return the seconds that the server asks to wait, given as a number or as a date; None where it asks for none."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         said = str(headers.get(name) or headers.get(name.title()) or "").strip()
@@ -163,10 +168,10 @@ def _wait(error: Exception) -> float | None:
 
 
 def _short(text: str, env: Mapping[str, str] | None = None) -> str:
-    """One line of limited length without keys."""
+    """Return a text as one line of limited length, without keys."""
     for name in _SECRETS:
         secret = (env or {}).get(name, "").strip()
         if len(secret) > 5:
             text = text.replace(secret, "***")
-    found = line(text)
-    return found if len(found) <= _LONG else f"{found[:_LONG]}..."
+    text = line(text)
+    return text if len(text) <= _LONG else f"{text[:_LONG]}..."

@@ -1,8 +1,8 @@
-"""The MAGIC tasks of tasks/magic: what is scored of each response, and the task's numbers.
+"""The MAGIC tasks of tasks/magic: what is scored of each response, and the numbers of a task.
 
-They are plain task files, so that any model of the harness runs them and any name of ours wraps them. Two things only a loaded task
-can know are added when it is loaded (``bind``): what its data and settings are (into its config, so that the harness's response cache never
-gives an answer to other data), and which metrics it has.
+They are plain task files, so any model of the harness runs them and any wrapped name can wrap them. Two things are known only when a task is
+loaded, and added then (``bind``): its data and settings, which go into its config, so that the harness's response cache never gives an answer
+to other data; and its metrics.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 from lmms_patch.ask.references import digest
 from lmms_patch.harness import compat
 from lmms_patch.harness.magic import docs
+from lmms_patch.harness.names import effects
+from lmms_patch.harness.names.effects import judge_model
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.statistics import Details
@@ -31,27 +33,21 @@ from lmms_patch.stats.resample import DRAWS, LEVEL
 from lmms_patch.text import log
 
 SEED = 0
-"""Of the bootstrap."""
+"""The seed of the bootstrap."""
 CONTINUES = ("mosaic_vlm",)
-"""Adapters that continue an unfinished turn of the model; others of lmms-eval 0.7 close it, and begin a new one."""
+"""Adapters that continue an unfinished turn of the model. The others of lmms-eval 0.7 close it and begin a new one."""
 
 
 def is_magic(task: Any) -> bool:
-    """Whether a task of the harness is one of ours."""
-    metadata = getattr(getattr(task, "config", None), "metadata", None)
-    return isinstance(metadata, Mapping) and isinstance(metadata.get("magic"), Mapping) and metadata["magic"].get("kind") == "magic"
-
-
-def judge_model() -> str | None:
-    """The judge that the environment names; None: no judge."""
-    return os.environ.get("MAGIC_JUDGE", "").strip() or None
+    """Tell whether a task of the harness is a MAGIC task."""
+    return effects.is_magic(getattr(getattr(task, "config", None), "metadata", None))
 
 
 # --- when a task is loaded ------------------------------------------------------------------------
 
 
 def bind_all(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """``bind`` every MAGIC task of what the host loaded: one task, or groups of groups."""
+    """Bind every MAGIC task of what the host loaded: one task, or groups of groups."""
     for value in loaded.values():
         if isinstance(value, Mapping):
             bind_all(value)
@@ -61,12 +57,14 @@ def bind_all(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def bind(task: Any) -> None:
-    """Tell a loaded task's config what its data and settings are, and give it the metrics that it has. Twice is as once.
+    """Tell a loaded task's config what its data and settings are, and give the task the metrics that it has.
+
+    A second call changes nothing.
 
     Raises:
-        OptionError: a setting that is not allowed, also of the judge: before a model is asked.
+        OptionError: a setting, of the task or the judge, has a value that is not allowed.
     """
-    JudgeSettings.from_env(os.environ)
+    JudgeSettings.from_env(os.environ)  # read for its errors, before a model is asked
     told, about = docs.settings(), dict(task.config.metadata["magic"])
     variant, data = str(about["variant"]), str(about.get("data") or "")
     judged = judge_model() is not None
@@ -82,7 +80,7 @@ def bind(task: Any) -> None:
         "pixels": draw.PIXELS,
         "prompts": prompts.VERSION,
         "seed": told.seed,
-        "docs": digest(docs.asked(row)["doc"] for row in rows),  # in their order: the response cache goes by a doc's place
+        "docs": digest(docs.asked(row)["doc"] for row in rows),  # in their order, since the response cache knows a doc by its place
         "examples": [shot.key for shot in docs.examples(variant)],
         **({"prefill": prefill} if variant == "selfheal" else {}),
     }
@@ -95,7 +93,7 @@ def bind(task: Any) -> None:
 
 
 def _of_items(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    """A plain function of the items: the host looks at an aggregation's signature and name."""
+    """Return a plain function of the items, since the host looks at an aggregation's signature and name."""
 
     def aggregation(items: list[Any]) -> Any:
         return function(items)
@@ -107,14 +105,14 @@ def _of_items(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any
 
 
 def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str, Any]:
-    """One doc's record under ``magic``, and what it counts in each metric (None where it does not count).
+    """Return a doc's record under ``magic``, and what the doc counts in each metric (None where it does not count).
 
     Args:
-        doc: a row of ``magic_docs.docs``, with or without its image.
-        answered: one response.
+        doc: a row of ``docs.docs``, with or without its image.
+        answered: the model's response, as a list of one.
     """
     judged = judge_model() is not None
-    if said := compat.failure(answered[0] if answered else None):  # no answer: nothing is counted, no judge is asked
+    if said := compat.failure(answered[0] if answered else None):  # the call failed: nothing is counted, and no judge is asked
         return {"magic": {**record_of(doc, parse("", doc["question"])), "failed": said}, **dict.fromkeys(results.metrics(doc["variant"], judged))}
     own, parsed = read_response(doc, answered[0])
     record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
@@ -122,7 +120,7 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
 
 
 def item(record: Mapping[str, Any], metric: str) -> Any:
-    """What a doc counts in a metric: a number, the counts of a micro one, or None."""
+    """Return what a doc counts in a metric: a number, the counts of a micro average, or None."""
     if metric.startswith("magiscore_") and metric.endswith("_micro"):
         one = results.item_score(record)
         return {"tp": one.tp, "fp": one.fp, "fn": one.fn}
@@ -130,15 +128,17 @@ def item(record: Mapping[str, Any], metric: str) -> Any:
 
 
 def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]:
-    """What the model itself wrote, and the same as steps and answer: without a prompt that some adapters give back, and without the injected
-    steps, where it wrote them down again."""
+    """Return what the model itself wrote, as it stands and as steps and answer.
+
+    Prompts that some adapters give back are removed; so are the injected steps where the model wrote them down again.
+    """
     response = response.replace(docs.prompt(doc), "\n")
     own = selfheal.continuation(response, doc["prefix"]) if doc["variant"] == "selfheal" else response
     return own, parse(own, doc["question"])
 
 
 def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
-    """The ``magic`` object of a response, without a judge's verdicts (docs/magic.md)."""
+    """Return the ``magic`` object of a response, without a judge's verdicts (docs/magic.md)."""
     count = sum(number > 0 for number in doc["drawn"])
     named = regions_of_steps(parsed.steps, count)
     record = {
@@ -171,7 +171,7 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
 
 
 def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
-    """What the judge says of a doc; a verdict that could not be had is null, with the reason."""
+    """Return what the judge says of a doc. A verdict that could not be had is null, with the reason."""
     judge = _judge()
     asked: dict[str, Callable[[], Any]] = {}
     said: dict[str, bool | None] = {}
@@ -188,19 +188,20 @@ def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, A
             asked["healed"] = lambda: judge.heal(doc["prefix"], doc["corrections"], parsed.reasoning)
         else:
             said["healed"] = False
-    found = {name: ask() for name, ask in asked.items()}
-    told = {name: {key: text for key, text in (("reason", one.reason), ("error", one.error)) if text} for name, one in found.items()}
-    return {**said, **{name: one.value for name, one in found.items()}, "judge": {"model": judge_model(), **told}}
+    verdicts = {name: ask() for name, ask in asked.items()}
+    why = {name: {key: text for key, text in (("reason", one.reason), ("error", one.error)) if text} for name, one in verdicts.items()}
+    return {**said, **{name: one.value for name, one in verdicts.items()}, "judge": {"model": judge_model(), **why}}
 
 
 def _judge() -> Any:
-    """The judge of this process, with its cache and its count of failures."""
+    """Return the judge of this process, with its cache and its count of failures."""
     server = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(("OPENAI_", "AZURE_", "AWS_", "LLM_JUDGE_"))))
     with _one_judge:
         return _judge_of(JudgeSettings.from_env(os.environ), server)
 
 
 _one_judge = threading.Lock()
+"""Scorers run in several threads, and must share one judge."""
 
 
 @functools.lru_cache(maxsize=4)
@@ -214,37 +215,38 @@ def _judge_of(settings: JudgeSettings, server: tuple[tuple[str, str], ...]) -> A
 
 
 def mean(items: list[Any]) -> float | None:
-    """The mean of the items that count; None where none does."""
+    """Return the mean of the items that count; None where none does."""
     known = [float(one) for one in items if one is not None]
     return math.fsum(known) / len(known) if known else None
 
 
 def micro_precision(items: list[Any]) -> float | None:
-    """TP / (TP + FP) of the sums over docs (paper, 4.1)."""
+    """Compute TP / (TP + FP) of the sums over docs (paper, 4.1)."""
     return _ratio(items, {"tp": 1}, {"tp": 1, "fp": 1})
 
 
 def micro_recall(items: list[Any]) -> float | None:
-    """TP / (TP + FN) of the sums over docs (paper, 4.1)."""
+    """Compute TP / (TP + FN) of the sums over docs (paper, 4.1)."""
     return _ratio(items, {"tp": 1}, {"tp": 1, "fn": 1})
 
 
 def micro_f1(items: list[Any]) -> float | None:
-    """2 TP / (2 TP + FP + FN) of the sums over docs (paper, 4.1)."""
+    """Compute 2 TP / (2 TP + FP + FN) of the sums over docs (paper, 4.1)."""
     return _ratio(items, {"tp": 2}, {"tp": 2, "fp": 1, "fn": 1})
 
 
 def _ratio(items: list[Any], above: Mapping[str, int], below: Mapping[str, int]) -> float | None:
+    """Divide two weighted sums of the docs' counts; None where the lower one is 0."""
     top, bottom = (sum(weight * one[key] for one in items if one is not None for key, weight in side.items()) for side in (above, below))
     return top / bottom if bottom else None
 
 
 def unbound(items: list[Any]) -> None:
-    """Stands in the task file for the aggregation that ``bind`` puts there."""
+    """Do nothing: stands in the task file for the aggregation that ``bind`` puts there."""
 
 
 def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: list[Any]) -> Details:
-    """The numbers of a task, as the value of its metric ``magic``. Raises nothing: the run's answers must be written."""
+    """Return the numbers of a task as the value of its metric ``magic``. Raise nothing, because the run's answers must be written."""
     try:
         return details(task, about, missing, [one for one in items if one is not None])
     except Exception as error:
@@ -253,12 +255,12 @@ def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: 
 
 
 def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, records: Sequence[Mapping[str, Any]]) -> Details:
-    """All numbers of a task with their intervals, and how they came about (docs/magic.md, schema ``details``)."""
+    """Return all numbers of a task with their intervals, and how they came about (docs/magic.md, schema ``details``)."""
     variant = str(about["variant"])
     every, records = records, results.answered(records)
     models = {record["judge"]["model"] for record in records if record.get("judge")}
     judged = bool(models)
-    found = results.numbers(records, variant, judged, seed=SEED)
+    numbers = results.numbers(records, variant, judged, seed=SEED)
     counts = {**results.counts(records, variant, judged), "failed": len(every) - len(records)}
     notes = results.warnings(counts, judged)
     if missing.items:
@@ -274,7 +276,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, records:
         {
             "records": len(every),
             "n_failed": counts["failed"],
-            **{name: one.value for name, one in found.items()},
+            **{name: one.value for name, one in numbers.items()},
             "made": {
                 **compat.versions(),
                 "numbers": NUMBERS,
@@ -283,7 +285,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, records:
                 "prompts": digest([[about.get("prefill", ""), *((name, text) for name, _, text in asked)]]),
             },
             "settings": {"draws": DRAWS, "level": LEVEL, "seed": SEED},
-            "higher_is_better": {name: results.higher_is_better(name, variant) for name in found},
+            "higher_is_better": {name: results.higher_is_better(name, variant) for name in numbers},
             "magic": {
                 "schema": results.SCHEMA,
                 "variant": variant,
@@ -292,7 +294,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, records:
                 **told,
                 "judge": min(models) if models else None,
                 **({"judged_by": judge.described()} if judge is not None else {}),
-                "numbers": {name: results.to_json(one) for name, one in found.items()},
+                "numbers": {name: results.to_json(one) for name, one in numbers.items()},
                 "by_type": results.by_type(records, variant, judged, seed=SEED),
                 "counts": counts,
                 "left_out": {"items": missing.items, "at_start": missing.at_start, "near_end": missing.near_end, "uncorrected": missing.uncorrected},

@@ -1,1 +1,1 @@
-"""Models that the plugin registers with the harness."""
+"""The models that the plugin adds to lmms-eval."""

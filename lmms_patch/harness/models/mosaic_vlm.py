@@ -1,8 +1,7 @@
 """`mosaic_vlm`: the tiny model that ships with the mosaic benchmark, run by one of lmms-eval's own adapters.
 
-Nothing that the adapter does is written again. Three of its limits are lifted from outside, since they would bite
-in the demo: it drops samples without an image, it reads the task of a batch's first sample for the whole batch, and
-its defaults ask for a GPU.
+The adapter is used as it is, but three of its limits would spoil the demo, so they are lifted from outside: it drops samples without an image,
+it takes the task of a batch's first sample for the whole batch, and its defaults ask for a GPU.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ NO_IMAGE = object()  # stands for the image of a sample that has none, so that t
 
 
 class MosaicVLM(LFM2_5_VL):
-    """The shipped model on the CPU, in float32: with it, answers do not depend on the batch size."""
+    """The shipped model on the CPU, in float32, so that its answers do not depend on the batch size."""
 
     def __init__(self, pretrained: str = "", device: str = "cpu", dtype: str = "float32", batch_size: int = 8, **kwargs: Any) -> None:
         super().__init__(
@@ -33,7 +32,7 @@ class MosaicVLM(LFM2_5_VL):
         self.processor: Any = ImageOptional(self.processor)
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
-        """The adapter's answers, asked task by task; in the order of the requests."""
+        """Return the adapter's answers in the order of the requests. The adapter is asked task by task."""
         by_task = defaultdict(list)
         for at, request in enumerate(requests):
             by_task[request.task_name].append(at)
@@ -44,25 +43,24 @@ class MosaicVLM(LFM2_5_VL):
         return answers
 
     def _process_messages_to_lfm_format(self, chat_messages: ChatMessages) -> tuple[list[Any], list[Any]]:
-        """The adapter's messages and images; a sample without image gets the stand-in."""
+        """Return the adapter's messages and images. A sample without image gets ``NO_IMAGE``."""
         messages, images = super()._process_messages_to_lfm_format(chat_messages)
         return messages, images or [NO_IMAGE]
 
 
 class ImageOptional:
-    """A processor that takes samples with and without an image in one batch, and continues a turn that the model has begun; all else is the
-    wrapped one's."""
+    """A processor for samples with and without an image in one batch. It can also continue a turn that the model has begun."""
 
     def __init__(self, processor: Any) -> None:
         self._processor = processor
 
     def __call__(self, images: list[list[Any]], text: list[str], **kwargs: Any) -> Any:
-        """Like the processor's call; `images` has one list per sample, where NO_IMAGE stands for none."""
+        """Call the wrapped processor. ``images`` has one list per sample, in which NO_IMAGE stands for none."""
         real = [image for sample in images for image in sample if image is not NO_IMAGE]
         return self._processor(images=real or None, text=text, **kwargs)
 
     def apply_chat_template(self, messages: list[Any], add_generation_prompt: bool = False, **kwargs: Any) -> Any:
-        """The processor's text; where the last turn is the model's own, it is left open for the model to go on (MAGIC's Self-Heal)."""
+        """Return the text of a conversation. Where the last turn is the model's own, it is left open (MAGIC's Self-Heal)."""
         begun = bool(messages) and messages[-1]["role"] == "assistant"
         more = {"continue_final_message": True} if begun else {"add_generation_prompt": add_generation_prompt}
         return self._processor.apply_chat_template(messages, **more, **kwargs)

@@ -6,7 +6,6 @@ whole task at its first request, and answers each doc by the model that was not 
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +18,9 @@ from lmms_eval.api.model import lmms
 from lmms_patch.ask.spec import parse
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness.refuse import refuse
-from lmms_patch.harness.tst.text_only import Found, TextOnly
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
+from lmms_patch.harness.wrap.text_only import Found, TextOnly
 from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
@@ -30,7 +29,7 @@ GROUPINGS = ("all", "headline")
 
 
 class _TextOnlyModel(lmms):
-    """What both have in common."""
+    """A harness model that cross-validates a diagnostic."""
 
     is_simple = True
 
@@ -42,15 +41,15 @@ class _TextOnlyModel(lmms):
 
     @property
     def device(self) -> Any:
-        """Where the host gathers the counts of all ranks."""
+        """The device where the host gathers the counts of all ranks."""
         return self.accelerator.device
 
     def _runner(self, name: str) -> Runner:
-        """What does the folds of a task."""
+        """Return what does the folds of a task."""
         raise NotImplementedError
 
     def _found(self, request: Instance) -> TextOnly:
-        """The task of a request, diagnosed."""
+        """Return the task of a request, diagnosed."""
         doc_id = next((argument for argument in request.args if isinstance(argument, ViewId)), None)
         text_only = doc_id.table.text_only if doc_id is not None else None
         if text_only is None:
@@ -70,11 +69,11 @@ class _TextOnlyModel(lmms):
         return text_only
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
-        """The held-out answers at the first fold seed, in the order of the requests."""
+        """Return the held-out answers at the first fold seed, in the order of the requests."""
         return [self._found(request).answer(request.doc_id) for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
-        """For tasks that are scored by log-likelihood (in truth losses: the lowest is answered): 0 for the option that is answered, else 1."""
+        """Return 0 for the option that is answered, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
         out = []
         for request in requests:
             chosen = self._found(request).answer(request.doc_id) == str(request.metadata["choice"])
@@ -110,17 +109,25 @@ class TstRf(_TextOnlyModel):
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
         from lmms_patch.tst.trees import ModelSettings
 
-        _check_arguments(type(self), groupings, other)
+        allowed = ("check", "depth", "groupings", "model", "trees", "workers")
         try:
+            unknown = sorted(set(other) - _FROM_HOST)
+            if unknown:
+                raise OptionError(f"{unknown[0]!r} is not known; allowed: {', '.join(allowed)}")
+            _check_groupings(groupings)
             settings = ModelSettings(model, trees, depth)
+            if workers is not None and (type(workers) is not int or workers < 1):
+                raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
+            if not isinstance(check, bool):
+                raise OptionError(f"check must be True or False, not {check!r}")
+            diagnostic = RfDiagnostic(settings)
         except OptionError as error:
             refuse(OptionError(f"--model_args of tst_rf: {error}"))
-        for name, value, allowed in (("workers", workers, "a whole number of at least 1"), ("check", check, "True or False")):
-            if not (isinstance(value, bool) if name == "check" else value is None or (type(value) is int and value >= 1)):
-                refuse(OptionError(f"--model_args of tst_rf: {name} must be {allowed}, not {value!r}"))
+        except PatchError as error:
+            refuse(error)
         self._workers = workers or os.cpu_count() or 1
         described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
-        super().__init__(RfDiagnostic(settings), described, groupings == "all", check)
+        super().__init__(diagnostic, described, groupings == "all", check)
 
     def _runner(self, name: str) -> Runner:
         return in_threads(self._workers, f"{name}: folds")
@@ -129,7 +136,7 @@ class TstRf(_TextOnlyModel):
 class TstLora(_TextOnlyModel):
     """``--model tst_lora``: LoRA on a causal language model.
 
-    Model arguments: ``preset`` and every field of ``tst.lora_settings.LoraSettings``; ``groupings`` (headline, or all for
+    Model arguments: ``preset`` and every field of ``tst.lora.settings.LoraSettings``; ``groupings`` (headline, or all for
     the side-by-side numbers, at three times the cost). Finished folds are kept in ``cache`` (default: ``lmms-patch/tst_lora`` in
     the user's cache folder; ``none``: nowhere), so that a run that died goes on where it was.
     """
@@ -138,16 +145,18 @@ class TstLora(_TextOnlyModel):
         from lmms_patch.tst.lora.diagnostic import LoraDiagnostic
         from lmms_patch.tst.lora.settings import LoraSettings
 
-        settings.setdefault("cache", str(_cache_folder()))
-        if settings["cache"] == "none":
-            settings["cache"] = ""
-        known = {*LoraSettings.names(), "preset"}
-        _check_arguments(type(self), groupings, {k: v for k, v in settings.items() if k not in known}, known)
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmms-patch" / "tst_lora"
+        given = {key: value for key, value in settings.items() if key in LoraSettings.model_fields or key not in _FROM_HOST}
+        given.setdefault("cache", str(folder))
+        if given["cache"] == "none":
+            given["cache"] = ""
         try:
-            found = LoraSettings.from_mapping({k: v for k, v in settings.items() if k in known}, "--model_args of tst_lora")
-        except OptionError as error:
+            _check_groupings(groupings, "--model_args of tst_lora: ")
+            found = LoraSettings.from_mapping(given, "--model_args of tst_lora")
+            diagnostic = LoraDiagnostic(found)
+        except PatchError as error:
             refuse(error)
-        super().__init__(LoraDiagnostic(found), found.described(), groupings == "all")
+        super().__init__(diagnostic, found.described(), groupings == "all")
 
     def _runner(self, name: str) -> Runner:
         from lmms_patch.tst.lora.diagnostic import run_folds
@@ -158,18 +167,10 @@ class TstLora(_TextOnlyModel):
         return run
 
 
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmms-patch" / "tst_lora"
-
-
 _FROM_HOST = {"batch_size", "max_batch_size", "device"}
-"""What the host hands to every model, and is of no use here."""
+"""Arguments that the host hands to every model, and that have no use here."""
 
 
-def _check_arguments(model: type, groupings: str, other: Mapping[str, Any], known: set[str] | None = None) -> None:
-    names = known or set(inspect.signature(model).parameters) - {"other"}
-    unknown = sorted(set(other) - _FROM_HOST)
-    if unknown:
-        refuse(OptionError(f"--model_args: {unknown[0]!r} is not known; allowed: {', '.join(sorted(names | {'groupings'}))}"))
+def _check_groupings(groupings: str, where: str = "") -> None:
     if groupings not in GROUPINGS:
-        refuse(OptionError(f"--model_args: groupings={groupings!r} is not possible; allowed: {', '.join(GROUPINGS)}"))
+        raise OptionError(f"{where}groupings={groupings!r} is not possible; allowed: {', '.join(GROUPINGS)}")

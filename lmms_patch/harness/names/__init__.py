@@ -1,1 +1,1 @@
-"""What a task's name and its config tell before anything is loaded."""
+"""Names of tasks: what the harness knows, what a name means, and whether it can be wrapped."""

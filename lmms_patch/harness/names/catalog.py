@@ -1,4 +1,4 @@
-"""Everything the installed lmms-eval knows: what wraps, what does not and why, at what cost."""
+"""Every name that the installed lmms-eval knows: whether it can be wrapped, why not, and at what cost."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ class Entry:
 
     Attributes:
         name: task, group or tag.
-        type: ``task``, ``python_task``, ``group`` or ``tag``.
-        verdict: ``wraps``, ``judge`` (wraps with ``allow_judge``), ``data`` (its code speaks of video
-            or audio: the first doc decides) or ``no``.
-        reason: why it does not wrap, or what it needs; empty where it simply wraps.
-        docs: number of docs where known, else None.
-        family: the folder of its task file.
+        type: what the name is: ``task``, ``python_task``, ``group`` or ``tag``.
+        verdict: ``wraps``; ``judge`` (wraps with ``allow_judge``); ``data`` (its code mentions video or audio, so the first doc decides); ``no``.
+        reason: why it does not wrap, or what it needs; "" where it simply wraps.
+        docs: the number of docs; None where it is not known.
+        family: the folder that holds its task file.
         on_wrong_images: how many of the docs are also asked on another doc's image; None where ``docs`` is not known.
     """
 
@@ -48,10 +47,10 @@ class Entry:
 
 @contextlib.contextmanager
 def quietly(*, bars: bool = True) -> Iterator[None]:
-    """Keep back what the harness logs while it looks tasks up and loads them; afterwards it logs as before.
+    """Hide what the harness logs while it looks tasks up and loads them.
 
     Args:
-        bars: whether datasets that are loaded show their bars of progress.
+        bars: whether the datasets library shows progress bars.
     """
     import datasets
 
@@ -68,7 +67,7 @@ def quietly(*, bars: bool = True) -> Iterator[None]:
 
 
 def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
-    """The harness's index of tasks, with the plugin's own."""
+    """Return the host's task manager, with the plugin installed and the plugin's own tasks indexed."""
     from lmms_eval.tasks import TaskManager
 
     from lmms_patch.harness.plugin import install
@@ -79,10 +78,12 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
 
 def _check_files(folder: Any) -> None:
-    """Read the task files of a user's folder as the harness's index does, which stops at the first that it cannot read and does not name it.
+    """Check that the host can read every task file of a user's folder.
+
+    Why: the host's index stops at the first file that it cannot read, and does not name it.
 
     Raises:
-        OptionError: a file that is no task file; says which.
+        OptionError: a file is not a task file; the message names it.
     """
     from lmms_eval.utils import load_yaml_config
 
@@ -90,14 +91,14 @@ def _check_files(folder: Any) -> None:
         try:
             config = load_yaml_config(str(path), mode="simple")
             said = _no_task_file(config)
-        except Exception as error:  # its parser, and what it does with what was parsed, raise nearly anything
+        except Exception as error:  # the host's parser raises nearly anything
             said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         if said:
             raise OptionError(f"--include-path {folder}: {path.relative_to(folder)} cannot be read as a task file: {said}")
 
 
 def _no_task_file(config: Any) -> str:
-    """Return why the harness's index cannot take what a file holds; empty where it can."""
+    """Say why the host's index cannot use what a file holds; "" where it can."""
     if not isinstance(config, dict):
         return "it is no mapping"
     for key in ("task", "group", "tag"):
@@ -109,20 +110,20 @@ def _no_task_file(config: Any) -> str:
 
 
 def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
-    """The verdict on one name, for one way of wrapping."""
+    """Return the verdict on one name, for one way of wrapping."""
     row = manager.task_index[name]
-    found = list(configs.leaves(manager, name))
-    verdict, reason = _verdict(found, spec.of(name))
+    leaves = list(configs.leaves(manager, name))
+    verdict, reason = _verdict(leaves, spec.of(name))
     if KINDS[spec.kind].regions and verdict == "wraps":
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
-    known = [facts.docs for facts in found if facts.docs is not None]
-    docs = sum(known) if known and len(known) == len(found) else None
-    wrong = None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in found)
+    known = [facts.docs for facts in leaves if facts.docs is not None]
+    docs = sum(known) if known and len(known) == len(leaves) else None
+    wrong = None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in leaves)
     return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]), wrong)
 
 
 def _null(facts: configs.Facts, spec: WrapSpec) -> int:
-    """How many docs of a task are asked on a wrong image, at most."""
+    """Return how many docs of a task are asked on a wrong image, at most."""
     try:
         return configs.options_over(facts.metadata, spec, facts.name).null if KINDS[spec.kind].takes_null else 0
     except PatchError:
@@ -135,16 +136,17 @@ def _family(path: Any) -> str:
 
 
 def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
-    """The worst verdict among the leaves, with the first reason for it."""
+    """Return the worst verdict among the tasks under a name, with the first reason for it."""
     if not leaves:
         return "no", "it has no member that lmms-eval knows"
     verdicts = [_leaf_verdict(facts, spec) for facts in leaves]
-    worst = next(v for v in ("no", "judge", "data", "wraps") if any(found == v for found, _ in verdicts))
+    worst = next(v for v in ("no", "judge", "data", "wraps") if any(verdict == v for verdict, _ in verdicts))
     facts, reason = next((f, r) for f, (v, r) in zip(leaves, verdicts, strict=True) if v == worst)
     return worst, f"{facts.name}: {reason}" if reason and len(leaves) > 1 else reason
 
 
 def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
+    """Return the verdict on one task, and the reason for it."""
     reason = configs.why_not(facts, spec)
     if reason:
         return "no", reason
@@ -160,15 +162,15 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
 
 
 def entries(manager: Any, pattern: str | None, kind: str) -> list[Entry]:
-    """The names that match a pattern, with their verdicts.
+    """Return the names that match a pattern, with their verdicts.
 
     Args:
-        manager: the harness's index.
-        pattern: a name or wildcard of base tasks; ``None``: all.
+        manager: the host's task manager.
+        pattern: a name or wildcard of base tasks; None stands for all.
         kind: a suffix such as ``rci3``.
 
     Raises:
-        UnknownNameError: nothing matches, or the suffix is not one of ours.
+        UnknownNameError: no name matches, or the suffix is not one of ours.
     """
     spec = spec_of_suffix(kind)
     names = [name for name in manager.all_tasks if pattern is None or fnmatchcase(name, pattern)]
@@ -180,10 +182,10 @@ def entries(manager: Any, pattern: str | None, kind: str) -> list[Entry]:
 
 
 def spec_of_suffix(kind: str) -> WrapSpec:
-    """``"rci3"`` -> a spec whose base does not matter.
+    """Return a spec for a suffix such as ``rci3``. Its base means nothing.
 
     Raises:
-        UnknownNameError: it is no suffix of a wrapped name.
+        UnknownNameError: it is not a suffix of wrapped names.
     """
     spec = parse(f"x_{kind}")
     if spec is None:
@@ -194,7 +196,7 @@ def spec_of_suffix(kind: str) -> WrapSpec:
 
 
 def requests_per_doc(spec: WrapSpec) -> int | None:
-    """How often each doc is asked (once more per choice for log-likelihood tasks); None where the doc's own boxes decide."""
+    """Return how often each doc is asked (once more per choice in log-likelihood tasks); None where the doc's own boxes decide."""
     return None if KINDS[spec.kind].regions else len(views_of(spec))
 
 
@@ -207,20 +209,20 @@ _TITLES = {
 
 
 def coverage(manager: Any) -> list[Entry]:
-    """Every leaf task of the installed harness (not the plugin's own), for ``rci3``."""
+    """Return the verdict for ``rci3`` on every task of the installed harness, without the plugin's own."""
     spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
     rows = {name: row for name, row in manager.task_index.items() if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)}
     return [entry(manager, name, spec) for name in sorted(rows)]
 
 
-def counts(found: Iterable[Entry]) -> dict[str, int]:
-    """How many entries of each verdict, in the order in which they are shown."""
-    tally = Counter(e.verdict for e in found)
+def counts(listed: Iterable[Entry]) -> dict[str, int]:
+    """Count the entries of each verdict, in the order in which pages show them."""
+    tally = Counter(e.verdict for e in listed)
     return {verdict: tally[verdict] for verdict in _TITLES}
 
 
-def coverage_page(found: list[Entry]) -> str:
-    """docs/coverage.md."""
+def coverage_page(listed: list[Entry]) -> str:
+    """Return the text of docs/coverage.md."""
     lines = [
         "# Coverage",
         "",
@@ -229,19 +231,19 @@ def coverage_page(found: list[Entry]) -> str:
         "",
         "| verdict | tasks |",
         "|---|---|",
-        *(f"| {_TITLES[verdict]} | {count} |" for verdict, count in counts(found).items()),
-        f"| all | {len(found)} |",
+        *(f"| {_TITLES[verdict]} | {count} |" for verdict, count in counts(listed).items()),
+        f"| all | {len(listed)} |",
         "",
     ]
     for verdict, title in _TITLES.items():
-        lines += [f"## {title}", "", *_sections([e for e in found if e.verdict == verdict]), ""]
+        lines += [f"## {title}", "", *_sections([e for e in listed if e.verdict == verdict]), ""]
     return "\n".join(lines)
 
 
-def _sections(found: list[Entry]) -> Iterator[str]:
-    """By reason, then by family: long lists stay readable."""
+def _sections(listed: list[Entry]) -> Iterator[str]:
+    """Yield the lines of one verdict: names grouped by reason, then by family, so that long lists stay readable."""
     by_reason: dict[str, list[Entry]] = {}
-    for e in found:
+    for e in listed:
         by_reason.setdefault(e.reason, []).append(e)
     for reason, group in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         if reason:

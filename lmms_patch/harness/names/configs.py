@@ -1,12 +1,11 @@
-"""What a task's *config* says, before any data, module or model is loaded: can it be wrapped?
+"""What the *config* of a task says, before any data, module or model is loaded: can the task be wrapped?
 
-Configs are read in the host's "simple" mode, in which a ``!function`` stays an unread YAML node.
+We read configs in the host's "simple" mode, which leaves a ``!function`` as a YAML node and imports nothing.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,24 +26,26 @@ from lmms_patch.harness.names.effects import judge_in, magic_judge, parse, retur
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
 MARKER = "lmms_patch.Wrap"
+TEXT_ONLY_MODELS = ("tst_rf", "tst_lora")
+"""The harness models that answer ``_tst`` tasks."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the config of one leaf task shows.
+    """What the config of one task shows.
 
     Attributes:
         name: the task's name.
-        output_type: how it is answered.
-        shows: whether it hands anything visual to a model, as far as its config shows.
-        empty: the function that shows its docs returns nothing, ever.
-        video: ``dataset_kwargs`` announces video.
-        judge: the client library that its scorer can reach, if any.
-        hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it: the data decides.
-        python: the task is a Python class, known only when it is loaded.
-        docs: number of docs, where it can be known without the network and without loading data.
-        metadata: its metadata, which may carry an inline profile.
-        problem: why the config cannot be read, if so.
+        output_type: the host's type of its requests, such as ``generate_until``.
+        shows: whether the config names a function that shows docs to a model.
+        empty: whether that function never returns anything.
+        video: whether ``dataset_kwargs`` announces videos.
+        judge: the client library (of a judge or the network) that its scorer can reach, if any.
+        hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it. Only the data can then decide.
+        python: whether the task is a Python class, whose config is known only when it is loaded.
+        docs: the number of docs, where it is known without the network and without loading data.
+        metadata: the task's metadata, which may carry an inline profile.
+        problem: why the config cannot be read, if it cannot.
     """
 
     name: str
@@ -61,11 +62,11 @@ class Facts:
 
 
 def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
-    """The facts of one leaf config, as read in simple mode."""
+    """Return the facts of one task's config, read in simple mode."""
     if "class" in config:
         return Facts(name, python=True)
     kwargs = config.get("dataset_kwargs") or {}
-    judge = next((found for node in _scorers(config) if (place := _place(node)) and (found := judge_in(*place))), None)
+    judge = next((client for node in _scorers(config) if (place := _place(node)) and (client := judge_in(*place))), None)
     return Facts(
         name,
         output_type=config.get("output_type") or "generate_until",
@@ -80,6 +81,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
 
 
 def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the functions of a config that score: ``process_results`` and the aggregations."""
     yield config.get("process_results")
     for metric in config.get("metric_list") or []:
         if isinstance(metric, Mapping):
@@ -87,7 +89,7 @@ def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _place(node: Any) -> tuple[str, str] | None:
-    """File and name of the function that an unread ``!function`` node points to."""
+    """Return the file and the name of the function that an unread ``!function`` node points to."""
     if not isinstance(node, yaml.ScalarNode):
         return None
     module, _, function = node.value.rpartition(".")
@@ -99,7 +101,7 @@ def _place(node: Any) -> tuple[str, str] | None:
 
 
 def _installed(module: str) -> Path | None:
-    """The file of ``lmms_eval.tasks.x.utils``, without importing it."""
+    """Return the file of a module such as ``lmms_eval.tasks.x.utils``, without importing it."""
     import lmms_eval
 
     parts = module.split(".")
@@ -109,7 +111,7 @@ def _installed(module: str) -> Path | None:
 
 
 def _hint(node: Any) -> str | None:
-    """``video`` or ``audio``, where the source of ``doc_to_visual`` speaks of it."""
+    """Return "video" or "audio" where the source of ``doc_to_visual`` mentions it."""
     place = _place(node)
     if place is None:
         return None
@@ -126,11 +128,12 @@ def _source(path: str, function: str) -> str:
 
 @functools.cache
 def _coordinate_patterns() -> tuple[str, ...]:
+    """Return the name patterns of tasks whose answers are places in the image."""
     return tuple(yaml.safe_load((resources.folder("configs") / "coordinates.yaml").read_text(encoding="utf-8")))
 
 
 def why_not(facts: Facts, spec: WrapSpec) -> str | None:
-    """Why a base task cannot be wrapped so, as far as its config shows; None where it can."""
+    """Say why a base task cannot be wrapped in this way, as far as its config shows; None where it can."""
     if facts.problem:
         return f"its config cannot be read: {facts.problem}"
     if facts.python:
@@ -149,12 +152,13 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
 
 
 def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
-    """The spec's options over the inline profile of a base (``metadata: {lmms_patch: {...}}``), over its profile.
+    """Merge the options of a spec with those of its base.
 
-    ``given`` names those of the first two: what somebody wrote for this task.
+    The spec's options override the base's inline profile (``metadata: {lmms_patch: {...}}``), which overrides the shipped profile of the base.
+    ``given`` names the options of the first two: those that somebody wrote for this task.
 
     Raises:
-        OptionError: one of the profiles is wrong.
+        OptionError: a profile has an unknown option or a wrong value.
     """
     options = spec.options
     inline = metadata.get("lmms_patch") if isinstance(metadata, Mapping) else None
@@ -164,11 +168,11 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
             raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
         options = options.over(Options.from_mapping(inline, where))
     profile = profiles.of(name)
-    return options if profile is None else dataclasses.replace(options.over(profile), given=options.given)
+    return options if profile is None else options.filled_by(profile)
 
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
-    """The line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
+    """Return the line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
     times = f"{len(views_of(spec))} times per doc" if not KINDS[spec.kind].regions else "once per doc and box"
     return (
         f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
@@ -179,18 +183,19 @@ def judge_refusal(spec: WrapSpec, judge: str) -> str:
 
 
 def read(manager: Any, name: str) -> dict[str, Any]:
-    """The config of an indexed name, in simple mode; empty where it has no file."""
+    """Return the config of an indexed name, in simple mode; empty where the name has no file."""
     path = manager.task_index[name]["yaml_path"]
     return {} if path == -1 else load_yaml_config(path, mode="simple")
 
 
+# What in ``dataset_kwargs`` makes the host download or unpack videos.
 _OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_download", "force_unzip")
 
 
 def without_videos(manager: Any, name: str) -> dict[str, Any]:
-    """What to change in a task's config so that its videos are not downloaded; empty for a task without, or a group.
+    """Return the changes to a task's config that keep its videos from being downloaded; empty for a group or a task without videos.
 
-    A view without any image needs the rows alone, and the videos of a benchmark can be hundreds of gigabytes.
+    A view without any image needs only the rows, and the videos of a benchmark can be hundreds of gigabytes.
     """
     if manager.task_index.get(name, {}).get("type") != "task":
         return {}
@@ -201,7 +206,7 @@ def without_videos(manager: Any, name: str) -> dict[str, Any]:
 
 
 def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iterator[Facts]:
-    """The facts of every leaf task under a task, group or tag; a config that cannot be read says so."""
+    """Yield the facts of every task under a task, group or tag. Where a config cannot be read, its facts say so."""
     if name in _seen:
         return
     entry = manager.task_index[name]
@@ -219,6 +224,7 @@ def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iter
 
 
 def _member(manager: Any, member: Any, seen: frozenset[str]) -> Iterator[Facts]:
+    """Yield the facts of a member of a group: a name, a list of names, or an inline config."""
     if isinstance(member, str):
         if member in manager.task_index:
             yield from leaves(manager, member, seen)
@@ -232,32 +238,31 @@ def _member(manager: Any, member: Any, seen: frozenset[str]) -> Iterator[Facts]:
 
 
 def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
-    """The spec of an explicit task file (read in simple or full mode); None for any other config.
+    """Return the spec of an explicit task file (``class: !function lmms_patch.Wrap``); None for any other config.
 
     Raises:
-        PatchError: it is one, and it is wrong.
+        PatchError: it is such a file, and something in it is wrong.
     """
     return from_file(config) if marker_of(config) == MARKER else None
 
 
 def marker_of(config: Mapping[str, Any]) -> str:
-    """The dotted name of a config's class, read in simple or full mode; empty where it has none."""
+    """Return the dotted name of a config's class; "" where it has none. The config may be read in simple or full mode."""
     marker = config.get("class")
     return str(marker.value) if isinstance(marker, yaml.ScalarNode) else f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}"
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
-    """Refuse, before anything is loaded, what the configs of the base's leaves already show.
+    """Refuse a base that cannot be wrapped, as far as configs show. Nothing is loaded for it.
 
     Raises:
-        CannotWrapError: one line, naming the leaf and the reason.
+        CannotWrapError: one line that names the task and the reason.
     """
-    found = list(leaves(manager, spec.base))
-    for facts in found:
+    for facts in leaves(manager, spec.base):
         reason = why_not(facts, spec)
         if reason:
             where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            every = (k for k in SUFFIXES if not KINDS[k].regions)  # whether docs carry boxes, no config says
+            every = (k for k in SUFFIXES if not KINDS[k].regions)  # no config says whether docs carry boxes
             ways = ", ".join(k for k in every if why_not(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))) is None)
             more = f"; possible for it: {ways}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
@@ -266,15 +271,21 @@ def check(manager: Any, spec: WrapSpec) -> None:
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:
-    """Refuse a model that cannot answer this way of wrapping, before it is loaded.
+    """Refuse a model that cannot answer a kind of wrapped task, before it is loaded.
 
     Raises:
         CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.
     """
-    from lmms_patch.harness.tst.text_only import MODELS, vision_refusal
-
-    if model is None or KINDS[spec.kind].folds == (model in MODELS):
+    if model is None or KINDS[spec.kind].folds == (model in TEXT_ONLY_MODELS):
         return
-    if model in MODELS:
+    if model in TEXT_ONLY_MODELS:
         raise CannotWrapError(f"{spec.name}: {model} answers text-only cross-validations; type --tasks {spec.base}_tst5")
-    raise vision_refusal(spec.name, spec.base, model)
+    raise vision_refusal(spec, model)
+
+
+def vision_refusal(spec: WrapSpec, model: str) -> CannotWrapError:
+    """Return the refusal of a vision model, which cannot be cross-validated."""
+    return CannotWrapError(
+        f"{spec.name}: {model} is not trained on the folds of a test set; allowed models: {' and '.join(TEXT_ONLY_MODELS)}; "
+        f"to ask {model} without images, type --tasks {spec.base}_blind"
+    )

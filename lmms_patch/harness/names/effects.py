@@ -1,8 +1,7 @@
-"""Does a scorer call a judge model, or the network? Answered from its source, without running it.
+"""Does a scorer call a judge model or the network, and does an aggregation write files? Answered from their source, without running it.
 
-A wrapped task scores V answers per doc: a scorer that pays per call would pay V times. So we walk
-the code that a scorer can reach (in its own module and in the task modules it imports) and look for
-names that come from a client library.
+A wrapped task scores V answers per doc, so a scorer that pays per call would pay V times. We walk the code that a scorer can reach, in its
+own module and in the task modules that it imports, and look for names that come from a client library.
 """
 
 from __future__ import annotations
@@ -25,12 +24,13 @@ _CLIENTS = re.compile(
 """Modules whose use means a call to a judge or the network."""
 
 _DEPTH = 4
+"""How many modules deep imports are followed."""
 
 
 def calls_judge(task: Any) -> str | None:
-    """What makes a loaded task's scorer call a judge or the network, or None.
+    """Return the judge or client library that the scorer of a loaded task calls; None where it calls none.
 
-    Looks at the ``process_results`` and the aggregations of its config.
+    It looks at ``process_results`` and the aggregations of the task's config.
     """
     config = task.config
     if (named := magic_judge(config.metadata)) is not None:
@@ -38,25 +38,35 @@ def calls_judge(task: Any) -> str | None:
     functions: list[Any] = [config.process_results]
     functions += [entry.get("aggregation") for entry in config.metric_list or [] if isinstance(entry, dict)]
     for function in functions:
-        if callable(function) and (place := _source_of(function)) and (found := judge_in(*place)):
-            return found
+        if callable(function) and (client := client_of(function)):
+            return client
     return None
 
 
 def magic_judge(metadata: Any) -> str | None:
-    """The judge of a MAGIC task (docs/magic-judge.md), whose scorer calls one only where MAGIC_JUDGE names it; None of any other task."""
+    """Return the judge of a MAGIC task (docs/magic-judge.md); None where none is set, and for any other task."""
+    return judge_model() if is_magic(metadata) else None
+
+
+def is_magic(metadata: Any) -> bool:
+    """Tell whether a task is a MAGIC task, by the metadata of its config."""
     magic = metadata.get("magic") if isinstance(metadata, Mapping) else None
-    return os.environ.get("MAGIC_JUDGE", "").strip() or None if isinstance(magic, Mapping) and magic.get("kind") == "magic" else None
+    return isinstance(magic, Mapping) and magic.get("kind") == "magic"
+
+
+def judge_model() -> str | None:
+    """Return the judge of MAGIC tasks that the environment names; None where it names none."""
+    return os.environ.get("MAGIC_JUDGE", "").strip() or None
 
 
 def client_of(function: Callable[..., Any]) -> str | None:
-    """The client library that a function can reach, or None."""
+    """Return the client library that a function can reach; None where it reaches none."""
     place = _source_of(function)
     return judge_in(*place) if place else None
 
 
 def effects(function: Callable[..., Any]) -> str | None:
-    """What makes an aggregation unfit to be called again and again: the network, files, programs. None where nothing does."""
+    """Return why an aggregation must not be called again and again (network, files, programs); None where it may."""
     place = _source_of(function)
     if place is None:
         return None
@@ -64,15 +74,16 @@ def effects(function: Callable[..., Any]) -> str | None:
     return f"the aggregation calls the network ({client})" if client else _writes_in(*place)
 
 
+# Calls, by their last name, that write files or start programs.
 _WRITES = {"open", "dump", "makedirs", "mkdir", "write", "write_text", "to_csv", "to_json", "generate_submission_file", "run", "Popen", "check_call"}
 
 
 @functools.lru_cache(maxsize=4096)
 def _writes_in(path: str, name: str) -> str | None:
-    """A call that a name of a module can reach and that writes files or starts programs, or None."""
+    """Return the call by which a function of a module can write files or start programs; None where it has none."""
     seen: set[tuple[str, str]] = set()
     for _ in _clients_from(path, name, _DEPTH, seen):
-        pass
+        pass  # the walk fills ``seen``
     for file, reached in sorted(seen):
         for node in _Module.of(file).defined.get(reached, ()):
             for call in ast.walk(node):
@@ -87,6 +98,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
+    """Return the file and the top-level name of a function's source; None where it has none."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)
@@ -99,7 +111,7 @@ def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
 
 @functools.lru_cache(maxsize=4096)
 def judge_in(path: str, name: str) -> str | None:
-    """The client library that a top-level name of a module can reach, or None.
+    """Return the client library that a top-level name of a module can reach; None where it reaches none.
 
     Args:
         path: the module's file.
@@ -110,25 +122,25 @@ def judge_in(path: str, name: str) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def returns_nothing(path: str, name: str) -> bool:
-    """Whether the source of a function shows that it never returns anything but None or an empty list, such as ``return []``.
+    """Tell whether a function visibly returns only None or an empty list, as ``return []`` does.
 
-    Not shown to: a generator, a function that raises, one that is defined twice, and a name without a ``def`` at the top of the file.
+    The answer is no for a generator, a function that raises, one that is defined twice, and a name without a ``def`` at the top of the file.
 
     Args:
         path: the module's file.
         name: a function of it.
     """
-    found = _Module.of(path).defined.get(name, [])
-    if len(found) != 1 or not isinstance(found[0], ast.FunctionDef) or found[0].decorator_list:
+    definitions = _Module.of(path).defined.get(name, [])
+    if len(definitions) != 1 or not isinstance(definitions[0], ast.FunctionDef) or definitions[0].decorator_list:
         return False
-    body = list(_own_nodes(found[0]))
+    body = list(_own_nodes(definitions[0]))
     if any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Raise)) for node in body):
         return False
     return all(node.value is None or _is_empty(node.value) for node in body if isinstance(node, ast.Return))
 
 
 def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function's body without those of functions inside it."""
+    """Yield the nodes of a function's body, without those of the functions inside it."""
     left: list[ast.AST] = [*function.body]
     while left:
         node = left.pop()
@@ -138,7 +150,7 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 def _is_empty(value: ast.expr) -> bool:
-    """Whether an expression is None, ``[]``, ``()``, ``list()`` or ``tuple()``."""
+    """Tell whether an expression is None, ``[]``, ``()``, ``list()`` or ``tuple()``."""
     if isinstance(value, ast.Constant):
         return value.value is None
     if isinstance(value, (ast.List, ast.Tuple)):
@@ -147,6 +159,7 @@ def _is_empty(value: ast.expr) -> bool:
 
 
 def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
+    """Yield the client libraries that a name of a module can reach; ``seen`` collects every name that was walked."""
     if depth < 0 or (path, name) in seen:
         return
     seen.add((path, name))
@@ -166,21 +179,19 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
 
 
 def _through_import(module: _Module, name: str, depth: int, seen: set[tuple[str, str]], source: str = "") -> Iterator[str]:
-    """Follow an imported name into a task's module; other libraries are not opened."""
+    """Follow an imported name into a module of a task. Other libraries are not opened."""
     source = source or module.imported[name]
     if _CLIENTS.search(source):
         yield source
         return
     package, _, attribute = source.rpartition(".")
-    for candidate, inner in ((package, attribute), (source, "")):
-        file = module.find(candidate)
-        if file and inner:
-            yield from _clients_from(file, inner, depth - 1, seen)
-            return
+    file = module.find(package)
+    if file and attribute:
+        yield from _clients_from(file, attribute, depth - 1, seen)
 
 
 def parse(path: str) -> ast.Module:
-    """The syntax tree of a source file, without its warnings; empty where it cannot be parsed."""
+    """Return the syntax tree of a source file; an empty module where it cannot be parsed. Warnings of the parser are hidden."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -194,7 +205,7 @@ def _names_in(node: ast.AST) -> Iterable[str]:
 
 
 def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
-    """Local name -> dotted source of each import; relative ones start with a dot."""
+    """Yield the local name and the dotted source of each import. Relative sources start with a dot."""
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -227,7 +238,7 @@ class _Module:
         return _Module(path)
 
     def find(self, dotted: str) -> str | None:
-        """The file of a module that belongs to tasks: beside this one, relative to it, or under lmms_eval.tasks."""
+        """Return the file of a module that belongs to tasks: beside this module, relative to it, or under lmms_eval.tasks."""
         if dotted.startswith("."):
             level = len(dotted) - len(dotted.lstrip("."))
             base = self.path.parents[level - 1]
@@ -240,7 +251,7 @@ class _Module:
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Top-level statements, also those under ``try`` and ``if``."""
+    """Yield the top-level statements of a module, including those under ``try`` and ``if``."""
     for node in body:
         if isinstance(node, (ast.If, ast.Try)):
             yield from _top_level(node.body)

@@ -1,4 +1,4 @@
-"""Which wrapped task a name means, against the names that the harness knows."""
+"""Which wrapped task a name means, beside the names that the harness knows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ _BETWEEN = "_-. "
 
 
 def resolve(manager: Any, name: str) -> WrapSpec | None:
-    """The spec of a name: None where it is a name of the harness, or none of ours.
+    """Return the spec that a name means; None where it is a name of the harness, or no wrapped name at all.
 
-    A name that the harness knows wins as it is, whatever it ends in; unless its file is an explicit
-    task file of ours.
+    A name that the harness knows is native, whatever it ends in, unless its file is an explicit task file of ours.
 
     Raises:
-        PatchError: it is ours, and its base is unknown or its grid is not possible; or it looks more like one of ours than of the harness.
+        PatchError: the name is ours, and its base is unknown or its grid is not possible; or it looks like a misspelled wrapped name.
     """
     if name in manager.all_tasks:
         if manager.task_index[name]["type"] != "python_task":
@@ -40,30 +39,32 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
 
 
 def refuse_misspelled(manager: Any, name: str) -> None:
-    """Refuse a name that ends nearly as wrapped names do, such as ``gqa_rcii3`` or ``gqa-rci3``.
+    """Refuse a name that nearly ends as wrapped names do, such as ``gqa_rcii3`` or ``gqa-rci3``.
 
-    The harness itself would only log that it knows no such task, and end with status 0. What looks more like one of its own names, and
-    what may be a file, is left to it.
+    Why: the harness would only log that it knows no such task, and end with status 0. What may be a file, and what looks more like a native
+    name, is left to the harness.
 
     Raises:
-        UnknownNameError: with the nearest names.
+        UnknownNameError: the name looks like a wrapped one; the message gives the nearest names.
     """
     if os.sep in name or name.endswith((".yaml", ".yml")) or os.path.exists(name):
         return
-    found = meant(manager.all_tasks, name)
-    if found:
-        raise UnknownNameError(f"{name}: no such task; did you mean {' or '.join(found)}?")
+    close = meant(manager.all_tasks, name)
+    if close:
+        raise UnknownNameError(f"{name}: no such task; did you mean {' or '.join(close)}?")
 
 
 def meant(known: Sequence[str], name: str) -> list[str]:
-    """Return the wrapped names that a name may be a misspelling of, nearest first, at most three; none where a known name is nearer.
+    """Return up to three wrapped names that a misspelled name may mean, nearest first.
+
+    Where a name of the harness is nearer than all of them, return none.
 
     Args:
         known: the names of the harness.
-        name: a name that is not known; its base may be a wildcard.
+        name: a name that the harness does not know; its base may be a wildcard.
     """
     low, every = name.lower(), {one.lower(): one for one in known}
-    found: dict[str, float] = {}
+    likeness: dict[str, float] = {}
     for end in range(1, len(name)):
         head, tail = low[:end], low[end:].lstrip(_BETWEEN)
         whole = head in every or (any(sign in head for sign in _WILD) and any(fnmatchcase(one, head) for one in every))
@@ -72,13 +73,15 @@ def meant(known: Sequence[str], name: str) -> list[str]:
         suffixes = _suffixes_like(tail)
         bases = ([every.get(head, name[:end])] if whole else nearest(head, known, count=1)) if suffixes else []
         for full in (f"{base}_{suffix}" for base in bases for suffix in suffixes):
-            found[full] = difflib.SequenceMatcher(None, full.lower(), low).ratio()
+            likeness[full] = difflib.SequenceMatcher(None, full.lower(), low).ratio()
     native = max((difflib.SequenceMatcher(None, one.lower(), low).ratio() for one in nearest(name, known, count=1)), default=0.0)
-    return [full for full in sorted(found, key=lambda one: -found[one]) if found[full] > native][:3]
+    return [full for full in sorted(likeness, key=lambda one: -likeness[one]) if likeness[full] > native][:3]
 
 
 def _suffixes_like(tail: str) -> list[str]:
-    """Return the suffixes that the end of a name may be meant for, one of each kind, with the number that it has where the kind takes it.
+    """Return the suffixes that the end of a name may mean, one of each kind.
+
+    A suffix keeps the number of the name where its kind takes one.
 
     >>> _suffixes_like("rcii3"), _suffixes_like("pcr"), _suffixes_like("shufle"), _suffixes_like("lite")
     (['rci3'], ['pcri'], ['shuffle3'], [])
@@ -98,7 +101,7 @@ def require_base(manager: Any, spec: WrapSpec) -> None:
     """Check that the base of a spec is a native name of the harness.
 
     Raises:
-        UnknownNameError: it is unknown, or wrapped itself; with what to type instead.
+        UnknownNameError: the base is unknown, or a wrapped task itself; the message says what to type instead.
     """
     if spec.base in manager.all_tasks:
         if manager.task_index[spec.base]["type"] == "python_task" and configs.explicit_spec(configs.read(manager, spec.base)):
@@ -110,30 +113,30 @@ def require_base(manager: Any, spec: WrapSpec) -> None:
 
 
 def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
-    """The wrapped tasks that a list of names and wildcards asks for, in order, each once.
+    """Return the wrapped tasks that a list of names and wildcards asks for, in order, each once.
 
-    A wildcard before the suffix expands over base tasks: ``mosaic_*_rci3``. Names and wildcards
-    that mean native tasks are left to the harness.
+    A wildcard before the suffix expands over base tasks: ``mosaic_*_rci3``. Native names, and wildcards that match some, are left to the
+    harness.
 
     Raises:
-        PatchError: a name that is ours and wrong, or a wildcard that matches no base.
+        PatchError: a wrapped name is wrong, or a wildcard matches no base.
     """
-    found: dict[str, WrapSpec] = {}
+    specs: dict[str, WrapSpec] = {}
     for pattern in patterns:
         if not any(sign in pattern for sign in _WILD):
             spec = resolve(manager, pattern)
             if spec is not None:
-                found[spec.name] = spec
+                specs[spec.name] = spec
             continue
         if any(fnmatchcase(name, pattern) for name in manager.all_tasks):
-            found |= {spec.name: spec for name in manager.all_tasks if fnmatchcase(name, pattern) and (spec := resolve(manager, name))}
+            specs |= {spec.name: spec for name in manager.all_tasks if fnmatchcase(name, pattern) and (spec := resolve(manager, name))}
             continue
         spec = parse(pattern)
         if spec is not None:
             bases = [name for name in manager.all_tasks if fnmatchcase(name, spec.base) and resolve(manager, name) is None]
             if not bases:
                 raise UnknownNameError(f"{pattern}: no task, group or tag matches {spec.base!r}; type 'lmms-patch tasks' for what can be wrapped")
-            found |= {wrapped.name: wrapped for wrapped in map(spec.of, bases)}
+            specs |= {wrapped.name: wrapped for wrapped in map(spec.of, bases)}
         else:
             refuse_misspelled(manager, pattern)
-    return list(found.values())
+    return list(specs.values())

@@ -1,4 +1,4 @@
-"""How many docs a task has, where that can be known without the network and without loading data."""
+"""How many docs a task has, where that is known without the network and without loading data."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 
 def docs_of(config: Mapping[str, Any]) -> int | None:
-    """The number of docs of a config's eval split, from its local files or the dataset cache.
+    """Count the docs of a config's eval split, from its local files or the dataset cache.
 
     Args:
         config: a task config, with ``data_files`` made absolute as the host's loader does.
 
     Returns:
-        The number, or None where it is not known (the dataset was never downloaded; a filter in
-        ``process_docs`` may leave fewer).
+        The number of docs; None where it is not known, as of a dataset that was never downloaded. A filter in ``process_docs`` may leave fewer.
     """
     split = config.get("test_split") or config.get("validation_split")
     path, kwargs = config.get("dataset_path"), config.get("dataset_kwargs") or {}
@@ -30,6 +29,7 @@ def docs_of(config: Mapping[str, Any]) -> int | None:
 
 
 def _rows_in_files(files: Any, builder: str) -> int | None:
+    """Count the rows of local files; None where a file is missing, or of a kind that we cannot count."""
     total = 0
     for file in [files] if isinstance(files, str) else files or []:
         if not os.path.isfile(file):
@@ -53,7 +53,7 @@ def _rows_in_file(file: str, builder: str) -> int | None:
 
 
 def _rows_in_cache(path: str, name: str | None, split: str) -> int | None:
-    """From the ``dataset_info.json`` that the datasets library leaves beside a prepared dataset."""
+    """Read the number of rows from the ``dataset_info.json`` that the datasets library keeps beside a prepared dataset."""
     root = os.environ.get("HF_DATASETS_CACHE") or os.path.join(os.environ.get("HF_HOME", "~/.cache/huggingface"), "datasets")
     folder = Path(root).expanduser() / path.replace("/", "___").lower()
     for info in sorted(folder.glob(f"{name or '*'}/*/*/dataset_info.json")):

@@ -1,1 +1,1 @@
-"""The Test-set Stress-Test and pruned tasks inside the harness."""
+"""Pruned benchmarks as task folders of lmms-eval."""

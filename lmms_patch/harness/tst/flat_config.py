@@ -1,10 +1,10 @@
 """The config of a task in one piece, and the files that must go with it, for use from another folder.
 
-- functions of lmms-eval's own tasks: ``utils.f`` becomes ``lmms_eval.tasks.<folder>.utils.f``, so it works wherever that lmms-eval is installed;
-- functions of other files (the plugin's tasks, a user's ``--include_path``): the module is copied, with the modules beside it that it imports and the
-  files beside it that its texts name;
-- local ``data_files``: copied up to ``MAX_BYTES``; a larger one is referred to by a path relative to the folder;
-- all else (names on the hub, folders in ``dataset_path``) stays as it is.
+- A function of lmms-eval's own tasks: ``utils.f`` becomes ``lmms_eval.tasks.<folder>.utils.f``, which works wherever that lmms-eval is installed.
+- A function of another file (the plugin's tasks, a user's ``--include_path``): its module is copied, with the modules that it imports and the
+  files that its texts name, as far as they lie beside it.
+- Local ``data_files``: copied up to ``MAX_BYTES``; a larger file is named by a path relative to the task folder.
+- Everything else (names on the hub, folders in ``dataset_path``) stays as it is.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ HOST = Path(lmms_eval.__file__).parent
 
 @dataclass(frozen=True)
 class Function:
-    """A ``!function`` as it is written: ``text`` is what follows the tag."""
+    """A ``!function`` to be written; ``text`` is what follows the tag."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A ``!function`` as it was read, in a YAML file of ``folder``."""
+    """A ``!function`` as it was read from a YAML file in ``folder``."""
 
     text: str
     folder: Path
@@ -48,18 +48,18 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Data:
-    """A local data file that a YAML file of ``folder`` names."""
+    """A local data file that a YAML file in ``folder`` names."""
 
     path: Path
     folder: Path
 
 
 class _Loader(yaml.FullLoader):
-    """Reads a ``!function`` as a ``_Found``, to be placed later."""
+    """A YAML loader that reads a ``!function`` as a ``_Found``, to be placed later."""
 
 
 class _Dumper(yaml.Dumper):
-    """Writes it again, and no anchors."""
+    """A YAML dumper that writes a ``Function`` as a ``!function``, and no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -78,23 +78,26 @@ _Dumper.add_representer(Function, _represent)
 
 
 def dump(config: Mapping[str, Any]) -> str:
-    """The YAML text of a flat config."""
+    """Return the YAML text of a flat config."""
     text: str = yaml.dump(dict(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=150)
     return text
 
 
 def flat(path: Path, copies: Copies) -> dict[str, Any]:
-    """A task's config without ``include``, whose functions and files can be found from another folder.
+    """Return a task's config without ``include``, whose functions and files can be found from another folder.
 
     Args:
         path: the YAML file.
-        copies: gets the files that must go with it.
+        copies: collects the files that must go with the config.
     """
     return {key: _placed(value, copies) for key, value in _read(str(path)).items()}
 
 
 def _read(path: str) -> dict[str, Any]:
-    """The same with functions unplaced: keys of later includes lose against earlier ones, and all against the file's own, as the host has it."""
+    """Read a config with its includes, and leave its functions unplaced.
+
+    As in the host, keys of earlier includes override those of later ones, and the file's own keys override all.
+    """
     with open(path, "rb") as file:
         own = dict(yaml.load(file, Loader=_Loader))
     folder = os.path.dirname(path)
@@ -110,6 +113,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _data(value: Any, folder: Path) -> Any:
+    """Return the value of ``data_files`` with each local file as ``_Data``."""
     if isinstance(value, Mapping):
         return {key: _data(inner, folder) for key, inner in value.items()}
     if isinstance(value, list):
@@ -120,6 +124,7 @@ def _data(value: Any, folder: Path) -> Any:
 
 
 def _placed(value: Any, copies: Copies) -> Any:
+    """Return a value of a config with its functions and data files placed in the task folder."""
     if isinstance(value, _Found):
         return Function(_reference(value, copies))
     if isinstance(value, _Data):
@@ -130,7 +135,10 @@ def _placed(value: Any, copies: Copies) -> Any:
 
 
 def _reference(function: _Found, copies: Copies) -> str:
-    """What to write for a function in another folder. The host looks for a file beside the YAML first, then for an installed module."""
+    """Return what to write for a function in another folder.
+
+    The host looks for a file beside the YAML first, then for an installed module.
+    """
     module, _, name = function.text.rpartition(".")
     path = Path(os.path.normpath(function.folder / f"{module}.py"))
     if not path.exists():
@@ -147,13 +155,13 @@ def _reference(function: _Found, copies: Copies) -> str:
 
 @dataclass
 class Copies:
-    """The files of a base that are copied, each under the name of its folder (``base``, ``base2``, ...).
+    """The files of a base that are copied. Each folder they come from gets a folder of its own: ``base``, ``base2``, ...
 
     Attributes:
         folder: the task folder.
         home: the folder of the base's YAML file, which becomes ``base``.
-        files: place in the task folder -> file.
-        large: paths, seen from the task folder, of data that is not copied.
+        files: each file by its place in the task folder.
+        large: data files that are not copied, as paths relative to the task folder.
         needs_plugin: whether copied code imports lmms_patch.
     """
 
@@ -168,7 +176,7 @@ class Copies:
         self._roots.append(self.home.resolve())
 
     def module(self, path: Path, root: Path) -> str:
-        """The place of a module; what it imports and reads from beside it comes along."""
+        """Add a module, with what it imports and reads from beside it. Return its place in the task folder."""
         place = self._place(path, root)
         if place in self.files:
             return place
@@ -186,7 +194,7 @@ class Copies:
         return place
 
     def data(self, path: Path, root: Path) -> str:
-        """The place of a data file, as the YAML names it."""
+        """Add a data file, unless it is large. Return its path as the YAML names it."""
         if path.stat().st_size > MAX_BYTES:
             self.large.append(Path(os.path.relpath(path.resolve(), self.folder.resolve())).as_posix())
             return self.large[-1]
@@ -195,6 +203,7 @@ class Copies:
         return place
 
     def _place(self, path: Path, root: Path) -> str:
+        """Return the place of a file in the task folder."""
         path, root = path.resolve(), root.resolve()
         if not path.is_relative_to(root):
             root = path.parent
@@ -204,13 +213,13 @@ class Copies:
         return f"base{number if number > 1 else ''}/{path.relative_to(root).as_posix()}"
 
     def make(self) -> None:
-        """Copy them."""
+        """Copy the files."""
         for place, path in self.files.items():
             files.write(self.folder / place, path.read_bytes())
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """The modules that code imports, as written; of ``from . import x`` the x."""
+    """Yield the modules that code imports, as written; of ``from . import x`` the x."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -220,12 +229,12 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 
 def _read_by(tree: ast.AST, folder: Path) -> list[Path]:
-    """The files beside a module that its texts name: ``"words.txt"``, ``"data/words.txt"``, or ``"data"`` and ``"words.txt"``.
+    """Return the files beside a module that its texts name: ``"words.txt"``, ``"data/words.txt"``, or ``"data"`` and ``"words.txt"``.
 
-    YAML files are left out: in the new folder the host would take them for tasks.
+    YAML files are left out, since the host would take them for tasks in the new folder.
     """
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     names = sorted(text for text in texts if 0 < len(text) < 200 and text.isprintable() and not os.path.isabs(text) and ".." not in text)
     folders = [folder, *(folder / name for name in names if name.strip("./") and (folder / name).is_dir())]
-    found = [inside / name for inside in folders for name in names if (inside / name).is_file()]
-    return sorted({path for path in found if path.suffix not in (".yaml", ".py", ".pyc")})
+    beside = [inside / name for inside in folders for name in names if (inside / name).is_file()]
+    return sorted({path for path in beside if path.suffix not in (".yaml", ".py", ".pyc")})

@@ -8,7 +8,7 @@
 | ``pruned_task.json`` | what the filter checks: ``schema`` (1), ``task``, ``base``, ``split``, ``other_splits``, ``docs`` (of the split, before), ``kept``, ``sha256`` (of the sorted kept ids), ``key``, ``process_docs`` (the base's), ``lmms_eval`` |
 | ``base/``, ``base2/`` ... | copies of a base's own files, one folder for each folder they come from |
 
-What a base refers to, and what becomes of it: ``flat_config``.
+``flat_config`` says what becomes of the functions and files that a base refers to.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lmms_patch.tst import pruned_filter
 from lmms_patch.tst.keys import keys_of
 
 LEFT_OUT = ("include", "tag", "group", "group_alias", "task_alias")
-"""Keys of a base that would put the pruned task under the base's name somewhere."""
+"""Keys of a base that would list the pruned task under the base's name."""
 
 
 def write(
@@ -41,22 +41,22 @@ def write(
     key: str | None = None,
     name: str | None = None,
 ) -> Path:
-    """Write the task folder.
+    """Write the task folder of a pruned benchmark.
 
     Args:
         base: the task that was pruned.
         kept_keys: the stable ids (``tst.keys``) of the docs to keep, in any order.
-        folder: where; made if it is missing. A folder holds one pruned task.
-        include_path: the folder of the base, where it is not the host's or the plugin's.
-        key: the field that the ids come from; None: of the content.
-        name: of the new task; default ``<base>_pruned``.
+        folder: the folder to write to; made if it is missing. A folder holds one pruned task.
+        include_path: the folder of the base, where the base does not come from the host or the plugin.
+        key: the field that the ids come from; None where they are digests of the docs.
+        name: the name of the new task; default ``<base>_pruned``.
 
     Returns:
         The YAML file. ``--include_path <folder> --tasks <name>`` runs it.
 
     Raises:
-        PatchError: the base is unknown, no single task of a YAML file, or pruned itself; an id is not one of its docs; the
-            name is taken; or a file that its code reads is too large to copy.
+        PatchError: the base is unknown, is not a single task of a YAML file, or is pruned itself; an id belongs to none of its docs; the name is
+            taken; or a file that its code reads is too large to copy.
     """
     name = name or f"{base}_pruned"
     manager = catalog.task_manager(include_path)
@@ -80,7 +80,7 @@ def write(
 
 
 def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None = None, name: str | None = None) -> None:
-    """Whether ``write`` could write: the same refusals, but for those of the ids.
+    """Check that ``write`` could write: the same refusals, except those that need the ids.
 
     Raises:
         PatchError: see ``write``.
@@ -93,7 +93,7 @@ def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None =
 def _about(
     name: str, base: str, evaluated: _Evaluated, known: Sequence[str], kept: Sequence[str], key: str | None, own: Function | None
 ) -> dict[str, Any]:
-    """``pruned_task.json``; ``own`` is the base's ``process_docs``, as the new YAML would write it."""
+    """Return the content of ``pruned_task.json``; ``own`` is the base's ``process_docs``, as the new YAML would write it."""
     return {
         "schema": pruned_filter.SCHEMA,
         "task": name,
@@ -113,10 +113,10 @@ def _about(
 
 
 def _source(manager: Any, base: str) -> Path:
-    """The YAML file of a task.
+    """Return the YAML file of a task.
 
     Raises:
-        PatchError: there is none, or it is not one task's.
+        PatchError: the task is unknown, is not a single task of a YAML file, or is pruned itself.
     """
     row = manager.task_index.get(base)
     if row is None:
@@ -137,6 +137,7 @@ def _source(manager: Any, base: str) -> Path:
 
 
 def _check_name(manager: Any, name: str, folder: Path) -> None:
+    """Refuse a name or a folder that is taken, or cannot be used."""
     if not re.fullmatch(r"[\w.-]+", name):
         raise OptionError(f"{name!r} is no name of a task; allowed: letters, digits, '_', '-', '.'")
     row = manager.task_index.get(name)
@@ -148,6 +149,7 @@ def _check_name(manager: Any, name: str, folder: Path) -> None:
 
 
 def _check_kept(base: str, kept: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse kept ids that are missing, repeated, or not those of the base's docs."""
     if not kept:
         raise OptionError(f"{base}: no doc is kept, so there is no task to write")
     if len(set(kept)) < len(kept):
@@ -173,11 +175,12 @@ class _Evaluated:
 
 
 def _evaluated(manager: Any, base: str) -> _Evaluated:
-    """Load the base once, and note what ``process_docs`` is called with.
+    """Load the base once, and note what its ``process_docs`` is called with.
 
     Raises:
-        CannotWrapError: the filter could not know the evaluated split among several, or the docs come as a stream.
+        CannotWrapError: the filter could not tell the evaluated split from others, or the docs come as a stream.
     """
+    # Note which rows became which docs: the filter is called with the rows of every split, and must tell the evaluated split by its name.
     own = manager._get_config(base).get("process_docs")
     calls: list[tuple[Any, Any]] = []
 
@@ -197,7 +200,9 @@ def _evaluated(manager: Any, base: str) -> _Evaluated:
     for called in [split, *others] if others else []:
         rows = next(before for before, after in calls if after is task.dataset[called])
         if str(getattr(rows, "split", None)) != called:
-            raise CannotWrapError(f"{base}: its splits do not know their names, so {split} cannot be told from {', '.join(others)} when it is loaded")
+            raise CannotWrapError(
+                f"{base}: its rows do not carry the name of their split, so the filter cannot tell {split} from {', '.join(others)}"
+            )
     return _Evaluated(docs, split, others)
 
 
@@ -205,6 +210,7 @@ def _evaluated(manager: Any, base: str) -> _Evaluated:
 
 
 def _pruned(config: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the new config: the base's, under the new name and with the filter."""
     metadata = config.get("metadata") or {}
     note = {"base": about["base"], "docs": about["docs"], "kept": about["kept"]}
     out = {"task": about["task"], **{k: v for k, v in config.items() if k not in LEFT_OUT and k != "task"}}
@@ -213,20 +219,16 @@ def _pruned(config: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, An
 
 
 def _header(about: Mapping[str, Any], copies: Copies, config: Mapping[str, Any]) -> str:
-    """The comments at the top: what this is, how it runs, what it needs."""
-    name, base = about["task"], about["base"]
+    """Return the comments at the top of the YAML: what the task is, how it runs, and what it needs."""
+    name, base, path = about["task"], about["base"], config.get("dataset_path")
     lines = [
         f"{base} without the docs that can be answered without looking: {about['kept']} of the {about['docs']} docs of its split {about['split']}.",
         f"Made by lmms-patch {__version__} from the task of lmms-eval {about['lmms_eval']}; it runs without lmms-patch:",
         f"  lmms-eval --include_path <this folder> --tasks {name} --model ...",
         "It needs all files of this folder (pruned_filter.py says what is checked) and the same dataset.",
-        *(f"Copied here, with what they read: {', '.join(found)}." for found in [sorted(copies.files)] if found),
-        *(f"Not copied, being large: {path}; it must stay there, seen from here." for path in copies.large),
+        *([f"Copied here, with what they read: {', '.join(sorted(copies.files))}."] if copies.files else []),
+        *(f"Not copied, being large: {large}; it must stay there, seen from here." for large in copies.large),
         *([f"Code of {base} imports lmms_patch, so it must be installed after all."] if copies.needs_plugin else []),
-        *(
-            f"The dataset is a folder of the machine where this was made: {path}"
-            for path in [config.get("dataset_path")]
-            if path and os.path.isdir(path)
-        ),
+        *([f"The dataset is a folder of the machine where this was made: {path}"] if path and os.path.isdir(path) else []),
     ]
     return "".join(f"# {line}\n" for line in lines)

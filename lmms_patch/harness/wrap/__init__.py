@@ -1,1 +1,1 @@
-"""A native task, shown view by view and scored by its own scorer."""
+"""A native task, wrapped: views as requests, one scored doc, and the numbers of the task."""

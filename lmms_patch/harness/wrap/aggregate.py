@@ -1,10 +1,10 @@
 """The aggregations of a wrapped task: the native ones, and those made of them.
 
-Everything is computed from the records of the docs, which the ``patch`` aggregation is handed
-first; so the order in which the host calls the others does not matter. None of ours raises: an
-exception in an aggregation would lose the run. The native function itself is returned for a
-native metric whose standard error the host looks up by the function's identity; any other is
-called once, for both the host and us.
+The host calls the ``patch`` aggregation first. It keeps the records of all docs, and the other aggregations of ours look their numbers up, in
+whatever order the host calls them. None of ours raises, because an exception in an aggregation would lose the run.
+
+A native aggregation is handed to the host itself if the host looks up its standard error by the function's identity. Any other is called once,
+for both the host and us.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from lmms_patch.tst.results import ROWS
 
 
 class PatchItem(dict):  # type: ignore[type-arg]
-    """The ``patch`` object of one doc, in plain JSON types; what is not logged rides beside it.
+    """The ``patch`` object of one doc, in plain JSON types; its attributes hold what is not logged.
 
     Attributes:
         record: the same as a record.
-        full: native items of the first view (the full image) by metric.
-        chosen: native items of the cell that the doc keeps, by the name of the metric over them.
-        from_m: the metric whose scalar is the aggregation of its one item, if any.
+        full: the native items of the first view (the full image) by metric.
+        chosen: the native items of the cells that the doc keeps, by the name of the metric over them.
+        from_m: the metric whose scalar had to be M of the one item; None where no metric needed that.
     """
 
     record: Record
@@ -58,7 +58,7 @@ class PatchItem(dict):  # type: ignore[type-arg]
 
 @dataclass
 class _Run:
-    """One filter's records, and what has been computed from them."""
+    """The records of one filter, and what has been computed from them. Each number is computed once."""
 
     items: list[PatchItem] = field(default_factory=list)
     native: dict[str, Any] = field(default_factory=dict)
@@ -84,10 +84,10 @@ class Aggregations:
         native: the base task's aggregations by metric.
         higher: whether higher is better, by metric.
         primary: the metric that the index is built on.
-        args: gives the harness's command-line arguments when called (some native aggregations ask for them).
-        plan: gives the plan of the task's references when called.
-        about_tst: gives what a text-only diagnostic found out about the task as a whole when called.
-        golds: gives where golds come from when called (``References.golds_from``).
+        args: gives the harness's command-line arguments, which some native aggregations ask for.
+        plan: gives the plan of the task's references.
+        about_tst: gives what a text-only diagnostic found out about the task as a whole.
+        golds: gives where golds come from (``References.golds_from``).
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class Aggregations:
         self._about_tst, self._golds = about_tst, golds
         self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
         self.again = {metric: Again(function, args) for metric, function in native.items()}
-        """Of each metric, its aggregation to be called once more without a trace."""
+        """The aggregation of each metric, to be called once more without a trace."""
         self._run = _Run()
 
     def functions(self) -> dict[str, Aggregation]:
-        """Metric name -> aggregation."""
+        """Return all aggregations by the name of their metric."""
         out: dict[str, Aggregation] = {"patch": self._collect}
         for key in self.spec.sets:
             for m in self.native:
@@ -130,16 +130,16 @@ class Aggregations:
         return KINDS[self.spec.kind]
 
     def over_cells(self, metric: str, key: Key) -> str:
-        """The name of the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""
+        """Name the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""
         return f"{metric}_{'mpp' if self._kind.keeps_best else 'drop'}{end(key)}"
 
     @functools.cached_property
     def derived(self) -> tuple[str, ...]:
-        """The metrics that are ours: every doc returns each of them, None where it has no item for it."""
+        """The names of our metrics. Every doc returns each of them, None where it has no item for it."""
         return tuple(name for name in self.functions() if name not in self.native and name != "patch")
 
     def higher_is_better(self) -> dict[str, bool | None]:
-        """For the host's table: arrows beside the metrics that have a direction."""
+        """Return, for the arrows of the host's table, which metrics are better when higher; None for those without a direction."""
         out: dict[str, bool | None] = dict.fromkeys(self.functions())
         for m in self.native:
             out[m] = self.higher.get(m)
@@ -148,7 +148,10 @@ class Aggregations:
 
     @staticmethod
     def _of_records(function: Callable[..., Any], *arguments: Any) -> Aggregation:
-        """A function of the items alone (the host asks for its signature) that looks at the records instead."""
+        """Return a function of the items that ignores them, since the records are known already.
+
+        Why so plain: the host looks at an aggregation's signature and name.
+        """
 
         def aggregation(items: list[Any]) -> Any:
             return function(*arguments)
@@ -158,7 +161,7 @@ class Aggregations:
     # --- the records ----------------------------------------------------------------------------
 
     def _collect(self, items: list[Any]) -> Details:
-        """Keep the records of this filter's docs, and compute everything that is ours of them."""
+        """Keep the records of this filter's docs, and compute all our numbers from them."""
         self._run = _Run(list(items))
         self._report_errors()
         if self.primary != compat.OUTPUT_ONLY:
@@ -175,6 +178,7 @@ class Aggregations:
         return self._run.details
 
     def _native(self) -> Native:
+        """Return the native aggregation of the primary metric, as the statistics use it."""
         function = self.native[self.primary]
         return Native(
             lambda: self._whole(self.primary),
@@ -185,7 +189,7 @@ class Aggregations:
         )
 
     def _over_cells(self, n: Key) -> tuple[float | None, float | None, str]:
-        """FIP and MPP_n of the primary metric over the same docs, and why they are missing."""
+        """Return FIP and MPP_n of the primary metric over the same docs, and why they are missing."""
         full, best = self._full_and_cells(self.primary, n)
         reason = self._why_none(self.primary, n)
         excluded = sum(str(n) in item.record.excluded for item in self._run.items)
@@ -199,6 +203,7 @@ class Aggregations:
         return self._run.details.get(name)
 
     def _report_errors(self) -> None:
+        """Report the docs whose scorer or filter failed; the process then ends with status 2."""
         failed = [(item.record.doc_id, view.error) for item in self._run.items for view in item.record.views if view.error is not None]
         if failed:
             docs = len({doc for doc, _ in failed})
@@ -208,6 +213,7 @@ class Aggregations:
             )
 
     def _report_excluded(self) -> None:
+        """Warn of docs that are left out of a grid or a set of boxes."""
         what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
         for n in self.spec.sets or self.spec.grids:
             reasons = [why for item in self._run.items if (why := item.record.excluded.get(str(n))) and why != failures.REASON]
@@ -216,7 +222,7 @@ class Aggregations:
                 log().warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})")
 
     def _report_native(self) -> None:
-        """Say how many failed calls the native metric counts as answers. How many there are in all, the statistics say."""
+        """Say how many failed calls the native metric counts as answers. The statistics say how many there are in all."""
         failed = sum(map(failures.unanswered, self._run.records))
         if failed:
             said = (
@@ -229,6 +235,7 @@ class Aggregations:
     # --- native metrics -------------------------------------------------------------------------
 
     def _native_function(self, metric: str) -> Aggregation:
+        """Return a native metric's aggregation for the host."""
         function = self.native[metric]
         if self._unscored():
             return with_signature_of(function, lambda items: None)
@@ -237,7 +244,7 @@ class Aggregations:
         return with_signature_of(function, lambda items: self._for_host(metric, items))
 
     def _unscored(self) -> bool:
-        """Whether the first view of some doc has no native item: the native metric would be that of the other docs."""
+        """Tell whether the first view of some doc has no native item. The native metric would then be that of the other docs."""
         if self._run.unscored is None:
             self._run.unscored = any(
                 item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full) for item in self._run.items
@@ -245,10 +252,11 @@ class Aggregations:
         return self._run.unscored
 
     def _own_items(self, metric: str) -> list[Any]:
+        """Return a metric's native items of the first view of each doc."""
         return [item.full[metric] for item in self._run.items if metric in item.full]
 
     def _for_host(self, metric: str, items: list[Any]) -> Any:
-        """The native metric of the host's items; these are the records' own, but for odd orders of filters over ranks."""
+        """Return the native metric of the host's items, which are those of our records unless filters came in an odd order over ranks."""
         try:
             own = bool(items == self._own_items(metric))
         except Exception:
@@ -256,7 +264,7 @@ class Aggregations:
         return self._native_value(metric) if own else self._natively(metric, items)
 
     def _native_value(self, metric: str) -> Any:
-        """The native metric on all docs, with the files and calls that the base task would make: once per filter."""
+        """Return the native metric over all docs. Called once per filter, with the files and calls that the base task would make."""
         run = self._run
         if metric not in run.native:
             start = draws()
@@ -265,12 +273,14 @@ class Aggregations:
         return run.native[metric]
 
     def _asked_again(self, metric: str, first: float | None, start: Draws) -> str:
-        """Return why M of other items cannot be trusted: of the same items it gives another number when it is asked again. Empty where it can.
+        """Say why M of other items cannot be trusted; "" where it can.
+
+        It cannot where a second call with the same items gives another number.
 
         Args:
             metric: the metric.
-            first: what the aggregation gave the first time.
-            start: where the process's random generators were then.
+            first: what the aggregation gave in the first call.
+            start: the state of the random generators before that call.
         """
         function = self.native[metric]
         if first is None or compat.has_stderr(function) or client_of(function) is not None:
@@ -285,11 +295,12 @@ class Aggregations:
         return f"the aggregation of {metric} remembers what it was asked before: of the same docs it gave {first:.4g}, then {told}"
 
     def _why_once(self, metric: str) -> str:
-        """Return why M may be called once only: see ``_asked_again``."""
+        """Say why M may be called only once (``_asked_again``); "" where it may be called again."""
         self._native_value(metric)
         return self._run.one_number[metric]
 
     def _natively(self, metric: str, items: list[Any]) -> Any:
+        """Call a native aggregation as the host does; None where it fails."""
         if not items:
             return None
         try:
@@ -299,7 +310,7 @@ class Aggregations:
             return None
 
     def _whole(self, metric: str) -> float | None:
-        """FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
+        """Return FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
         if not any(map(failures.unanswered, self._run.records)):
             return scalar(self._native_value(metric))
         if metric not in self._run.whole:
@@ -307,20 +318,20 @@ class Aggregations:
         return self._run.whole[metric]
 
     def _answered(self, metric: str) -> list[PatchItem]:
-        """The docs of a metric whose first view was answered; as ``tables.Table`` takes them."""
+        """Return the docs of a metric whose first view was answered; ``tables.Table`` takes the same docs."""
         failed = [item for item in self._run.items if failures.unanswered(item.record)]
         answered = [item for item in self._run.items if metric in item.full and not failures.unanswered(item.record)]
         return self._whole_clusters(metric, answered, failed)
 
     def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
-        """The kept docs; where the metric works on whole clusters, without those of clusters that have a doc that is out."""
+        """Return the kept docs; where the metric works on whole clusters, without clusters that have lost a doc."""
         if not out or not is_whole((self.spec.options.aggregation or {}).get(metric)):
             return kept
         halved = {repr(item.record.fields.get("cluster")) for item in out}
         return [item for item in kept if repr(item.record.fields.get("cluster")) not in halved]
 
     def _aside(self, metric: str, items: list[Any]) -> float | None:
-        """The native aggregation once more, without leaving a trace: no file, no output. None where it fails."""
+        """Call the native aggregation once more without a trace: no file, no output. Return None where it fails."""
         if not items or self._why_once(metric):
             return None
         try:
@@ -332,7 +343,7 @@ class Aggregations:
     # --- over cells -----------------------------------------------------------------------------
 
     def _full_and_cells(self, metric: str, n: Key) -> tuple[float | None, float | None]:
-        """M over full images and M over chosen cells, both over the docs that have a chosen cell of the set n."""
+        """Return M over full images and M over chosen cells, both over the docs that have a chosen cell of the set n."""
         run, name = self._run, self.over_cells(metric, n)
         if (metric, n) not in run.cells:
             used = self._used(metric, name)
@@ -345,20 +356,20 @@ class Aggregations:
         return run.cells[metric, n]
 
     def _best(self, metric: str, n: Key) -> float | None:
-        """M over chosen cells, called once: some aggregations cost money."""
+        """Return M over chosen cells. Called once, since some aggregations cost money."""
         run, name = self._run, self.over_cells(metric, n)
         if (metric, n) not in run.over_cells:
             run.over_cells[metric, n] = self._aside(metric, [item.chosen[name] for item in self._used(metric, name)])
         return run.over_cells[metric, n]
 
     def _used(self, metric: str, name: str) -> list[PatchItem]:
-        """The docs that have a chosen cell; where the metric works on whole clusters, of clusters in which all have one."""
+        """Return the docs that have a chosen cell; where the metric works on whole clusters, of clusters in which all docs have one."""
         items = self._answered(metric)
         used, out = ([item for item in items if (name in item.chosen) is chosen] for chosen in (True, False))
         return self._whole_clusters(metric, used, out)
 
     def _why_none(self, metric: str, n: Key) -> str:
-        """Why there is no number over cells; empty where there is one."""
+        """Say why there is no number over cells; "" where there is one."""
         items, name = self._run.items, self.over_cells(metric, n)
         if any(view.error is not None for item in items for view in item.record.views):
             return "some docs could not be scored"
@@ -372,11 +383,14 @@ class Aggregations:
         return self._run.reasons[metric, n]
 
     def _why_not_by_item(self, metric: str, n: Key) -> str:
-        """Whether best cells were chosen by M on single items although M is not made up of single items (F1, CIDEr)."""
+        """Say why single items do not show which cell is best; "" where they do.
+
+        They do not where best cells were chosen by M on single items, but M is not made up of single items (F1, CIDEr).
+        """
         items = [item for item in self._run.items if metric in item.full]
         full = [score for item in items if (score := item.record.views[0].scores.get(metric)) is not None]
         if metric != self.primary and len(full) < len(items) and (reason := self._why_none(self.primary, n)):
-            return reason  # some of its docs went along with the primary metric's choice
+            return reason  # some docs have no scalar of this metric, so they followed the primary metric's choice
         if not any(item.from_m == metric for item in items):
             return ""
         name = self.over_cells(metric, n)
@@ -389,24 +403,24 @@ class Aggregations:
         return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
 
     def _chosen_score(self, item: PatchItem, metric: str, n: Key) -> float | None:
-        """The scalar of the cell that a doc keeps."""
+        """Return the scalar of the cell that a doc keeps."""
         cells = [view.scores.get(metric) for view in item.record.views if in_set(view, n)]
         known = [score for score in cells if score is not None]
         highest = self.higher.get(metric, True) == self._kind.keeps_best
         return (max if highest else min)(known) if known else None
 
     def _mpp(self, metric: str, n: Key) -> float | None:
-        """MPP = M over best-cell items."""
+        """Return MPP: M over best-cell items."""
         return self._full_and_cells(metric, n)[1]
 
     def _drop(self, metric: str, n: Key) -> float | None:
-        """FIP − M over the items of the cell that hurts most when it is hidden."""
+        """Return FIP − M over the items of the cell that hurts most when it is hidden."""
         full, hidden = self._full_and_cells(metric, n)
         return None if full is None or hidden is None else full - hidden
 
 
 def _is_mean(whole: float | None, scores: list[float]) -> bool:
-    """Whether a metric is the mean of its docs' scalars, up to the rounding that it may do."""
+    """Tell whether a metric is the mean of its docs' scalars, up to rounding by the metric."""
     if whole is None or not scores:
         return False
     mean = sum(scores) / len(scores)

@@ -1,4 +1,4 @@
-"""The boxes of all docs of a task, read once from its rows."""
+"""The boxes of all docs of a ``_regions`` task, read once from its rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MANY = 5_000
 class BoxTable:
     """The boxes of the docs of one ``_regions`` task, by doc id.
 
-    Read from all docs of the split, whatever ``--limit`` says: then an id means the same view in every run.
+    The boxes of all docs of the split are read, whatever ``--limit`` says, so that a ``ViewId`` means the same view in every run.
 
     Args:
         spec: what was asked.
@@ -32,49 +32,49 @@ class BoxTable:
     def __init__(self, spec: WrapSpec, rows: Callable[[], Any]) -> None:
         self._spec, self._rows = spec, rows
         self._lock = threading.Lock()
-        self._found: list[DocBoxes] | None = None
+        self._known: list[DocBoxes] | None = None
 
     @property
-    def found(self) -> list[DocBoxes]:
-        """The boxes of each doc."""
+    def _of_docs(self) -> list[DocBoxes]:
+        """The boxes of each doc, read when they are first asked for."""
         with self._lock:
-            if self._found is None:
+            if self._known is None:
                 options = self._spec.options
                 rows = _columns(self._rows(), (options.boxes, options.relevant))
                 bar = tqdm(rows, desc=f"{self._spec.name}: boxes", disable=len(rows) < _MANY)
-                self._found = [
+                self._known = [
                     read(row, options.boxes, options.relevant, options.box_form) if isinstance(row, Mapping) else DocBoxes() for row in bar
                 ]
-            return self._found
+            return self._known
 
     def boxes(self, doc_id: int) -> tuple[Region, ...]:
-        """The boxes of a doc, in its order."""
-        return self.found[doc_id].boxes
+        """Return the boxes of a doc, in the doc's order."""
+        return self._of_docs[doc_id].boxes
 
     def fault(self, doc_id: int) -> str:
-        """Why a doc's boxes cannot be used, as far as its row shows; empty where they can."""
-        return self.found[doc_id].fault
+        """Say why a doc's boxes cannot be used, as far as its row shows; "" where they can."""
+        return self._of_docs[doc_id].fault
 
     @cached_property
     def most(self) -> int:
-        """The number of boxes of the doc that has most."""
-        return max((len(one.boxes) for one in self.found), default=0)
+        """The largest number of boxes that a doc has."""
+        return max((len(one.boxes) for one in self._of_docs), default=0)
 
     @cached_property
     def digest(self) -> str:
-        """Which boxes, in which order: 16 hex digits. Two runs with other boxes show other views under the same numbers."""
-        return digest([[*one.area, one.relevant] for one in doc.boxes] for doc in self.found)
+        """A digest (16 hex digits) of all boxes in their order. Where it differs, runs show different views under the same ids."""
+        return digest([[*one.area, one.relevant] for one in doc.boxes] for doc in self._of_docs)
 
     def check(self, doc_ids: list[int]) -> None:
-        """Refuse docs that carry no boxes.
+        """Refuse to go on where no evaluated doc has boxes.
 
         Args:
             doc_ids: the docs that are evaluated.
 
         Raises:
-            CannotWrapError: none of them has a box of either set; says why, and what to type.
+            CannotWrapError: none of them has a box of either set; the message says why, and what to type.
         """
-        docs = [self.found[i] for i in doc_ids]
+        docs = [self._of_docs[i] for i in doc_ids]
         if not docs or any(doc.boxes for doc in docs):
             return
         name, base, options = self._spec.name, self._spec.base, self._spec.options
@@ -92,14 +92,14 @@ class BoxTable:
         )
 
     def counts(self, doc_ids: list[int]) -> str:
-        """How many boxes there are of each set, in words."""
-        found = [one for i in doc_ids for one in self.found[i].boxes]
-        by_set = ", ".join(f"{sum(one.set == name for one in found)} {name}" for name in REGIONS)
-        return f"{len(doc_ids)} docs with {by_set} boxes, up to {max((len(self.found[i].boxes) for i in doc_ids), default=0)} in one"
+        """Return, in words, how many boxes of each set the docs have."""
+        boxes = [box for i in doc_ids for box in self._of_docs[i].boxes]
+        by_set = ", ".join(f"{sum(box.set == name for box in boxes)} {name}" for name in REGIONS)
+        return f"{len(doc_ids)} docs with {by_set} boxes, up to {max((len(self._of_docs[i].boxes) for i in doc_ids), default=0)} in one"
 
 
 def _columns(rows: Any, names: tuple[str, ...]) -> Any:
-    """The rows with the columns of these fields alone, where that can be had without reading the others."""
+    """Return the rows with the columns of some fields alone, where the other columns need not be read."""
     columns = getattr(rows, "column_names", None)
     if not isinstance(columns, list) or not hasattr(rows, "select_columns"):
         return rows

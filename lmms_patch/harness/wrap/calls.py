@@ -24,14 +24,14 @@ Aggregation = Callable[[list[Any]], Any]
 
 
 def one_line(error: BaseException) -> str:
-    """An exception in one line: under the host's ``RetryError``, the one that a scorer raised."""
+    """Return an exception as one line. Of the host's ``RetryError``, it is the exception that a scorer raised."""
     attempt = getattr(error, "last_attempt", None)
     error = (attempt.exception() if attempt is not None else None) or error
     return line(f"{type(error).__name__}: {error}")
 
 
 def with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation:
-    """``function`` as the host sees ``native``: with ``args`` if it takes them."""
+    """Return ``function`` with the signature that the host sees in ``native``: with ``args`` if that takes them."""
     if not takes_args(native):
         return function
 
@@ -42,7 +42,7 @@ def with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation
 
 
 def copied(items: list[Any]) -> list[Any]:
-    """The items for one call: some aggregations work on them in place."""
+    """Return a copy of the items for one call, since some aggregations change them; the items themselves where they cannot be copied."""
     try:
         return copy.deepcopy(items)
     except Exception:
@@ -50,33 +50,33 @@ def copied(items: list[Any]) -> list[Any]:
 
 
 def takes_args(native: Aggregation) -> bool:
-    """Whether the host hands this aggregation its command-line arguments."""
+    """Tell whether the host hands its command-line arguments to this aggregation."""
     return "args" in inspect.signature(native).parameters
 
 
 def call_native(native: Aggregation, items: list[Any], args: Any) -> Any:
-    """Call a native aggregation the way the host does."""
+    """Call a native aggregation as the host does."""
     return native(items, args=args) if takes_args(native) else native(items)  # type: ignore[call-arg]
 
 
 Draws = tuple[Any, Any]
-"""Where the process's random generators are: Python's, and NumPy's old one."""
+"""A state of the process's random generators: Python's, and NumPy's global one."""
 
 
 def draws() -> Draws:
-    """Return where the process's random generators are."""
+    """Return the state of the process's random generators."""
     return random.getstate(), np.random.get_state()
 
 
 def same_draws(one: Draws, other: Draws) -> bool:
-    """Return whether no random number was drawn between two places."""
+    """Tell whether no random number was drawn between two states."""
     (python, (_, *numpy)), (python_then, (_, *numpy_then)) = one, other
     return python == python_then and numpy[1:] == numpy_then[1:] and bool((numpy[0] == numpy_then[0]).all())
 
 
 @contextlib.contextmanager
 def drawing_from(start: Draws | None) -> Iterator[None]:
-    """Let the process's random generators start at a place; None: leave them alone. Afterwards they are as before."""
+    """Start the process's random generators at a state, and restore them afterwards; None leaves them alone."""
     if start is None:
         yield
         return
@@ -89,20 +89,20 @@ def drawing_from(start: Draws | None) -> Iterator[None]:
 
 
 def set_draws(to: Draws) -> None:
-    """Put the process's random generators at a place."""
+    """Set the state of the process's random generators."""
     random.setstate(to[0])
     np.random.set_state(to[1])
 
 
 _one_aside = threading.RLock()
-"""The working directory and the standard streams are the whole process's: one at a time."""
+"""One call at a time, since the working directory and the standard streams belong to the whole process."""
 
 
 class Again:
-    """Calls an aggregation again, without a trace: no file, no output, and nothing of it in later calls (``memory``).
+    """An aggregation that can be called again without a trace: no file, no output, and no effect on later calls (``memory``).
 
     Args:
-        native: the aggregation, before it is called.
+        native: the aggregation, before its first call.
         args: gives the harness's command-line arguments when called.
     """
 
@@ -113,14 +113,14 @@ class Again:
         """Return M of some items.
 
         Args:
-            items: the native items; they stay as they are.
-            draws: where the process's random generators start; None: where they are.
+            items: the native items; they are not changed.
+            draws: the state at which the random generators start; None leaves them where they are.
         """
         with _aside(self._args(), self.native) as args, self._memory.fresh(), drawing_from(draws):
             return call_native(self.native, copied(items), args)
 
     def of_one(self, item: Any) -> Any:
-        """Return M of one item: the last way to a scalar. None where M fails on it."""
+        """Return M of one item, the last way to get a scalar for it; None where M fails."""
         try:
             return self([item])
         except Exception:
@@ -129,10 +129,10 @@ class Again:
 
 @contextlib.contextmanager
 def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
-    """Run a native aggregation again without overwriting what it wrote the first time.
+    """Run a native aggregation again without overwriting what its first call wrote.
 
-    Submission files go to ``args.output_path``, or to the working directory: both are a temporary
-    folder here, for an aggregation that uses files; and what is printed or logged is swallowed.
+    Submission files go to ``args.output_path`` or to the working directory. For an aggregation that uses files, both are a temporary folder
+    here. What it prints or logs is dropped.
 
     Yields:
         The arguments to hand to the aggregation.
@@ -156,6 +156,6 @@ def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
 
 
 def _log_of_tasks(switch: Callable[[str], None]) -> None:
-    """Task modules log under their own name, or that of the package."""
+    """Switch the log of task modules, which log under their own name or that of the package."""
     for name in ("utils", "lmms_eval.tasks"):
         switch(name)

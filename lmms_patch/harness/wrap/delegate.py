@@ -1,4 +1,4 @@
-"""A task that owns another, its base, and hands it what it does not answer itself."""
+"""A task that wraps another task, its base, and hands on to it what it does not answer itself."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from lmms_eval.api.task import Task
 
 
 class Delegate(Task):
-    """Hands to ``_base``, which a subclass sets first, every attribute that it does not define.
+    """A task that hands every attribute that it does not define to ``_base``, which a subclass sets first.
 
-    What ``Task`` defines would hide the base's, so it is handed on by name (``compat.OVERRIDDEN`` and ``compat.DELEGATED``
-    list what a subclass and this class answer, and what reaches the base).
+    Methods that ``Task`` defines would hide those of the base, so this class hands them on by name. ``compat.OVERRIDDEN`` lists what a subclass
+    and this class answer, ``compat.DELEGATED`` what reaches the base through ``__getattr__``.
     """
 
     _base: Any
@@ -40,7 +40,7 @@ class Delegate(Task):
 
     @property
     def _filters(self) -> Any:
-        """The base's own pipelines; the host may put one more step in front of each."""
+        """The filter pipelines of the base. The host may put a step in front of each."""
         return self._base._filters
 
     def download(self, *args: Any, **kwargs: Any) -> None:

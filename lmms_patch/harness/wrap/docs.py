@@ -1,8 +1,8 @@
-"""Docs × views behind the harness's own indexing: the view travels in the doc that an id fetches.
+"""Docs times views, behind the harness's own indexing: an id fetches a doc that knows its view.
 
-Most adapters of lmms-eval take the first request's function, task and split for a whole batch; only
-the doc id is each request's own. So the id says doc *and* view, and knows the table it belongs to;
-and the doc that is fetched carries its view to whichever ``doc_to_visual`` it is handed.
+Most adapters of lmms-eval take the first request's function, task and split for a whole batch; only the doc id belongs to each request. So our
+id (``ViewId``) says which doc *and* which view, and knows its own table. The doc that it fetches (``TaggedDoc``) carries the view to whichever
+``doc_to_visual`` the adapter calls.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.swap import WrongImages, prints, sight
 
 CACHED_DOCS = 8
-"""Docs whose images are kept decoded: the views of a doc arrive together, so a batch touches few docs."""
+"""How many docs are kept decoded. The views of a doc arrive together, so a batch touches few docs."""
 
 
 class Base(Protocol):
-    """What the table needs of a base task: how it shows a doc to a model."""
+    """What the table needs of a base task: how the base shows a doc to a model."""
 
     def doc_to_visual(self, doc: Any) -> Any: ...
 
@@ -40,10 +40,10 @@ class Base(Protocol):
 
 
 class ViewId(int):
-    """``doc · V + view``, an int that knows its table in this process. V is the number of views of the doc that has most.
+    """An int, ``doc · V + view``, that knows its table in this process. V is the largest number of views that a doc has.
 
-    Pickled or deep-copied it is a plain int (it would drag the whole dataset along otherwise),
-    which the table of the same task still reads rightly.
+    Pickled or deep-copied it becomes a plain int, since it would drag the whole dataset along. The table of the same task still reads that
+    int rightly.
     """
 
     table: VariantDocs
@@ -64,12 +64,12 @@ class ViewId(int):
 
 
 class TaggedDoc(dict):  # type: ignore[type-arg]
-    """A row of the base task that knows its number; to scorers it is the plain row.
+    """A row of the base task that knows its number. To scorers it is the plain row.
 
     Attributes:
         doc_id: the row's number in the base task's eval split.
-        view: the index of the view, where the doc was fetched for a request.
-        table: the table it came from, likewise.
+        view: the index of the view; None where the doc was not fetched for a request.
+        table: the table that the doc came from; None as above.
     """
 
     doc_id: int
@@ -78,7 +78,7 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 
     @property
     def text_only(self) -> Any:
-        """What a text-only diagnostic may know of the doc (``tst.items.Item``): gold, options, format, category, source; None for other kinds."""
+        """What a text-only diagnostic may know of the doc (``tst.items.Item``); None where the task is not a ``_tst`` task."""
         return self.table.text_only.item_of(self.doc_id) if self.table is not None and self.table.text_only is not None else None
 
     def __init__(self, row: Any, doc_id: int, view: int | None = None, table: VariantDocs | None = None) -> None:
@@ -98,11 +98,11 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 
 
 class TaggedDocs(Sequence[Any]):
-    """The base task's docs, each knowing its number; as long as the base's, and as lazy.
+    """The base task's docs, each with its number; as long and as lazy as the base's own.
 
     Args:
         rows: the docs.
-        plain: gives the docs without media, where ``rows`` have media: a doc whose media cannot be decoded then comes without.
+        plain: gives the docs without media. A doc whose media cannot be decoded comes from there.
     """
 
     def __init__(self, rows: Any, plain: Callable[[], Any] | None = None) -> None:
@@ -132,14 +132,14 @@ class TaggedDocs(Sequence[Any]):
 
 
 def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any, str]:
-    """Return a row, and why it comes without its media; "" where it has them.
+    """Return a row, and why its media are missing; "" where they are not.
 
-    Datasets decode the images of a row as it is fetched, so a damaged one would take the whole row, and the run, with it.
+    Datasets decode the images of a row when the row is fetched, so one damaged image would end the run.
 
     Args:
         rows: the docs, media included.
         place: the number of the row.
-        plain: gives the docs without media; None: there are none.
+        plain: gives the docs without media; None where there is no such form, so that the error is raised.
     """
     try:
         return rows[place], ""
@@ -153,19 +153,20 @@ def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any
 
 
 def _not_loaded(error: Exception) -> str:
+    """Return the line for an image that cannot be loaded."""
     return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
 @dataclass(frozen=True)
 class Cutting:
-    """How the views are cut: the options that change pixels.
+    """The options that change pixels: how views are cut.
 
     Attributes:
-        first_only: cut only a doc's first image, leave the others whole.
+        first_only: whether only a doc's first image is cut, and the others stay whole.
         min_side: see ``Options.min_side`` (pixels per cell).
         min_cell: see ``Options.min_cell`` (pixels).
-        seed: of the permutations of ``shuffle``.
-        boxes_on_last: a doc's own boxes are of the last image that it shows, not of the first.
+        seed: the seed of the permutations of ``shuffle``.
+        boxes_on_last: whether a doc's boxes belong to the last image that it shows, instead of the first.
     """
 
     first_only: bool = False
@@ -176,7 +177,7 @@ class Cutting:
 
 
 class _Entry:
-    """One doc while its views are asked: its row, what the base shows of it, and the decoded images."""
+    """One doc while its views are asked: its row, what the base shows of it, and its decoded images."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -185,12 +186,11 @@ class _Entry:
 
 
 class VariantDocs:
-    """The table of all views of all docs of one task: index ``doc · V + view``, length ``docs · V``.
+    """The table of all views of all docs of one task. Index ``doc · V + view``, length ``docs · V``.
 
-    Where docs have boxes of their own, most have fewer than V views; the indices between are of no view.
+    Where docs have boxes of their own, most have fewer than V views, and the indices between mean nothing.
 
-    Rows are fetched, and images decoded, once for all views of a doc, and kept for the last
-    ``CACHED_DOCS`` docs only. Safe for threads.
+    A row is fetched, and its images decoded, once for all views of a doc; both are kept for the last ``CACHED_DOCS`` docs. Safe for threads.
     """
 
     def __init__(
@@ -203,19 +203,20 @@ class VariantDocs:
         boxes: BoxTable | None = None,
         plain: Callable[[], Any] | None = None,
     ) -> None:
-        """
+        """Make the table; nothing is read yet.
+
         Args:
             rows: the base task's eval split, media included; indexed by doc id.
             base: the base task.
             views: the views that each doc has, in request order.
             cutting: the options that change pixels.
-            prompt: the text that the base puts after its visuals, where its messages are no more than that.
+            prompt: gives the text that the base puts after its visuals; None where its messages may hold more than that.
             boxes: the docs' own boxes, one more view each.
             plain: gives the docs without media.
         """
         self._prompt, self._boxes, self._plain = prompt, boxes, plain
         self.wrong: WrongImages | None = None
-        """Whose images take the place of each doc's own; None where no doc is asked on a wrong image."""
+        """Says whose images replace a doc's own; None where no doc is asked on a wrong image."""
         self._prints: dict[int, tuple[str, ...]] = {}
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         self.text_only: Any = None
@@ -230,27 +231,27 @@ class VariantDocs:
         self._lock = threading.Lock()
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
-        """The views of one doc, in request order: its own, then the same of a wrong image where it is asked on one."""
+        """Return the views of one doc in request order: its own, then the same on a wrong image where it is asked on one."""
         own = self.own_views_of(doc_id)
         return own if self.wrong_image_of(doc_id) is None or self._all_swapped else (*own, *swapped(own))
 
     def own_views_of(self, doc_id: int) -> tuple[View, ...]:
-        """The views of one doc without those that are there to measure the null.
+        """Return the views of one doc, without those on a wrong image.
 
-        A doc with a box that cannot be cut has its full view alone: its boxes would not count, so they are not asked. Its image is decoded
-        to know that.
+        A doc with a box that cannot be cut has only its full view: its boxes would not count, so we do not ask them. To know that, its image is
+        decoded.
         """
         boxes = () if self._boxes is None else self._boxes.boxes(doc_id)
         if boxes and doc_id not in self._left_out:
-            self._left_out[doc_id] = bool(self._misfit(doc_id))  # once: a file that goes later must not change what is asked
+            self._left_out[doc_id] = bool(self._misfit(doc_id))  # decided once: a file that vanishes later must not change what is asked
         return self.views if not boxes or self._left_out[doc_id] else (*self.views, *boxes)
 
     def asked_at_most(self, doc_id: int) -> int:
-        """How many views of its own a doc has if all its boxes can be cut; nothing is decoded for it."""
+        """Return how many views of its own a doc has if all its boxes can be cut. Decodes nothing."""
         return len(self.views) + (0 if self._boxes is None else len(self._boxes.boxes(doc_id)))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
-        """The doc whose images are shown in place of a doc's own in its swapped views; None where it has no such views."""
+        """Return the doc whose images replace a doc's own in its swapped views; None where the doc has no such views."""
         if self.wrong is None or not (self._all_swapped or doc_id in self.wrong.sampled):
             return None
         return self.wrong.donor(doc_id)
@@ -262,19 +263,19 @@ class VariantDocs:
 
     @property
     def most(self) -> int:
-        """V: how many views the doc has that has most."""
+        """V, the largest number of views that a doc has."""
         own = len(self.views) + (0 if self._boxes is None else self._boxes.most)
         return own if self.wrong is None or self._all_swapped else 2 * own
 
     def id(self, doc_id: int, view: int) -> ViewId:
-        """The id of one view of one doc."""
+        """Return the id of one view of one doc."""
         return ViewId(doc_id * self.most + view, self)
 
     def __len__(self) -> int:
         return len(self.rows) * self.most
 
     def __getitem__(self, key: int) -> TaggedDoc:
-        """The doc of an id: of *its* table, whichever task's table an adapter asks."""
+        """Return the doc of an id from the id's own table, whichever task's table an adapter asks."""
         if not isinstance(key, int) and not hasattr(key, "__index__"):
             raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
         table = getattr(key, "table", self)
@@ -292,7 +293,7 @@ class VariantDocs:
         return self
 
     def row(self, doc_id: int) -> Any:
-        """The base task's row, media included."""
+        """Return the base task's row, media included."""
         entry = self._entry(doc_id)
         with entry.lock:
             return self._row(entry, doc_id)
@@ -317,15 +318,15 @@ class VariantDocs:
             return entry
 
     def visuals(self, doc: TaggedDoc) -> list[Any]:
-        """What a simple adapter is to show for this doc and view; for a blind view the base is not asked at all."""
+        """Return what a simple adapter shows for this doc and view. For a blind view the base is not asked at all."""
         assert doc.view is not None
         view = self.views_of(doc.doc_id)[doc.view]
         return [] if view.kind == "blind" else self._render(doc.doc_id, view, self.base.doc_to_visual, media.replace_in_visuals)
 
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
-        """What a chat adapter is to send for this doc and view.
+        """Return what a chat adapter sends for this doc and view.
 
-        Where the base only puts its visuals before its prompt, a blind view is that prompt: its video need not be there.
+        Where the base only puts its visuals before its prompt, a blind view is that prompt, and the doc's video need not be there.
         """
         assert doc.view is not None
         view = self.views_of(doc.doc_id)[doc.view]
@@ -335,19 +336,29 @@ class VariantDocs:
         return self._render(doc.doc_id, view, self.base.doc_to_messages, media.replace_in_messages)
 
     def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
+        """Return what the base shows of a doc, with its images replaced by those of a view.
+
+        Args:
+            doc_id: the doc.
+            view: the view.
+            show: ``doc_to_visual`` or ``doc_to_messages`` of the base.
+            walk: the function of ``media`` that replaces the images in what ``show`` returns.
+        """
         if view.kind == "blind":
             return self._blind(doc_id, show)
         payload, images = self._shown(doc_id, show, walk)
         if doc_id in self._unreadable:
             self._stand_ins[doc_id, view.swapped] = self._problems[doc_id]
             return walk(payload, lambda medium, _: medium.copy())
-        if doc_id in self._problems:  # as the base would show it; the doc is left out, and the run goes on
+        if doc_id in self._problems:  # show it as the base would: the doc is left out of the index, and the run goes on
             return copy.copy(payload)
         usable = self.why_unusable(doc_id, view.n) is None if view.n else not isinstance(view, Region) or not self._misfit(doc_id)
         only = self._boxed(images) if isinstance(view, Region) else 0 if self.cutting.first_only and view.n > 0 else None
         other = self._images_of_another(doc_id, show, walk) if view.swapped else None
-        if other is not None and len(other) != len(images):  # it could be loaded when it was chosen
-            self._stand_ins[doc_id, True] = f"the wrong image: {self._problems.get(self.wrong_image_of(doc_id) or 0, 'it has changed')}"
+        if other is not None and len(other) != len(images):  # the wrong image changed, or vanished, after it was chosen
+            self._stand_ins[doc_id, True] = (
+                f"the wrong image: {self._problems.get(self.wrong_image_of(doc_id) or 0, 'it has changed since it was chosen')}"
+            )
             return walk(payload, lambda *_: media.stand_in())
         if other is not None and isinstance(view, Region):
             view = view.on(images[self._boxed(images)].size, other[self._boxed(other)].size)
@@ -363,7 +374,7 @@ class VariantDocs:
         return walk(payload, replace)
 
     def _blind(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
-        """What the base shows of a doc, without its media; its prompt alone where the base fails for want of an image."""
+        """Return what the base shows of a doc, without its media. Where the base fails without an image, return its prompt alone."""
         row = self.row(doc_id)
         try:
             return media.without_media(show(dict(row)))
@@ -372,34 +383,34 @@ class VariantDocs:
             return media.without_media(self._in_its_place(row, show))
 
     def _in_its_place(self, row: Any, show: Callable[[Any], Any]) -> list[Any]:
-        """What is shown of a row that the base cannot show: a grey image, and in messages the prompt after it."""
+        """Return what to show of a row that the base cannot show: a grey image, and in messages the prompt after it."""
         if show != getattr(self.base, "doc_to_messages", None):
             return [media.stand_in()]
         try:
             ask = self._prompt or self.base.doc_to_text  # type: ignore[attr-defined]
             text = media.without_placeholders(str(ask(dict(row))))
-        except Exception:  # the doc is left out whatever is asked
+        except Exception:  # the text does not matter: the doc is left out
             text = ""
         return [{"role": "user", "content": [{"type": "image", "url": media.stand_in()}, {"type": "text", "text": text}]}]
 
     def not_shown(self, doc_id: int, view: View) -> str:
-        """Say why a grey image stood in place of a doc's images in a view that was asked; "" where the view was shown.
+        """Say why the model saw a grey image instead of a doc's images in a view; "" where it saw the images.
 
-        Of a doc that breaks between two of its views, none counts as shown.
+        Where a doc's image breaks between two of its views, none of its views counts as shown.
         """
         return self._stand_ins.get((doc_id, view.swapped), "")
 
     def has_stand_in(self, doc_id: int) -> bool:
-        """Whether a grey image stood in place of a doc's images in any of its views."""
+        """Tell whether the model saw a grey image instead of a doc's images in any view."""
         return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
 
     def _images_of_another(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> list[Image.Image] | None:
-        """The decoded images that take the place of a doc's own; None where no doc's images fit."""
+        """Return the decoded images of a doc's wrong image; None where no doc has images that fit."""
         donor = self.wrong_image_of(doc_id)
         return None if donor is None else self._shown(donor, show, walk)[1]
 
     def look(self, doc_id: int) -> Look | None:
-        """What is known of a doc's images; None where they cannot be had. Decodes them."""
+        """Return what is known of a doc's images, after decoding them; None where they cannot be loaded."""
         sizes = self.sizes(doc_id)
         if not sizes or doc_id in self._problems:
             return None
@@ -409,6 +420,7 @@ class VariantDocs:
         return Look(sizes, self._prints[doc_id], usable)
 
     def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
+        """Return what the base shows of a doc, and the decoded images; both are kept while the doc is among the last ones used."""
         entry = self._entry(doc_id)
         with entry.lock:
             if show not in entry.shown:
@@ -419,7 +431,10 @@ class VariantDocs:
             return entry.shown[show]
 
     def _read(self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
-        """What the base shows of a row, and its decoded images; where one cannot be loaded, that is noted, and grey ones stand in their place."""
+        """Return what the base shows of a row, and its decoded images.
+
+        Where an image cannot be loaded, that is noted, and what is shown has grey images.
+        """
         payload = None
         if doc_id not in self._unreadable:
             try:
@@ -434,7 +449,7 @@ class VariantDocs:
         return stands_in, []
 
     def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Image.Image]:
-        """The decoded images of a doc, whose sizes are noted; none, and the problem is noted, where one cannot be cut."""
+        """Decode the images of a doc and note their sizes. Where one cannot be cut, note the problem and return none."""
         images: list[Image.Image] = []
         try:
             images = [media.decode(medium) for medium in media.images_in(payload, walk)]
@@ -444,18 +459,18 @@ class VariantDocs:
             self._problems[doc_id] = str(error)
         if doc_id not in self._sights:
             self._sights[doc_id] = sight(images)
-        self._sizes[doc_id] = tuple(image.size for image in images)  # known sizes are never taken back: other threads read them
+        self._sizes[doc_id] = tuple(image.size for image in images)  # always set again, never deleted: other threads read it
         return images
 
     def sight(self, doc_id: int) -> str:
-        """Return a digest of the images that a doc shows; empty where it shows none that can be cut. See ``sizes``."""
+        """Return a digest of the images that a doc shows (``swap.sight``); "" where it shows none that can be cut."""
         return self._sights.get(doc_id, "") if self.sizes(doc_id) else ""
 
     def sizes(self, doc_id: int) -> tuple[Size, ...]:
-        """Width and height (pixels) of each image that a doc shows; empty where it shows none that can be cut.
+        """Return width and height in pixels of each image that a doc shows; () where it shows none that can be cut.
 
-        Known from the requests; a doc whose answers all came from a response cache is decoded here,
-        and one that cannot be fetched any more is noted as a problem, so that its scores are not lost.
+        They are usually known from the requests. A doc whose answers all came from a response cache is decoded here. One that cannot be fetched
+        any more is noted as a problem, so that its scores are not lost.
         """
         if doc_id not in self._sizes:
             show, walk = self._way_to_show()
@@ -466,11 +481,11 @@ class VariantDocs:
         return self._sizes[doc_id]
 
     def problem(self, doc_id: int) -> str | None:
-        """Why a doc's media cannot be cut (a video, a broken file); None where nothing is known against it."""
+        """Say why a doc's media cannot be cut (a video, a broken file); None where no reason is known."""
         return self._problems.get(doc_id)
 
     def unreadable(self, doc_id: int) -> bool:
-        """Whether an image of a doc cannot be loaded."""
+        """Tell whether an image of a doc cannot be loaded."""
         return doc_id in self._unreadable
 
     def _way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:
@@ -479,7 +494,7 @@ class VariantDocs:
         return self.base.doc_to_visual, media.replace_in_visuals
 
     def why_unusable(self, doc_id: int, n: Key) -> str | None:
-        """Why a doc cannot be used on an n×n grid, or for a set of boxes; None where it can."""
+        """Say why a doc cannot be used on an n×n grid, or for a set of boxes; None where it can."""
         if isinstance(n, str):
             return self._why_no_box(doc_id, n)
         sizes = self.sizes(doc_id)
@@ -500,7 +515,7 @@ class VariantDocs:
         return self._misfit(doc_id) or None
 
     def _misfit(self, doc_id: int) -> str:
-        """Why the boxes of a doc cannot be cut from the image that the base shows first; empty where they can."""
+        """Say why a doc's boxes cannot be cut from the image that the base shows; "" where they can."""
         assert self._boxes is not None
         sizes, own = self.sizes(doc_id), self._own_sizes.get(doc_id, frozenset())
         if not sizes or doc_id in self._problems:
@@ -512,12 +527,12 @@ class VariantDocs:
         return misfit(self._boxes.boxes(doc_id), size, self.cutting.min_side)
 
     def _boxed(self, images: Sequence[Any]) -> int:
-        """The place of the image that the boxes are of."""
+        """Return the place of the image that the boxes belong to."""
         return len(images) - 1 if self.cutting.boxes_on_last else 0
 
 
 def _sizes_in(row: Any) -> frozenset[Size]:
-    """The sizes of the images that lie in a row, or in its lists."""
+    """Return the sizes of the images that a row holds, directly or in lists."""
     values = row.values() if isinstance(row, Mapping) else ()
-    found = (one for value in values for one in (value if isinstance(value, (list, tuple)) else (value,)))
-    return frozenset(one.size for one in found if isinstance(one, Image.Image))
+    media = (medium for value in values for medium in (value if isinstance(value, (list, tuple)) else (value,)))
+    return frozenset(medium.size for medium in media if isinstance(medium, Image.Image))

@@ -1,6 +1,6 @@
 """The base's filters, applied once per view and choice.
 
-Filters pair answers and docs by position, so each call gets the docs of exactly its answers.
+Filters pair answers and docs by position, so each call gets exactly the docs of its answers.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from lmms_patch.harness.wrap.scorer import Unanswered, native_answer
 def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows: Any, with_media: Any, adapter: str = "") -> None:
     """Fill ``filtered_resps`` of every instance.
 
-    Where a filter fails, or the call did, an ``Unanswered`` stands, with the reason. Texts that stand for failed calls are filtered too:
-    the native metric counts them as the harness does.
+    Where the filter or the call failed, ``Unanswered`` says why. The texts that stand for failed calls are filtered too, because the native
+    metric counts them as the harness does.
 
     Args:
-        instances: the requests of a wrapped task; ``metadata`` says view and choice.
-        ensembles: the base's filter pipelines.
+        instances: the requests of a wrapped task; their ``metadata`` holds view and choice.
+        ensembles: the filter pipelines of the base.
         rows: the docs without media, by doc id.
-        with_media: the docs with media, by doc id; opened only where a filter asks.
+        with_media: the docs with media, by doc id; read only where a filter asks for a field of them.
         adapter: ``compat.adapter_of`` the model.
     """
     groups: dict[tuple[Any, Any, bool], list[Instance]] = {}
@@ -35,13 +35,13 @@ def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows:
             inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
         if why := _failure(inst, adapter):
             failed.append((inst, why))
-        if _can_be_filtered(inst):  # a filter that fails on such a text leaves the answers alone
+        if _can_be_filtered(inst):  # failed calls in a group of their own: a filter that fails on them spares the answers
             groups.setdefault((inst.metadata["view"], inst.metadata["choice"], bool(why)), []).append(inst)
     for ensemble in ensembles:
         for group in groups.values():
             _apply(ensemble, group, _Rows(rows, with_media, [inst.doc_id for inst in group]))
         for inst, why in failed:
-            nothing = None if inst.request_type == "loglikelihood" else ""  # the harness filters a missing answer to an empty text
+            nothing = None if inst.request_type == "loglikelihood" else ""  # what the harness itself makes of a missing answer
             native = native_answer(inst.filtered_resps.get(ensemble.name, nothing))
             inst.filtered_resps[ensemble.name] = Unanswered(inst.resps[0] if inst.resps else "", why, failed=True, native=native)
 
@@ -56,13 +56,14 @@ def _failure(inst: Instance, adapter: str) -> str:
 
 
 def _can_be_filtered(inst: Instance) -> bool:
-    """Tell whether there is anything that filters can read."""
+    """Tell whether a request has a response that filters can read."""
     if not inst.resps or inst.resps[0] is None:
         return False
     return inst.request_type != "loglikelihood" or isinstance(inst.resps[0], (tuple, list))
 
 
 def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
+    """Apply one filter pipeline to a group of requests. An answer that it does not give becomes ``Unanswered``, with the cause."""
     why = f"filter {ensemble.name!r} gave no answer"
     try:
         ensemble.apply(group, docs)
@@ -74,7 +75,7 @@ def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
 
 
 class _Rows:
-    """The docs of some answers: without media, until a filter asks for a field that needs it."""
+    """The docs of some answers: without media, until a filter asks for a field that only the docs with media have."""
 
     def __init__(self, rows: Any, with_media: Any, doc_ids: list[Any]) -> None:
         self._rows, self._with_media, self._doc_ids = rows, with_media, doc_ids
@@ -94,7 +95,7 @@ class _Rows:
 
 
 class _LazyRow(dict):  # type: ignore[type-arg]
-    """A row that fetches its media when a field is asked that it lacks."""
+    """A row without media that fetches the row with media when a missing field is asked for."""
 
     def __init__(self, row: Mapping[str, Any], with_media: Any, doc_id: int) -> None:
         super().__init__(row)

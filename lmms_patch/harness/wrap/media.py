@@ -1,8 +1,7 @@
-"""Finds the images in what a base task hands to a model, and puts views in their place.
+"""Finds the images in what a base task hands to a model, and replaces them by views.
 
-Two shapes occur: the list of ``doc_to_visual`` (simple adapters) and the messages of
-``doc_to_messages`` (chat adapters). An image is a PIL image, a dict with ``bytes`` or ``path``, a
-data URL, or the path of an image file. Other media are refused: a video has no cells.
+Two shapes occur: the list of ``doc_to_visual`` (simple adapters) and the messages of ``doc_to_messages`` (chat adapters). An image is a PIL
+image, a dict with ``bytes`` or ``path``, a data URL, base64 text, or the path of an image file. Other media are refused: a video has no cells.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from lmms_patch.errors import CannotWrapError
 
 
 class UnreadableError(CannotWrapError):
-    """An image that cannot be loaded: its file is missing, truncated, or no image."""
+    """An image that cannot be loaded: its file is missing, truncated, or not an image."""
 
 
 DROP = object()
-"""What a replacement function returns to leave an image out."""
+"""A replacement function returns this to leave an image out."""
 
 Replace = Callable[[Any, int], Any]
-"""``(the medium as the base gave it, its number among the doc's images) -> replacement, or DROP``."""
+"""Takes a medium as the base gave it, and its number among the doc's images; returns the replacement, or ``DROP``."""
 
 _IMAGE_EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm"}
 _VIDEO_KEYS = ("video", "video_url", "audio", "audio_url", "array", "sampling_rate")
 
 
 def replace_in_visuals(visuals: Any, replace: Replace) -> list[Any]:
-    """The list of ``doc_to_visual`` with each image replaced; nested lists keep their nesting.
+    """Return the list of ``doc_to_visual`` with each image replaced. Nested lists keep their nesting.
 
     Raises:
         CannotWrapError: something in it is not an image.
@@ -63,10 +62,10 @@ def _replace_in_list(items: list[Any], replace: Replace, counter: Any) -> list[A
 
 
 def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]:
-    """New chat messages with the image of each ``image`` part replaced; the rest is a copy.
+    """Return new chat messages with the image of each image part replaced; everything else is a copy.
 
     Raises:
-        CannotWrapError: a part that is video or audio, or an image part that is not an image.
+        CannotWrapError: a part is video or audio, or an image part holds something else.
     """
     out, counter = [], iter(range(1 << 30))
     for message in messages or []:
@@ -79,11 +78,12 @@ def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]
 
 
 def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
+    """Return a part of a message with its image replaced, or ``DROP``."""
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind in ("video", "audio", "video_url", "audio_url"):
         raise CannotWrapError(f"the messages hold {kind.removesuffix('_url')}; only still images have cells")
     if kind not in ("image", "image_url"):
-        return copy.deepcopy(part)  # adapters write into parts, and the next view is made of the same ones
+        return copy.deepcopy(part)  # a copy, because adapters write into parts, and the next view is made from the same ones
     key = next((key for key in ("url", "image", "image_url", "path", "bytes") if part.get(key) is not None), None)
     if key is None:
         return DROP
@@ -96,7 +96,7 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
 
 
 def without_media(payload: Any) -> list[Any]:
-    """A payload without its images, videos and sounds: an empty list of visuals, or messages with their text alone."""
+    """Return a payload without images, videos and sounds: no visuals at all, or messages with their text alone."""
     is_messages = isinstance(payload, list) and bool(payload) and all(isinstance(m, Mapping) and "role" in m for m in payload)
     if not is_messages:
         return []
@@ -114,15 +114,15 @@ def without_media(payload: Any) -> list[Any]:
 
 
 def without_placeholders(text: str) -> str:
-    """A prompt without ``<image>`` marks: adapters would look for as many images."""
+    """Return a prompt without ``<image>`` marks, since adapters would look for as many images."""
     return text.replace("<image>\n", "").replace("<image>", "")
 
 
 def _require_image(medium: Any) -> Any:
-    """The medium itself, if it is an image in any form.
+    """Return the medium itself if it is an image in any form.
 
     Raises:
-        CannotWrapError: it is video, audio, or nothing we know.
+        CannotWrapError: it is video, audio, or something unknown.
     """
     if isinstance(medium, (Image.Image, bytes, bytearray)):
         return medium
@@ -144,7 +144,7 @@ def _extension(path: str) -> str:
 
 
 def _base64(text: str) -> bytes | None:
-    """The bytes of a base64 string that is long enough to be an image, else None."""
+    """Return the bytes of a base64 text that is long enough to be an image; None for any other text."""
     if len(text) < 64 or len(text) % 4:
         return None
     try:
@@ -154,11 +154,11 @@ def _base64(text: str) -> bytes | None:
 
 
 def decode(medium: Any) -> Image.Image:
-    """The medium as a loaded PIL image, in the mode and orientation that its file has.
+    """Return a medium as a loaded PIL image, in the mode and orientation of its file.
 
     Raises:
         UnreadableError: the bytes are not an image, or the file is missing.
-        CannotWrapError: it is a web address.
+        CannotWrapError: the medium is a web address.
     """
     if isinstance(medium, Mapping):
         return decode(next(medium[key] for key in ("bytes", "path", "url") if medium.get(key) is not None))
@@ -173,11 +173,15 @@ def decode(medium: Any) -> Image.Image:
 
 
 def stand_in() -> Image.Image:
-    """Return a grey image that is shown in place of one that cannot be loaded. Not none at all: many adapters crash without an image."""
+    """Return a grey image to show in place of one that cannot be loaded.
+
+    Why not show nothing: many adapters crash without an image.
+    """
     return Image.new("RGB", (224, 224), (128, 128, 128))
 
 
 def _file_of(medium: bytes | str) -> Any:
+    """Return what Pillow opens for a medium: a path, or a file in memory."""
     if isinstance(medium, (bytes, bytearray)):
         return io.BytesIO(medium)
     if medium.startswith("data:"):
@@ -189,17 +193,17 @@ def _file_of(medium: bytes | str) -> Any:
 
 
 def images_in(payload: Any, walk: Callable[[Any, Replace], Any]) -> list[Any]:
-    """The media of a payload, in order, as the base gave them.
+    """Return the media of a payload in order, as the base gave them.
 
     Args:
         payload: what ``doc_to_visual`` or ``doc_to_messages`` returned.
         walk: ``replace_in_visuals`` or ``replace_in_messages``.
     """
-    found: list[Any] = []
+    media: list[Any] = []
 
     def collect(medium: Any, _: int) -> Any:
-        found.append(medium)
+        media.append(medium)
         return medium
 
     walk(payload, collect)
-    return found
+    return media

@@ -1,8 +1,8 @@
 """What an aggregation remembers from one call to the next, and how to call it as if for the first time.
 
-Some aggregations add into a dict of their module (``ocrbench_aggregate_accuracy``), so that every further call includes the earlier
-ones. The harness calls each once; we call M again for best cells, golds and floors. Each of those calls gets copies of what the
-function can write to, as that was when the task was loaded.
+Some aggregations add to a dict of their module (``ocrbench_aggregate_accuracy``), so every further call counts the earlier docs again. The
+harness calls each aggregation once, but we call it again for best cells, golds and floors. So each of our calls gets copies of everything that
+the function can write to, as it was when the task was loaded.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 _COPIED = ("builtins", "collections", "numpy", "array", "types")
-"""Libraries whose objects are copied; those of others (a tokenizer, a logger) are shared, as a copy may cost minutes."""
+"""Libraries whose objects are copied. Objects of others (a tokenizer, a logger) are shared, since a copy may take minutes."""
 _MANY = 10_000
-"""Containers of more entries are copied, but functions in them are not looked for."""
+"""In a larger container we do not look for functions; it is copied all the same."""
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, frozenset)
 _LIBRARIES = tuple({str(Path(sysconfig.get_paths()[name])) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 class Memory:
-    """The places that an aggregation, and the functions that it calls in its own modules, can write to between two calls.
+    """The places where an aggregation, and the functions that it calls in its own modules, can keep something between two calls.
 
-    These are the globals, closure cells, default arguments and attributes of functions and classes that hold something mutable, and
-    the globals that a function rebinds. Code of libraries is taken to keep nothing.
+    These are globals, closure cells, default arguments and attributes of functions and classes that hold something mutable, and globals that
+    a function rebinds. We assume that code of libraries keeps nothing.
 
     Args:
-        function: the aggregation, as the harness loaded it; before it is called.
+        function: the aggregation, as the harness loaded it, before its first call.
 
     Attributes:
-        uncopied: names of what cannot be copied: calls share it.
+        uncopied: names of places that cannot be copied, so that all calls share them.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -49,11 +49,11 @@ class Memory:
         self._kept = [(owner, name, _read(owner, name)) for owner, name in self._places.values()]
         self._kept = [place for place in self._kept if self._can_copy(place)]
         self._first = copy.deepcopy([value for _, _, value in self._kept])
-        """What the places held at first; one copy, so that what two places share stays shared."""
+        """What the places held at first. One copy of all, so that an object which two places share stays shared."""
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[None]:
-        """Give the function what its places held at first; put back afterwards what they hold now."""
+        """Give the function its first memory for one call, and put back afterwards what it has now."""
         if not self._kept:
             yield
             return
@@ -68,13 +68,12 @@ class Memory:
 
     @property
     def names(self) -> list[str]:
-        """The names of the places."""
         return [name for _, name, _ in self._kept]
 
     # --- finding the places -----------------------------------------------------------------------
 
     def _visit(self, value: Any) -> None:
-        """Note what a function, class, bound method or object can write to."""
+        """Note everything that a function, class, bound method or object can write to."""
         if id(value) in self._seen:
             return
         self._seen.add(id(value))
@@ -104,13 +103,14 @@ class Memory:
             self._visit(value)
 
     def _visit_function(self, function: FunctionType) -> None:
+        """Note what a function can write to: its defaults, its closure, its attributes, and the globals that it reads or rebinds."""
         if _in_library(function.__code__.co_filename):
             return
         self._visit(getattr(function, "__wrapped__", None))
         for owner, name in ((function, "__defaults__"), (function, "__kwdefaults__")):
             self._note(owner, name, getattr(owner, name))
         for cell in function.__closure__ or ():
-            with contextlib.suppress(ValueError):  # an empty cell
+            with contextlib.suppress(ValueError):  # the cell is empty
                 self._note(cell, "cell_contents", cell.cell_contents, always=isinstance(cell.cell_contents, _IMMUTABLE))
         read, written = _globals_of(function.__code__)
         if vars(function) or function.__name__ in read:
@@ -120,7 +120,7 @@ class Memory:
                 self._note(function.__globals__, name, function.__globals__[name], always=name in written)
 
     def _note(self, owner: Any, name: str, value: Any, always: bool = False) -> None:
-        """Keep a place where it holds something that can change, and look into what it holds."""
+        """Note a place if it holds something that can change, and look into what it holds."""
         if isinstance(value, ModuleType):
             self._visit_module(value)
         elif isinstance(value, (FunctionType, type, functools.partial)) or inspect.ismethod(value) or hasattr(value, "__wrapped__"):
@@ -133,7 +133,7 @@ class Memory:
             self._places.setdefault((id(owner), name), (owner, name))
 
     def _visit_module(self, module: ModuleType) -> None:
-        """Note all globals of a module that belongs to tasks: which of them a function reads through the module is not known."""
+        """Note all globals of a module that belongs to tasks. Which of them a function reads through the module is not known."""
         if id(module) in self._seen or _of_library(module) or getattr(module, "__file__", None) is None:
             return
         self._seen.add(id(module))
@@ -142,6 +142,7 @@ class Memory:
                 self._note(vars(module), name, value)
 
     def _can_copy(self, place: tuple[Any, str, Any]) -> bool:
+        """Tell whether a place can be copied and written back; list it under ``uncopied`` where it cannot."""
         owner, name, value = place
         kind = type(value).__module__
         if kind.partition(".")[0] not in _COPIED and _of_library(sys.modules.get(kind)):
@@ -163,7 +164,7 @@ def _can_change(value: Any) -> bool:
 
 
 def _globals_of(code: CodeType) -> tuple[set[str], set[str]]:
-    """Return the names of the globals that a function's code reads, and of those that it rebinds; inner functions included."""
+    """Return the names of the globals that code reads, and of those that it rebinds, in inner functions too."""
     read, written = set(), set()
     for step in dis.get_instructions(code):
         if step.opname == "LOAD_GLOBAL":
@@ -178,12 +179,15 @@ def _globals_of(code: CodeType) -> tuple[set[str], set[str]]:
 
 
 def _of_library(module: ModuleType | None) -> bool:
-    """Whether a module belongs to a library; None: it is in no table of modules, as those that the harness loads for a task file."""
+    """Tell whether a module belongs to a library.
+
+    Modules that the harness loads for a task file are not in ``sys.modules``: None stands for them, and they do not belong to one.
+    """
     return module is not None and _in_library(getattr(module, "__file__", None) or "")
 
 
 def _in_library(file: str) -> bool:
-    """Whether a source file belongs to Python, or to an installed package other than the harness's tasks."""
+    """Tell whether a source file belongs to Python, or to an installed package other than the harness's tasks."""
     return not file or file.startswith("<frozen") or (file.startswith(_LIBRARIES) and "/lmms_eval/tasks/" not in Path(file).as_posix())
 
 

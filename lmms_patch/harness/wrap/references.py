@@ -1,8 +1,8 @@
-"""Scores what no model said: uninformed answers, the gold, and each doc's answers under other docs' golds.
+"""Scores what no model said: uninformed answers, the gold, and each doc's answers under the golds of other docs.
 
-The plan is made from the docs alone, so it is the same on every rank. A doc's record carries its own
-part: donors' scores are computed where the donor's answers are known, so nothing has to be
-exchanged between ranks, and a finished run's log holds all that the statistics need.
+The plan is made from the docs alone, so it is the same on every rank. An answer is scored under another doc's gold on the rank that has the
+answer, and the score goes into the record of the doc that gave it. So ranks exchange nothing, and the log of a finished run holds all that the
+statistics need.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from tqdm import tqdm
 
 from lmms_patch.ask.answers import Asked
-from lmms_patch.ask.boxes import within as within
+from lmms_patch.ask.boxes import within
 from lmms_patch.ask.captions import CiderD, tokenize
 from lmms_patch.ask.references import Doc, Loan, Plan, plan, questions
 from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
@@ -31,24 +31,26 @@ from lmms_patch.stats.forms import is_whole
 from lmms_patch.text import log
 
 _MANY = 5_000
+"""Reading more docs than this shows a progress bar."""
 _DOCS_TO_TRY = 8
+"""How many docs ``golds_from`` tries."""
 _KEPT = 200_000
-"""Scores that are kept to be used again: the same answer comes from many donors."""
+"""How many scores are kept to be used again: many donors give the same answer."""
 
 Score = Callable[[Any, int, Sequence[Any], str], tuple[ScoredView, bool]]
-"""Scores answers on a row, (row, doc id, answers of one view, name of the random stream); and whether it drew a random number."""
+"""Takes a row, its doc id, the answers of one view, and the name of a random stream; returns the score, and whether a random number was drawn."""
 
 
 class References:
-    """The references of one wrapped task.
+    """The references of one wrapped task: what is scored beside the model's answers.
 
     Args:
         spec: what was asked.
         base: the native task.
         rows: gives the docs as the host hands them to scorers, by doc id.
-        score: the scorer.
-        primary: the metric that donors' answers are scored for.
-        silent: the scorer calls a judge or the network: it is never asked for references.
+        score: the scorer (``Scorer.score_answers``).
+        primary: the metric for which donors' answers are scored.
+        silent: whether the scorer calls a judge or the network. It is then never called for references.
         plainly: ``Scorer.score_plainly``.
     """
 
@@ -64,7 +66,7 @@ class References:
     ) -> None:
         self._spec, self._base, self._rows, self._score, self._primary, self._silent = spec, base, rows, score, primary, silent
         self.docs: list[Doc] = []
-        """The evaluated docs, once the plan is made."""
+        """The evaluated docs; empty until the plan is made."""
         self._ids: Sequence[int] | None = None
         self._known: dict[int, Asked] = {}
         self.plainly = plainly
@@ -74,23 +76,24 @@ class References:
         self._scores: OrderedDict[tuple[int, str], ScoredView] = OrderedDict()
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:
-        """Say which docs are evaluated, on all ranks together; before the first is scored."""
+        """Set which docs are evaluated, on all ranks together. Called before the first doc is scored."""
         with self._lock:
             self._ids, self._plan, self._failed = list(doc_ids), None, False
 
     @property
     def plan(self) -> Plan | None:
-        """The plan; None where the docs do not allow one (a line says why)."""
+        """The plan; None where the docs cannot be read for one. A warning then says why."""
         with self._lock:
             if self._plan is None and not self._failed:
                 try:
                     self._plan = self._make()
                 except Exception as error:
                     self._failed = True
-                    log().warning(f"{self._spec.name}: no chance floor, no ceiling, no luck: its docs cannot be read for them: {one_line(error)}")
+                    log().warning(f"{self._spec.name}: its docs cannot be read, so it has no chance floor, no ceiling and no luck: {one_line(error)}")
             return self._plan
 
     def _make(self) -> Plan:
+        """Make the plan from the evaluated docs."""
         options, kind = self._spec.options, KINDS[self._spec.kind]
         self.docs = self.read(self._ids)
         return plan(
@@ -102,52 +105,60 @@ class References:
         )
 
     def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
-        """Return the docs as a plan needs them.
+        """Read the docs as a plan needs them.
 
         Args:
-            doc_ids: which docs; None: all of the split.
+            doc_ids: which docs; None stands for all of the split.
         """
         rows, options = self._rows(), self._spec.options
         ids = list(range(len(rows))) if doc_ids is None else doc_ids
-        found = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
-        asked = [self._asked(i, row) for i, row in zip(ids, found, strict=True)]
-        texts = questions([one.prompt for one in asked], [row.get("question") for row in found])
+        read = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
+        asked = [self._asked(i, row) for i, row in zip(ids, read, strict=True)]
+        texts = questions([one.prompt for one in asked], [row.get("question") for row in read])
         return [
             Doc(i, one, text, field(row, options.cluster), field(row, options.group or options.cluster), field(row, options.stratum))
-            for i, row, one, text in zip(ids, found, asked, texts, strict=True)
+            for i, row, one, text in zip(ids, read, asked, texts, strict=True)
         ]
 
     def _asked(self, doc_id: int, row: Any) -> Asked:
-        """Return what a doc asks; kept, since templates of prompts are slow and docs are read for wrong images, for references and for folds."""
+        """Return what a doc asks.
+
+        It is kept: prompt templates are slow, and docs are read for wrong images, for references and for folds.
+        """
         if doc_id not in self._known:
             self._known[doc_id] = self._read(row)
         return self._known[doc_id]
 
     def _read(self, row: Any) -> Asked:
+        """Read what a doc asks: its prompt, gold and options."""
         options, base = self._spec.options, self._base
-        by_index = (base.OUTPUT_TYPE or base.config.output_type) == "multiple_choice"
         try:
             prompt = base.doc_to_text(row)
         except Exception:
-            prompt = ""  # a prompt that needs the image: its options are then those of the golds
+            prompt = ""  # the prompt needs the image, which these rows lack: options are then known from the golds alone
         target = within(row, options.gold) if options.gold else base.doc_to_target(row)
-        choices = base.doc_to_choice(row) if by_index else within(row, options.choices) if options.choices else None
-        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), by_index)
+        choices = base.doc_to_choice(row) if self._by_index else within(row, options.choices) if options.choices else None
+        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), self._by_index)
+
+    @property
+    def _by_index(self) -> bool:
+        """Whether answers are places among the options: those of log-likelihood tasks."""
+        return (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
-        """The primary metric's scalar of an answer that no model gave, by the plain scorer; see ``Scorer.score_plainly``."""
+        """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
         answer = self._plan.answers[doc_id] if self._plan is not None else None
         return self.plainly(self._row(doc_id), self._as_results(text, len(answer.options) if answer else 0)).get(self._primary)
 
     def golds_from(self) -> tuple[str, str]:
-        """Return where golds come from, in words; and the field that the scorer seems to compare with, where golds earn nothing.
+        """Return, in words, where golds come from; and where golds earn nothing, the field that the scorer seems to compare with.
 
-        That field is found by asking the scorer: the first one whose text earns more than 0 on all of the first docs.
+        That field is found by trial: it is the first whose text earns more than 0 on each of the first docs.
         """
         given, target = self._spec.options.gold, self._base.config.doc_to_target
         shown = f"function {target.__name__}" if callable(target) and hasattr(target, "__name__") else repr(target)
         told = f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
-        if self._silent or self.plan is None or (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice":
+        if self._silent or self.plan is None or self._by_index:
             return told, ""
         first = [(doc.doc_id, self.plan.answers[doc.doc_id].gold, self._row(doc.doc_id)) for doc in self.docs[:_DOCS_TO_TRY]]
         if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
@@ -159,20 +170,20 @@ class References:
         return told, ""
 
     def _earned(self, doc_id: int, text: str) -> Scalar:
-        """The primary metric's scalar of a text, given as the answer to a doc."""
+        """Return the primary metric's scalar of a text that is given as the answer to a doc."""
         return self._on(doc_id, [text])[0].scores.get(self._primary)
 
     # --- what goes into a doc's record ------------------------------------------------------------
 
     def of(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]], used: Sequence[Key], apart: bool) -> dict[str, Any]:
-        """The reference fields of a ``SampleRecord``.
+        """Return the reference fields of a doc's ``SampleRecord``.
 
         Args:
             doc_id: the doc.
             scored: its views.
             answers: the filtered answers of each view.
-            used: the grids, or sets of boxes, that it is used for.
-            apart: whether the scorer may give two scores to the same answer (``Scorer.keeps_apart``).
+            used: the grids, or sets of boxes, that the doc is used for.
+            apart: whether the scorer may score the same answer in two ways (``Scorer.keeps_apart``).
         """
         made = self.plan
         if made is None or doc_id not in made.answers:
@@ -197,19 +208,22 @@ class References:
         return Baseline(text, tuple(roles), scored.items, scored.scores)
 
     def _as_results(self, text: str, options: int) -> list[Any]:
-        """An answer in the form that the scorer gets: a text, or losses (the host calls them log-likelihoods) of which one is the lowest."""
-        if (self._base.OUTPUT_TYPE or self._base.config.output_type) != "multiple_choice":
+        """Return an answer in the form that the scorer takes.
+
+        That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the answer.
+        """
+        if not self._by_index:
             return [text]
         return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
 
     def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], told: Sequence[str | None], cells: Mapping[Key, Sequence[int]]) -> Lent:
-        """Score the answers of one doc under the gold of another; views with the same answer are scored once.
+        """Score the answers of one doc under the gold of another. Views with the same answer are scored once.
 
         Args:
-            donor: whose answers they are.
-            loan: whom they are lent to.
-            answers: of each view.
-            told: the same as texts; None: the call failed.
+            donor: the doc that gave the answers.
+            loan: the doc under whose gold they are scored.
+            answers: the filtered answers of each view.
+            told: the same as texts; None where the call failed.
             cells: the views of each set.
         """
         known: dict[str, Scalar] = {}
@@ -234,13 +248,15 @@ class References:
         return Lent(loan.to, loan.p, scalar(0), {n: best_of(places) for n, places in cells.items() if places})
 
     def _on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
-        """Return answers scored on a doc, and whether the scorer guessed; kept to be used again, unless it did: then each view guesses for itself.
+        """Score answers on a doc, and tell whether the scorer drew a random number.
+
+        The score is kept to be used again, unless the scorer drew: then each view gets a guess of its own.
 
         Args:
             doc_id: the doc.
-            answers: one, or one per choice.
-            who: whose answers they are: names the random stream.
-            told: the answers as a text, where that is at hand.
+            answers: one filtered answer, or one per choice.
+            who: names the random stream of the answers.
+            told: the answers as a text, where it is known; else it is made here.
         """
         key = doc_id, told or repr(answers)
         if key in self._scores:
@@ -261,12 +277,12 @@ class References:
 
 
 class CaptionScore:
-    """CIDEr-D of one caption item, with the document frequencies of all evaluated docs' references.
+    """The CIDEr-D of one caption item. Document frequencies come from the references of all evaluated docs.
 
-    Tokens are our own (``captions.tokenize``); the corpus metrics use the official tokenizer.
+    We use our own tokens (``captions.tokenize``); the corpus metrics use the official tokenizer.
 
     Args:
-        references: those of the task.
+        references: the references of the task.
     """
 
     def __init__(self, references: References) -> None:
@@ -294,14 +310,14 @@ def _tokens(text: str) -> str:
 
 
 def field(row: Any, names: str | list[str] | None) -> Any:
-    """The value of a doc's field, or the values of several as one key; None where none is named, or the doc lacks one.
+    """Return the value of a doc's field, or the values of several fields as one key; None where the doc lacks one, or none is named.
 
-    Values that are no plain number or text count by their JSON.
+    A value that is not a plain number or text stands as its JSON.
     """
     if names is None:
         return None
     values = [within(row, name) for name in ([names] if isinstance(names, str) else names)]
-    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]  # nan is None
+    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]  # nan becomes None
     if None in known:
         return None
     simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in known]
@@ -309,7 +325,9 @@ def field(row: Any, names: str | list[str] | None) -> Any:
 
 
 def texts_of(choices: Any) -> tuple[str, ...] | None:
-    """Option texts: of a list, of the values of a mapping, or of the text of one of these (an empty text: none); None where it is neither.
+    """Return the texts of options; None where ``choices`` holds no options.
+
+    Options are a list, the values of a mapping, or the text of either; an empty text means no options.
 
     >>> texts_of(["a cat", "a dog"]) == texts_of({"A": "a cat", "B": "a dog"}) == texts_of('["a cat", "a dog"]') == ("a cat", "a dog")
     True
@@ -327,10 +345,10 @@ def texts_of(choices: Any) -> tuple[str, ...] | None:
 
 
 def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
-    """Whether a doc has the fields that the options name.
+    """Check that a doc has the fields that the options name.
 
     Raises:
-        OptionError: one is missing that a task file names; for one of a profile, a line says that it is not used.
+        OptionError: a task file names a field that is missing. Of a field that a profile names, a warning says that it is not used.
     """
     for option in ("cluster", "group", "category", "stratum", "choices", "gold", "key"):
         named = getattr(spec.options, option)
@@ -346,7 +364,7 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
 
 
 def fields(row: Any, options: Options) -> dict[str, Any]:
-    """The values of the fields that the options name, by option."""
+    """Return the values of the fields that the options name, by option."""
     named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
     out = {name: field(row, names) for name, names in named.items() if names}
     return out | ({"choices": within(row, options.choices)} if options.choices else {})

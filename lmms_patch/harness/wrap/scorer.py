@@ -25,18 +25,19 @@ _T = TypeVar("_T")
 
 
 class Scorer:
-    """Scores views; holds nothing of a doc."""
+    """The native scorer of a task, for views and for answers that no model gave. Holds nothing of a doc."""
 
     def __init__(self, spec: WrapSpec, base: Any, aggregations: Aggregations) -> None:
-        """
+        """Make the scorer; nothing is scored yet.
+
         Args:
             spec: what was asked.
             base: the native task.
-            aggregations: those of the wrapped task.
+            aggregations: the aggregations of the wrapped task.
         """
         self._spec, self._base, self._aggregations = spec, base, aggregations
         self.draws = False
-        """Whether the scorer was seen to draw a random number."""
+        """Whether the scorer has drawn a random number so far."""
         self._keeps_best = KINDS[spec.kind].keeps_best
         self.caption_score: Callable[[Any], Scalar] | None = None
         named = spec.options.score
@@ -66,7 +67,7 @@ class Scorer:
 
     @property
     def keeps_apart(self) -> bool:
-        """Whether two views with the same answer are scored one by one: by a scorer that draws, or a judge that is not always of one mind."""
+        """Whether views with the same answer are scored one by one, since the scorer draws, or a judge may say two things."""
         return self.draws or self._spec.options.allow_judge
 
     def _score_once(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], known: dict[str, ScoredView]) -> ScoredView:
@@ -77,7 +78,7 @@ class Scorer:
         return dataclasses.replace(known[told], view=view)
 
     def _score_one(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False) -> ScoredView:
-        """Score one view; of a call that failed, the first view gets the items that the harness itself would give it."""
+        """Score one view. For a failed call, the first view gets the items that the harness itself would give it."""
         none = [answer for answer in got if isinstance(answer, Unanswered)]
         failed = next((answer.why for answer in none if answer.failed), "")
         if none and not failed:
@@ -88,14 +89,15 @@ class Scorer:
         return ScoredView(view, scored.items, failed=failed) if failed else scored
 
     def _in_own_stream(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+        """Score one view with a random stream of its own."""
         with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}"):
             return self._score_one(doc, view, got, kwargs)
 
     def _without_draws(self, plain: Callable[[], _T], seeded: Callable[[], _T]) -> _T:
-        """Score as if no scorer drew random numbers; where this one does, once more with a random stream for each view.
+        """Score as if no scorer drew random numbers; where this one does, score again with a random stream for each view.
 
-        Why: few scorers draw, and a stream for each of 100,000 views takes longer than to score them. From the first draw on, and for a judge,
-        who must not be asked twice, each view has its stream at once.
+        Why: few scorers draw, and making a stream for each of 100,000 views takes longer than scoring them. From the first draw on, each view gets
+        its stream at once; so it does for a judge, which must not be asked twice.
         """
         if self.keeps_apart:
             return seeded()
@@ -108,7 +110,7 @@ class Scorer:
         return seeded()
 
     def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
-        """Score answers that no model gave to this doc; and whether the scorer drew a random number for it.
+        """Score answers that no model gave to this doc, and tell whether the scorer drew a random number for it.
 
         Args:
             doc: the row.
@@ -129,13 +131,14 @@ class Scorer:
             return self._without_draws(lambda: (score(), False), seeded)
 
     def score_plainly(self, doc: Any, answers: Sequence[Any]) -> Mapping[str, Scalar]:
-        """The scalars of answers that no model gave, by metric; empty where the scorer fails.
+        """Return the scalars of answers that no model gave, by metric; empty where the scorer fails.
 
-        For very many calls: without a random stream for each, so the caller sets one around all of them (``own_stream``).
+        Made for very many calls: it sets no random stream, so the caller sets one around all of them (``own_stream``).
         """
         return self._score_view(_fresh(doc), View("full"), list(answers), {}).scores
 
     def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+        """Call the native scorer on one view's answers. Where it raises, the view has the error and no items."""
         try:
             items = self._native_scorer()(doc, answers, **kwargs)
             if not isinstance(items, Mapping):
@@ -147,7 +150,7 @@ class Scorer:
             return ScoredView(view, error=one_line(error))
 
     def _native_scorer(self) -> Callable[..., Any]:
-        """The base's ``process_results``; without the host's retries, unless it calls a judge that may be busy."""
+        """Return the base's ``process_results``, without the host's retries unless it calls a judge, which may be busy."""
         method = self._base.process_results
         plain = compat.without_retries(method)
         if plain is method or self._spec.options.allow_judge:
@@ -155,7 +158,7 @@ class Scorer:
         return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
 
     def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], str | None]:
-        """The scalar of each item; and the metric whose scalar had to be M on its one item, if any."""
+        """Return the scalar of each item, and the metric whose scalar had to be M of its one item, if any."""
         out = {m: scalar(item, self._keys) for m, item in items.items()}
         primary = self.primary_among(items)
         if self.caption_score is not None and primary == self._aggregations.primary:
@@ -166,33 +169,33 @@ class Scorer:
         return out, primary
 
     def says_unscored(self, item: Any) -> bool:
-        """Whether the scorer itself gave no score to this item: None, NaN, or a key that holds none."""
+        """Tell whether the scorer itself gave this item no score: None, NaN, or a key that holds none."""
         if isinstance(item, Mapping):
             return any(key in item for key in self._keys) and scalar(item, self._keys) is None
         return item is None or (isinstance(item, float) and scalar(item) is None)
 
     def primary_among(self, items: Mapping[str, Any]) -> str | None:
-        """The primary metric, or the first one that a doc without it has (MME's two halves)."""
+        """Return the primary metric; for a doc without it, the first metric that the doc has (MME's two halves)."""
         primary = self._aggregations.primary
         return primary if primary in items else next((m for m in self._aggregations.native if m in items), None)
 
     def best(self, scored: Sequence[ScoredView], key: Key, metric: str | None) -> int | None:
-        """Index of the best cell or box for a metric; of the cell that hurts most when hidden, for ``occlude``."""
+        """Return the index of the best cell or box for a metric; for ``occlude``, of the cell that hurts most when hidden."""
         if metric is None:
             return None
         higher = self._aggregations.higher.get(metric, True)
         return best_cell(scored, key, metric, higher if self._keeps_best else not higher)
 
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
-        """For each set that the doc is used for: index of its best cell or box by the primary metric."""
+        """Return the index of the best cell or box by the primary metric, for each set that the doc is used for."""
         metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
         best = {key: self.best(scored, key, metric) for key in self._spec.sets if key not in excluded}
         return {key: place for key, place in best.items() if place is not None}
 
     def chosen(self, record: SampleRecord) -> dict[str, Any]:
-        """The native item that the doc keeps for each metric and set, by the name of the metric over them.
+        """Return the native items that the doc keeps for each metric and set, by the name of the metric over them.
 
-        Each metric chooses by its own scalar; one that has none follows the primary metric's choice.
+        Each metric chooses by its own scalar. A metric without scalars follows the primary metric's choice.
         """
         out: dict[str, Any] = {}
         for key in self._spec.sets:
@@ -206,13 +209,13 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """Stands where a filtered answer is missing; it is logged as the raw answer.
+    """What stands where a filtered answer is missing. It is logged as the raw answer.
 
     Attributes:
         raw: the model's answer before filters.
         why: what went wrong, in one line.
         failed: whether the call failed, and not the filter.
-        native: of a failed call, what the harness would hand to the scorer: the text that stands for the answer, filtered; None: nothing.
+        native: for a failed call, what the harness would hand to the scorer: the filtered text that stands for the answer; None for nothing.
     """
 
     raw: Any
@@ -225,16 +228,16 @@ class Unanswered:
 
 
 def native_answer(answer: Any) -> Any:
-    """Return what the harness itself would score: of a failed call the text that stands for its answer."""
+    """Return what the harness itself would score: for a failed call, the text that stands for its answer."""
     return answer.native if isinstance(answer, Unanswered) else answer
 
 
 def _fresh(value: Any) -> Any:
-    """A copy of a row for one call of a scorer: containers anew, images and other leaves shared.
+    """Copy a row for one call of a scorer: containers are copied, images and other leaves shared.
 
-    Some scorers work on the row in place, and would find their own work in the next view's row.
+    Why: some scorers change the row in place, and would find their changes in the next view's row.
     """
-    if isinstance(value, (str, int, float)):  # most are; an abstract class takes ten times as long to ask
+    if isinstance(value, (str, int, float)):  # most values are; asked first, because ``Mapping`` takes ten times as long
         return value
     if isinstance(value, Mapping):
         return {key: _fresh(inner) for key, inner in value.items()}
@@ -242,15 +245,14 @@ def _fresh(value: Any) -> Any:
 
 
 _one_doc = threading.Lock()
-"""Scorers share the process's random generators: one doc at a time, so that draws can be told apart."""
+"""Scorers share the process's random generators, so one doc is scored at a time to tell whose draws they are."""
 
 
 @contextlib.contextmanager
 def own_stream(seed: str) -> Iterator[None]:
-    """Give a scorer that draws (some guess where they cannot parse an answer) a stream of its own.
+    """Give a scorer that draws a random stream of its own. Some scorers guess where they cannot parse an answer.
 
-    The process's generators are as before afterwards, so that the first view of each doc draws
-    what the base task would have drawn.
+    Afterwards the process's generators are as before, so that the first view of each doc draws what the base task would have drawn.
     """
     with drawing_from(draws()):
         random.seed(seed)

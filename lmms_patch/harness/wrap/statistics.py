@@ -24,9 +24,9 @@ from lmms_patch.tst.results import stress
 
 
 class Details(dict):  # type: ignore[type-arg]
-    """All numbers of a task, as the value of its metric ``patch``: whole in the results file, no row in the printed table.
+    """All numbers of a task, as the value of its metric ``patch``: whole in the results file, but no row of the printed table.
 
-    The host prints every metric but those that are empty; this says that it is.
+    The host prints every metric whose value is not empty, so this one says that its length is 0.
     """
 
     def __len__(self) -> int:
@@ -40,14 +40,14 @@ class Details(dict):  # type: ignore[type-arg]
 
 
 class Native:
-    """The native aggregation of the primary metric (``draws.Native``).
+    """The native aggregation of the primary metric, for ``analyse``.
 
     Args:
         whole: M on full images.
-        over_cells: FIP and MPP of a set of views, and why they are missing.
-        aggregate: M of other items, without a trace.
-        no_calls: why it may not be called again and again.
-        network: it may not be called at all.
+        over_cells: gives FIP and MPP of a set of views, and why they are missing.
+        aggregate: gives M of other items, without a trace.
+        no_calls: why M may not be called again and again; "" where it may.
+        network: whether M calls the network, so that ``aggregate`` must not call it at all.
     """
 
     form = None
@@ -67,6 +67,7 @@ class Native:
 
 
 def _mind_tst(tested: Stress, records: Sequence[Record], native: float | None) -> list[str]:
+    """Return the warnings of a text-only cross-validation."""
     first = [r.tst.scores[tested.headline][0] for r in records if r.tst is not None]
     out = [f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers"] if tested.unscored else []
     known = [score for score in first if score is not None and math.isfinite(score)]
@@ -76,12 +77,12 @@ def _mind_tst(tested: Stress, records: Sequence[Record], native: float | None) -
 
 
 def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")) -> Settings:
-    """The statistics' settings that a task's options give.
+    """Return the settings of the statistics that a task's options give.
 
     Args:
-        options: those of the task.
-        metric: what the numbers are of.
-        golds: ``References.golds_from``.
+        options: the options of the task.
+        metric: the metric that the numbers are computed for.
+        golds: what ``References.golds_from`` returns.
     """
     return Settings(
         seed=options.seed,
@@ -106,7 +107,7 @@ def details(
     about_tst: Mapping[str, Any] | None = None,
     golds: tuple[str, str] = ("", ""),
 ) -> Details:
-    """The numbers of a finished run, and how they are written into its results file (docs/records.md)."""
+    """Compute the numbers of a finished run, log what they say, and return them as its results file has them (docs/records.md)."""
     settings = settings_of(spec.options, metric, golds)
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
     name = KINDS[spec.kind].prefix
@@ -128,7 +129,7 @@ def details(
     }
     out = Details({"records": len(records), **flat, **about})
     told, mind = sentences(found, name)
-    if metric == compat.OUTPUT_ONLY:  # of numbers that nobody asked for there is nothing to say
+    if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
     tested = stress(records, seed=settings.seed)
     if tested is not None:

@@ -1,4 +1,4 @@
-"""The wrong images of one task: whose image takes the place of each doc's own, and which docs are asked so."""
+"""The wrong images of a task: which docs are asked on one, and whose image it is."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from lmms_patch.tst.keys import keys_of
 
 
 class WrongImages:
-    """The wrong images of one task.
+    """The wrong images of one task. All answers are computed when first asked for, and are the same on every rank.
 
     Args:
         spec: what was asked.
         rows: gives all docs of the split, without media where the base can.
-        read: gives all docs of the split as a plan needs them.
-        look: gives what is known of a doc's images; None where they cannot be had. It decodes them.
+        read: gives all docs of the split, as ``ask.references.plan`` takes them.
+        look: decodes a doc's images and gives what is known of them; None where they cannot be loaded.
     """
 
     def __init__(self, spec: WrapSpec, rows: Callable[[], Any], read: Callable[[], Sequence[Doc]], look: Callable[[int], Look | None]) -> None:
@@ -38,13 +38,13 @@ class WrongImages:
         self._lock = threading.RLock()
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:
-        """Say which docs are evaluated, on all ranks together."""
+        """Set which docs are evaluated, on all ranks together."""
         with self._lock:
             self._evaluated, self._sampled = list(doc_ids), None
 
     @property
     def sampled(self) -> frozenset[int]:
-        """The evaluated docs that are also asked on a wrong image, if one can be found."""
+        """The evaluated docs that are also asked on a wrong image, where one can be found for them."""
         with self._lock:
             if self._sampled is None:
                 known = len(self._docs)
@@ -55,7 +55,7 @@ class WrongImages:
             return self._sampled
 
     def donor(self, doc_id: int) -> int | None:
-        """Return the doc whose images are shown in place of a doc's own; None where no doc has images that fit."""
+        """Return the doc whose images replace a doc's own; None where no doc has images that fit."""
         with self._lock:
             if doc_id not in self._donors and doc_id >= len(self._docs):
                 self._donors[doc_id] = None
@@ -67,19 +67,22 @@ class WrongImages:
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hex digits of all that decides on wrong images: with other docs in the split, other images are shown under the same name."""
-        return digest([*zip(self._keys, self._found.labels, map(unit_of, self._docs), (doc.source for doc in self._docs), strict=True)])
+        """A digest (16 hex digits) of everything that decides on wrong images.
+
+        It goes into the task's config: with other docs in the split, the same doc id gets another wrong image.
+        """
+        return digest([*zip(self._keys, self._alike.labels, map(unit_of, self._docs), (doc.source for doc in self._docs), strict=True)])
 
     @cached_property
     def _docs(self) -> Sequence[Doc]:
         try:
             return self._read()
         except Exception as error:
-            log().warning(f"{self._spec.name}: no wrong images: its docs cannot be read for them: {one_line(error)}")
+            log().warning(f"{self._spec.name}: its docs cannot be read, so none is asked on a wrong image: {one_line(error)}")
             return []
 
     @cached_property
-    def _found(self) -> Any:
+    def _alike(self) -> Any:
         return alike(self._docs, self._spec.options.format)[1]
 
     @cached_property
@@ -87,13 +90,13 @@ class WrongImages:
         rows = self._rows()
         try:
             return keys_of(rows, self._spec.options.key)
-        except PatchError:  # docs that say nothing beside their images go by their place
+        except PatchError:  # docs with nothing but images have no stable key: use their number
             return [str(i) for i in range(len(rows))]
 
     @cached_property
     def _ring(self) -> Ring:
         docs = self._docs
-        return Ring(self._found, self._keys, [unit_of(doc) for doc in docs], [doc.source for doc in docs], self._spec.options.seed)
+        return Ring(self._alike, self._keys, [unit_of(doc) for doc in docs], [doc.source for doc in docs], self._spec.options.seed)
 
 
 def prints(images: Iterable[Image.Image]) -> tuple[str, ...]:
@@ -102,22 +105,25 @@ def prints(images: Iterable[Image.Image]) -> tuple[str, ...]:
 
 
 def sight(images: Sequence[Image.Image]) -> str:
-    """Return a digest of what a doc shows: mode and size of each image, and the colours at no more than 64 x 64 points of it; empty without images.
+    """Return a digest of what a doc shows; "" where it shows no image.
+
+    It covers the mode and size of each image, and its colours at no more than 64 x 64 points, so it takes the same time for any size: every doc
+    of every run gets one, so that two runs can be compared. ``prints`` tells any two images apart.
 
     Fast whatever the size: two runs are compared by it, and it must not slow them. ``prints`` tells any two images apart.
     """
-    found = hashlib.blake2b(digest_size=8)
+    seen = hashlib.blake2b(digest_size=8)
     for image in images:
         points = image.resize((min(image.width, _POINTS), min(image.height, _POINTS)), Image.Resampling.NEAREST)
-        found.update(f"{image.mode}{image.size}".encode() + points.tobytes())
-    return found.hexdigest() if images else ""
+        seen.update(f"{image.mode}{image.size}".encode() + points.tobytes())
+    return seen.hexdigest() if images else ""
 
 
 def said(answers: Sequence[Any]) -> str:
-    """Return a short text of what was answered in one view: equal for equal answers; "" where a call failed.
+    """Return a short text of the answer in one view, equal for equal answers; "" where the call failed.
 
     Args:
-        answers: the filtered answer, or one (loss, ...) pair per choice, of which the lowest loss is the answer.
+        answers: the filtered answer; or one (loss, ...) pair per choice, where the lowest loss marks the answer.
     """
     if any(isinstance(one, Unanswered) for one in answers):
         return ""
@@ -125,13 +131,11 @@ def said(answers: Sequence[Any]) -> str:
         losses = [float(one[0]) if isinstance(one, (tuple, list)) else float(one) for one in answers]
         return str(losses.index(min(losses)))
     text = " ".join(str(answers[0] if answers else "").split()).strip(" .").lower()
-    return (
-        text
-        if len(text) <= MOST_SAID
-        else f"{text[: MOST_SAID - 9]}#{hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
-    )
+    if len(text) <= MOST_SAID:
+        return text
+    return f"{text[: MOST_SAID - 9]}#{hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
 
 
 _POINTS = 64
 MOST_SAID = 32
-"""Characters of an answer that are kept; longer ones end in a digest."""
+"""Characters of an answer that are kept; a longer answer ends in a digest."""

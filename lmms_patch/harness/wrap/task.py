@@ -1,4 +1,4 @@
-"""A native task object, wrapped: V requests per doc, one scored doc, native prompts and scorers."""
+"""A native task object, wrapped: V requests per doc, one scored doc, and the prompts and scorers of the base."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from lmms_patch.ask.spec import KINDS, WrapSpec
 from lmms_patch.ask.views import PIXELS, View, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
-from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over
+from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over, vision_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.refuse import refuse
-from lmms_patch.harness.tst.text_only import TextOnly, vision_refusal
 from lmms_patch.harness.wrap.aggregate import Aggregations, PatchItem
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.delegate import Delegate
@@ -29,30 +28,39 @@ from lmms_patch.harness.wrap.media import without_placeholders
 from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, fields
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
+from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.runs import failures
 from lmms_patch.runs.record import SCHEMA
 from lmms_patch.runs.scored import SampleRecord, ScoredView, WrongImage
 from lmms_patch.text import log
 
 _DOCS_TO_LOOK_AT = 16
+"""How many docs without a readable image, or without a wrong one, are looked at before the run is refused."""
 _tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
-"""By task, the table of the last wrapped task of that name: of the run that is on."""
+"""The table of the last wrapped task of each name, which is that of the current run."""
 _NO_WRONG_IMAGE = "not asked: no other doc shows other images in the same number"
 _NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
 class WrappedTask(Delegate):
-    """A task of the harness whose every doc is asked in several views.
+    """A task of the harness that asks every doc in several views.
 
-    It owns its base and shares the base's config object, under a name of its own. What it does not
-    answer itself reaches the base (``compat.OVERRIDDEN`` and ``compat.DELEGATED`` say which).
+    It has a name of its own, but shares the config object of its base. What it does not answer itself, its base answers
+    (``compat.OVERRIDDEN`` and ``compat.DELEGATED`` list both).
+
+    Attributes:
+        spec: what was asked, with all options filled in.
+        aggregations: the aggregations of the task.
+        text_only: the docs of a ``_tst`` task as a text-only diagnostic sees them; None for other kinds.
+        args: the host's command-line arguments, which the host sets before it scores.
     """
 
     def __init__(self, base: Task, spec: WrapSpec) -> None:
-        """
+        """Wrap a native task; nothing of its data is read yet.
+
         Args:
             base: the native task object, loaded by the harness for the model at hand.
-            spec: what to make of it; the base's inline profile gives what the spec leaves open.
+            spec: how to wrap it. The base's profiles give what the spec leaves open.
 
         Raises:
             CannotWrapError: the base cannot be shown in views, or its scorer calls a judge.
@@ -79,10 +87,44 @@ class WrappedTask(Delegate):
         if kind.swapped or (kind.takes_null and self.spec.options.null):
             self._table.wrong = WrongImages(self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
-        self._aggregations: Aggregations | None = None
         self.text_only: TextOnly | None = None
-        """Of a ``_tst`` task: its docs as a text-only diagnostic sees them."""
-        _ = self.aggregations  # an option that names no metric is refused now, not when the host asks
+        self._wire()
+
+    def _wire(self) -> None:
+        """Build the parts that depend on the primary metric, and connect them.
+
+        Called when the task is made, so that an option which names no metric is refused at once; and again where ``--predict_only`` replaces
+        the metrics.
+
+        Raises:
+            CannotWrapError: the base reports no metric, or a ``_tst`` task one whose lower values are better.
+            OptionError: the option ``metric`` names none of the base's metrics.
+        """
+        native, higher = dict(self._base.aggregation()), dict(self._base.higher_is_better())
+        primary = self._choose_primary(list(native))
+        # Functions stand for what is known later: the host sets ``args`` before it scores; plan, golds and diagnosis need the docs.
+        self.aggregations = Aggregations(
+            self.spec,
+            native,
+            higher,
+            primary,
+            args=lambda: self.args,
+            plan=lambda: self._references.plan,
+            about_tst=lambda: {} if self.text_only is None else self.text_only.about(),
+            golds=lambda: self._references.golds_from(),
+        )
+        self._scorer = Scorer(self.spec, self._base, self.aggregations)
+        judged = calls_judge(self._base) is not None
+        self._references = References(
+            self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
+        )
+        if self.spec.options.scorer == "cider_d":  # set afterwards: document frequencies come from the references
+            self._scorer.caption_score = CaptionScore(self._references)
+        if KINDS[self.spec.kind].folds:
+            if higher.get(primary) is False:
+                told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
+                raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
+            self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
 
     def _rows_without_media(self) -> Any:
         return getattr(self._base, "eval_docs_no_media", self._base.eval_docs)
@@ -90,6 +132,7 @@ class WrappedTask(Delegate):
     # --- what cannot be wrapped ---------------------------------------------------------------
 
     def _check_base(self) -> None:
+        """Refuse a base whose requests or scorer cannot be asked in views."""
         name, output_type = self._base.config.task, self._base.OUTPUT_TYPE or self._base.config.output_type
         if output_type not in OUTPUT_TYPES:
             raise CannotWrapError(f"{self.spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}")
@@ -104,7 +147,7 @@ class WrappedTask(Delegate):
             raise CannotWrapError(judge_refusal(self.spec, judge))
 
     def _rename(self) -> None:
-        """One config object for both, under the wrapped name; copied first where the class holds it."""
+        """Give the config, which base and wrapper share, the wrapped name. A config that belongs to the base's class is copied first."""
         config = self._base.config
         if getattr(type(self._base), "CONFIG", None) is config:
             config = copy.copy(config)
@@ -121,16 +164,16 @@ class WrappedTask(Delegate):
         return self.spec.name
 
     def set_config(self, key: str, value: Any, update: bool = False) -> None:
-        """As the host's; ``repeats`` above 1 is refused: views would be read as repeats."""
+        """Set a key of the base's config. Refuse ``repeats`` above 1, since the host would take views for repeats."""
         if key == "repeats" and value != 1:
             refuse(CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}"))
         self._base.set_config(key, value, update)
 
     def dump_config(self) -> dict[str, Any]:
-        """The base's config, and under ``lmms_patch`` everything that changes a view or the index.
+        """Return the base's config; under ``lmms_patch``, everything that changes a view or the index.
 
-        The option ``null`` is not in it: it says how many docs are asked on a wrong image, but changes no view, and a run with more of them
-        must find the answers of an earlier one in the host's response cache.
+        The host's response cache goes by this config. So the option ``null`` is left out: it says how many docs are asked on a wrong image, but
+        changes no view, and a run with a larger ``null`` must find the answers of an earlier run.
         """
         described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
         described["options"].pop("null")
@@ -141,16 +184,16 @@ class WrappedTask(Delegate):
         return {**_text_keys(self._base.dump_config()), "lmms_patch": {**described, **run, **boxes}}
 
     def override_metric(self, metric_name: str) -> None:
-        """``--predict_only``: only answers are kept, nothing is scored."""
+        """Keep answers only, and score nothing: the host calls this for ``--predict_only``."""
         self._predict_only = True
         self._base.override_metric(metric_name)
-        self._aggregations = None
+        self._wire()
 
     # --- docs ---------------------------------------------------------------------------------
 
     @property
     def dataset(self) -> Mapping[str, Any]:
-        """What adapters index by split and doc id: the eval split is the table of all views."""
+        """The splits by name, as adapters index them. The eval split is the table of all views."""
         return self._dataset
 
     @property
@@ -175,13 +218,15 @@ class WrappedTask(Delegate):
     # --- requests -----------------------------------------------------------------------------
 
     def build_all_requests(self, **kwargs: Any) -> None:
-        """The base's own requests, each asked once per view.
+        """Let the base build its requests, and clone each of them once per view.
+
+        Before the first request, refuse what only the data shows, such as docs whose media are not images.
 
         Ends the run where the first docs hold what is not an image, before the first request.
         """
         if kwargs.get("cache_requests"):
             log().warning(f"{self.spec.name}: --cache_requests is ignored: its key does not know the views")
-        if self._about_metric and not self._predict_only:  # not before: whether there will be an index is known by now
+        if self._about_metric and not self._predict_only:  # not said earlier, because only now it is known whether there is an index
             log().warning(f"{self.spec.name}: {self._about_metric.removesuffix('; ')}")
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = _by_doc(self._base._instances or [])
@@ -195,7 +240,7 @@ class WrappedTask(Delegate):
             self._look_at_boxes(everyone)
             self._look_at_wrong_images(everyone)
             if self.text_only is not None:
-                _ = self.text_only.folds  # what cannot be cross-validated is refused now
+                _ = self.text_only.folds  # dealt now, so that docs which cannot be cross-validated are refused before the model answers
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
         except PatchError as error:
             refuse(error)
@@ -206,10 +251,12 @@ class WrappedTask(Delegate):
             log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
 
     def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:
-        """Refuse what only the data shows: the first doc that shows anything decides. One whose image cannot be loaded does not.
+        """Refuse what only the data shows.
+
+        The first doc that shows anything decides; a doc whose image cannot be loaded does not.
 
         Args:
-            doc_ids: the docs of all ranks, so that all ranks go on or none.
+            doc_ids: the docs of all ranks, so that either all ranks go on or none.
         """
         refused, unreadable = f"{self.spec.name}: {self.spec.base} cannot be wrapped", []
         for doc_id in doc_ids:
@@ -238,20 +285,20 @@ class WrappedTask(Delegate):
             raise CannotWrapError(f"{refused}: {asked} shows an image{broken}, so there is nothing to look at; {more}")
 
     def _look_at_boxes(self, doc_ids: list[int]) -> None:
-        """Refuse docs without boxes; say how many there are, since they decide what the run costs.
+        """Refuse docs without boxes. Log how many boxes there are, since they decide what the run costs.
 
         Args:
-            doc_ids: the docs of all ranks: one that goes on alone would wait for the others for ever.
+            doc_ids: the docs of all ranks. A rank that went on alone would wait for the others for ever.
         """
         if self._boxes is not None and doc_ids:
             self._boxes.check(doc_ids)
             log().info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}; each is asked once, beside the full images")
 
     def _look_at_wrong_images(self, everyone: Sequence[int]) -> None:
-        """Say what the null costs; refuse a ``_swap`` task none of whose docs has a wrong image.
+        """Log what the null costs. Refuse a ``_swap`` task none of whose docs has a wrong image.
 
         Args:
-            everyone: the docs of all ranks: a rank that goes on alone would wait for the others for ever.
+            everyone: the docs of all ranks, as above.
         """
         wrong, name = self._table.wrong, self.spec.name
         if wrong is None or not everyone:
@@ -271,11 +318,12 @@ class WrappedTask(Delegate):
             raise CannotWrapError(f"{name}: {self.spec.base} has no wrong images to show (doc {everyone[0]}): {why}")
 
     def _clones(self, native: Sequence[Instance]) -> list[Instance]:
-        """The requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
+        """Return the requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
         views = self._table.views_of(native[0].doc_id)
         return [self._clone(inst, view, choice, len(native)) for view in range(len(views)) for choice, inst in enumerate(native)]
 
     def _clone(self, native: Instance, view: int, choice: int, choices: int) -> Instance:
+        """Return a native request for one view: with our function to show the doc, and a ``ViewId`` for its doc id."""
         doc_id = native.doc_id
         shown = self.doc_to_messages if self._chat else self.doc_to_visual
         place = 1 if self._chat else 2
@@ -290,27 +338,28 @@ class WrappedTask(Delegate):
         return Instance(request_type=native.request_type, arguments=tuple(arguments), idx=view * choices + choice, metadata=metadata)
 
     def doc_to_visual(self, doc: Any) -> list[Any]:
-        """The view's images, of whichever wrapped task the doc belongs to."""
+        """Return the images of a doc's view, whichever wrapped task the doc belongs to."""
         table, doc = self._owner(doc)
         return table.visuals(doc)
 
     def doc_to_messages(self, doc: Any) -> list[dict[str, Any]]:
-        """The view's messages, of whichever wrapped task the doc belongs to."""
+        """Return the messages of a doc's view, whichever wrapped task the doc belongs to."""
         table, doc = self._owner(doc)
         return table.messages(doc)
 
     def _owner(self, doc: Any) -> tuple[VariantDocs, TaggedDoc]:
+        """Return the table that a doc came from, and the doc. Refuse a doc that an adapter did not fetch by its id."""
         if not isinstance(doc, TaggedDoc) or doc.table is None:
             unknown = "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
             refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
         if doc.table.text_only is not None:
-            refuse(vision_refusal(self.spec.name, self.spec.base, str(getattr(self._base, "model_name", None) or "this model")))
+            refuse(vision_refusal(self.spec, str(getattr(self._base, "model_name", None) or "this model")))
         return doc.table, doc
 
     # --- scoring ------------------------------------------------------------------------------
 
     def apply_filters(self) -> None:
-        """The base's filters, once per view and choice; one that fails is reported with its cause, and the raw answers are kept."""
+        """Apply the base's filters once per view and choice. Where one fails, report the cause and keep the raw answers."""
         adapter = compat.adapter_of(getattr(self._base, "model_name", None))
         apply_filters(self._instances or [], self._filters, self.eval_docs_no_media, self._base.eval_docs, adapter)
 
@@ -323,11 +372,10 @@ class WrappedTask(Delegate):
             kwargs: handed on to the native scorer.
 
         Returns:
-            ``patch`` first; then the metrics that are ours, from every doc: the native item of its best
-            cell, or None; then each native item of the full view (None for each native metric where that
-            view could not be scored: the metric is then null, not that of the other docs). Of a failed call
-            it is what the base's scorer makes of the text that stands for the answer. Native ones
-            come last because the host takes the number of docs from the metric that it aggregates last.
+            Three groups of metrics, in this order. ``patch``: the record. Our derived metrics, from every doc: the native item of its best cell,
+            or None. The native metrics: the items of the full view. Where that view could not be scored they are None, so that the metric is
+            null and not that of the other docs; where its call failed they are what the base's scorer makes of the text that stands for the
+            answer. Native metrics come last, because the host takes the number of docs from the metric that it aggregates last.
         """
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
@@ -338,17 +386,18 @@ class WrappedTask(Delegate):
         answers = [self._answers(doc.doc_id, view, results[i * size : (i + 1) * size]) for i, view in enumerate(views)]
         unscored = [ScoredView(view) for view in views]
         scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, **kwargs)
-        own = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None  # the model was shown the doc's own image
-        if own and not self._table.not_shown(doc.doc_id, views[0]):
+        saw_its_own_image = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None
+        if saw_its_own_image and not self._table.not_shown(doc.doc_id, views[0]):
             scored = [ScoredView(view, failed=_NO_WRONG_IMAGE) for view in views]
         return self._metrics_of(self._record(doc, scored, answers))
 
     def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
-        """The filtered answers of one view; marked as those of failed calls where the model was shown a grey image for one that is missing."""
+        """Return the answers of one view, marked as failed calls where the model saw a grey image in place of the doc's."""
         why = self._table.not_shown(doc_id, view)
         return [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered] if why else filtered
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
+        """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
         own = len(self._table.own_views_of(doc.doc_id))
         wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
         scored, answers = scored[:own], answers[:own]
@@ -375,12 +424,12 @@ class WrappedTask(Delegate):
         )
 
     def _wrong_image(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> WrongImage | None:
-        """The doc's views on another doc's image, as its record has them."""
+        """Return the part of a record that holds the views on another doc's image; None where the doc has none."""
         source = self._table.wrong_image_of(doc_id)
         return None if source is None else WrongImage(source, self._table.sizes(source), tuple(scored), tuple(map(said, answers)))
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
-        """The dict that ``process_results`` returns; see there."""
+        """Return what ``process_results`` returns for a record."""
         full, chosen = dict(record.views[0].items), self._scorer.chosen(record)
         from_m = next((view.from_m for view in record.views if view.from_m), None)
         patch = PatchItem(record.record(), full, chosen, from_m)
@@ -388,7 +437,7 @@ class WrappedTask(Delegate):
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived)
         if KINDS[self.spec.kind].keeps_best:
-            # the host's --baseline takes the first number of a log line whose key speaks of a score: that must be the full image's
+            # The host's --baseline compares the first number in a log line whose key holds "score". That number must be the full image's.
             ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item) and "score" not in name.lower()}
         return {"patch": patch, **ours, **(full if full or not record.views[0].unscored else dict.fromkeys(self.aggregations.native))}
 
@@ -399,41 +448,13 @@ class WrappedTask(Delegate):
         """The metric that the index is built on: the option's, else the only one, else the first."""
         return self.aggregations.primary
 
-    @property
-    def aggregations(self) -> Aggregations:
-        if self._aggregations is None:
-            native = dict(self._base.aggregation())
-            primary = self._choose_primary(list(native))
-            self._aggregations = Aggregations(
-                self.spec,
-                native,
-                dict(self._base.higher_is_better()),
-                primary,
-                lambda: self.args,
-                lambda: self._references.plan,
-                lambda: {} if self.text_only is None else self.text_only.about(),
-                lambda: self._references.golds_from(),
-            )
-            self._scorer = Scorer(self.spec, self._base, self._aggregations)
-            judged = calls_judge(self._base) is not None
-            self._references = References(
-                self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
-            )
-            if KINDS[self.spec.kind].folds:
-                if self._base.higher_is_better().get(primary) is False:
-                    told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
-                    raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
-                self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
-            if self.spec.options.scorer == "cider_d":
-                self._scorer.caption_score = CaptionScore(self._references)
-        return self._aggregations
-
     def _scored_rows(self) -> Any:
-        """The docs as the host hands them to scorers."""
+        """Return the docs in the form that the host hands to scorers."""
         with_media = getattr(self.args, "process_with_media", False) or not hasattr(self._base, "eval_docs_no_media")
         return self._base.eval_docs if with_media else self._base.eval_docs_no_media
 
     def _choose_primary(self, native: list[str]) -> str:
+        """Return the metric that the index is built on, and prepare the line that says how it was chosen."""
         wanted, self._about_metric = self.spec.options.metric, ""
         if not native:
             raise CannotWrapError(f"{self.spec.name}: {self.spec.base} reports no metric")
@@ -455,7 +476,7 @@ class WrappedTask(Delegate):
         return self.aggregations.higher_is_better()
 
     def __deepcopy__(self, _: Any) -> WrappedTask:
-        """Itself: requests hold its methods, and a copy of a request must not copy the dataset."""
+        """Return the task itself: requests hold its methods, and a copied request must not copy the dataset."""
         return self
 
     def __repr__(self) -> str:
@@ -463,7 +484,7 @@ class WrappedTask(Delegate):
 
 
 def was_shown(task: str, doc_id: int) -> bool:
-    """Tell whether the images of a doc of a wrapped task were shown, as far as it was asked; True of other tasks."""
+    """Tell whether a wrapped task could show all images of a doc, as far as it was asked; True for other tasks."""
     table = _tables.get(task)
     return table is None or not table.has_stand_in(doc_id)
 
@@ -476,9 +497,9 @@ def _by_doc(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
 
 
 def _text_keys(value: Any) -> Any:
-    """Return a config with the text "null" for each key None, which is what YAML makes of the bare word.
+    """Return a config with the text "null" for each key None. YAML reads the bare word null as None.
 
-    Why: the host sorts the keys of a config, and cannot sort None among texts.
+    Why: the host sorts the keys of a config, which fails with None among texts.
     """
     if not isinstance(value, dict):
         return value

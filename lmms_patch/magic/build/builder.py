@@ -1,11 +1,11 @@
-"""Builds a MAGIC dataset from questions and scene graphs in GQA's form (Algorithm 1): a folder that ``dataset.read`` takes.
+"""The builder of a MAGIC dataset from questions and scene graphs in GQA's form (Algorithm 1): it writes a folder that ``dataset.read`` takes.
 
-The folder: ``items.jsonl``; ``images/``, undrawn; ``contact.png``, a sample of items to look at; ``build.json``, the settings and everything that
-was dropped, with the reason; ``previews/`` where asked. While a build runs, ``build.journal.jsonl`` keeps what is finished.
+The folder holds ``items.jsonl``; ``images/``, undrawn; ``contact.png``, a sample of items to look at; ``build.json``, the settings and everything
+that was dropped, with the reason; and ``previews/`` where asked. While a build runs, ``build.journal.jsonl`` keeps what is finished.
 
 The same inputs, settings and seed give the same bytes, whatever the order of the files' keys, and whether the build ran through, was killed and
-went on, or found what a run with another limit left. A finished item is not made again unless its image or saliency maps have changed; what was
-dropped is tried again. An ``items.jsonl`` that was changed by hand is not written over.
+resumed, or started from what a run with another limit left. A finished item is not made again unless its image or saliency maps have changed; dropped
+questions are tried again. An ``items.jsonl`` that was edited by hand is not overwritten.
 
 Source: MAGIC paper, 3.1, 3.4, appendix E.
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import OptionError, require
 from lmms_patch.magic.build import gqa
 from lmms_patch.magic.build.choose import Inputs, choose, maps_of
 from lmms_patch.magic.build.contact_sheet import CONTACT, PREVIEWS, preview_of, write_pictures
@@ -39,25 +39,25 @@ from lmms_patch.magic.sources import ImageFaultError, upright_size
 PLACING = ("copy", "link")
 UNNAMED = "rows of the other dataset that name no image"
 QUOTA = 3
-"""Adversarial boxes of an item (paper, 3.1)."""
+"""The number of adversarial boxes of an item (paper, 3.1)."""
 _SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """How a dataset is built.
+    """Settings of a build.
 
     Attributes:
         seed: of the choice of adversarial boxes, of the sample under ``limit``, and of the contact sheet.
-        saliency: folder with maps ``<qid>_<t>.png``, t = 0, 1, 2; None: only a ``weak`` build.
-        weak: the weakly supervised split (paper, 3.4): relevant boxes are the objects of the question's annotations alone.
-        adversarial: how many adversarial boxes an item is to have; None: 3, and none in a weak build (paper, 3.1, 3.4).
+        saliency: folder with maps ``<qid>_<t>.png``, t = 0, 1, 2; None: only for a ``weak`` build.
+        weak: whether to build the weakly supervised split (paper, 3.4): its relevant boxes are only the objects of the question's annotations.
+        adversarial: number of adversarial boxes that an item should have; None: 3, and none in a weak build (paper, 3.1, 3.4).
         apart_from: another dataset, none of whose images is used (paper, 3.4: the weak split shares none with the test set); None: all are.
-        limit: at most so many items, a seeded sample of those that can be built; None: all.
-        placing: images are ``copy``: copied, or ``link``: hard links, which need no room (a symbolic link would lead out of the folder, where
-            no image is read).
-        previews: also write each item with its boxes drawn.
-        contact: items on the contact sheet; 0: no sheet.
+        limit: the most items, a seeded sample of those that can be built; None: all.
+        placing: how images get into the folder: ``copy``, or ``link`` for hard links, which need no space (a symbolic link would lead out of the
+            folder, and no image is read there).
+        previews: whether to also write each item with its boxes drawn.
+        contact: number of items on the contact sheet; 0: no sheet.
         regions: thresholds.
     """
 
@@ -87,11 +87,11 @@ class BuildSettings:
 
     @property
     def quota(self) -> int:
-        """Adversarial boxes that an item is to have."""
+        """Number of adversarial boxes that an item should have."""
         return self.adversarial if self.adversarial is not None else 0 if self.weak else QUOTA
 
     def made(self) -> dict[str, Any]:
-        """What decides an item, in plain JSON types; without paths."""
+        """Return the settings that decide an item, in plain JSON types and without paths."""
         return {
             "seed": self.seed,
             "weak": self.weak,
@@ -103,11 +103,12 @@ class BuildSettings:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a build stands: after each question.
+    """The state of a build after a question.
 
     Attributes:
-        done, total: questions gone through, and at most to go through.
-        kept: items so far.
+        done: number of questions processed.
+        total: the most questions to process.
+        kept: number of items so far.
         id: the question.
         outcome: ``made``, ``kept`` (finished by an earlier run), or why it was dropped.
     """
@@ -124,10 +125,10 @@ class Built:
     """A finished build.
 
     Attributes:
-        folder: where it lies.
-        items: by id.
-        counts: name -> number; every name is in docs/magic.md.
-        dropped: (question, reason, detail), by question.
+        folder: where it was written.
+        items: ordered by id.
+        counts: name -> number; docs/magic.md explains every name.
+        dropped: (question, reason, detail), ordered by question.
     """
 
     folder: Path
@@ -144,26 +145,25 @@ def build(
     settings: BuildSettings,
     tell: Callable[[Progress], None] | None = None,
 ) -> Built:
-    """Build a dataset, or go on with one that was begun.
+    """Build a dataset, or resume a build.
 
     Args:
-        questions, scenes: JSON files in GQA's form (``gqa``).
+        questions: JSON file in GQA's form (``gqa``).
+        scenes: JSON file in GQA's form (``gqa``).
         images: folder with ``<imageId>.jpg`` (or another suffix).
         out: folder to write.
-        settings: how.
-        tell: is called after each question.
+        settings: how to build.
+        tell: called after each question.
 
     Raises:
         BuildError: an input cannot be read, ``out`` holds something else, or not one item can be built.
+        PatchError: OpenCV is missing.
     """
-    asked, graphs = gqa.load_json(questions, "questions"), gqa.load_json(scenes, "scene graphs")
-    for folder, what in ((images, "images"), (settings.saliency, "saliency maps")):
-        if folder is not None and not Path(folder).is_dir():
-            raise BuildError(f"{folder}: no such folder of {what}")
-    used, unnamed = _images_of(settings.apart_from)
-    inputs = Inputs(asked, graphs, _files(Path(images)), Path(settings.saliency) if settings.saliency else None, _others(asked), used)
+    if settings.saliency is not None:
+        require("magic", "cv2")
+    inputs, unnamed = _inputs(questions, scenes, images, settings)
     out = Path(out)
-    print_ = _fingerprint(asked, graphs, settings, used)
+    print_ = _fingerprint(inputs.questions, inputs.scenes, settings, inputs.used_elsewhere)
     finished = resume(out, print_)
     try:
         done, dropped, considered = _all(inputs, out, settings, finished, tell)
@@ -172,16 +172,16 @@ def build(
     if not done:
         reasons = Counter(reason for _, reason, _ in dropped)
         what = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "the file holds no question"
-        raise BuildError(f"not one item can be built of {considered} questions ({what})")
+        raise BuildError(f"no item can be built from {considered} questions ({what})")
     items = tuple(one.item for one in done)
-    counts = {**_counts(done, dropped, len(asked), considered, settings), **({UNNAMED: unnamed} if unnamed else {})}
+    counts = {**_counts(done, dropped, len(inputs.questions), considered, settings), **({UNNAMED: unnamed} if unnamed else {})}
     write(out / "items.jsonl", items)
     write_pictures(items, out, settings.contact, settings.seed, settings.previews)
     _clear(inputs, Path(images), out, settings, items, finished)
     record = {
         "schema": SCHEMA,
         "fingerprint": print_,
-        "settings": {**settings.made(), "limit": settings.limit, "images_left_out": len(used)},
+        "settings": {**settings.made(), "limit": settings.limit, "images_left_out": len(inputs.used_elsewhere)},
         "counts": dict(sorted(counts.items())),
         "dropped": [{"id": qid, "reason": reason, "detail": detail} for qid, reason, detail in dropped],
         "items": {one.item.id: one.entry()["notes"] for one in done},
@@ -191,10 +191,25 @@ def build(
     return Built(out, items, counts, tuple(dropped))
 
 
+def _inputs(questions: str | Path, scenes: str | Path, images: str | Path, settings: BuildSettings) -> tuple[Inputs, int]:
+    """Read the inputs of a build; return them, and how many rows of the other dataset name no image.
+
+    Raises:
+        BuildError: an input cannot be read.
+    """
+    asked, graphs = gqa.load_json(questions, "questions"), gqa.load_json(scenes, "scene graphs")
+    for folder, what in ((images, "images"), (settings.saliency, "saliency maps")):
+        if folder is not None and not Path(folder).is_dir():
+            raise BuildError(f"{folder}: no such folder of {what}")
+    used, unnamed = _images_of(settings.apart_from)
+    saliency = Path(settings.saliency) if settings.saliency else None
+    return Inputs(asked, graphs, _files(Path(images)), saliency, _others(asked), used), unnamed
+
+
 def _all(
     inputs: Inputs, out: Path, settings: BuildSettings, finished: Mapping[str, Done], tell: Callable[[Progress], None] | None
 ) -> tuple[list[Done], list[tuple[str, str, str]], int]:
-    """Every item, by id; what was dropped, by id; and how many questions were gone through."""
+    """Return every item, by id; what was dropped, by id; and the number of questions processed."""
     order = sorted(inputs.questions)
     if settings.limit is not None:
         order.sort(key=lambda qid: _digest(f"{settings.seed}/limit/{qid}"))
@@ -222,10 +237,10 @@ def _all(
 def _one(
     qid: str, inputs: Inputs, out: Path, settings: BuildSettings, before: Done | None, sizes: dict[str, tuple[int, int] | str]
 ) -> tuple[Done, str]:
-    """One question's item, and whether it was ``made`` now or ``kept``.
+    """Return one question's item, and whether it was ``made`` now or ``kept``.
 
     Raises:
-        DropError: it gives none.
+        DropError: the question gives no item.
     """
     question = gqa.question(qid, inputs.questions[qid])
     if question.image in inputs.used_elsewhere:
@@ -263,7 +278,11 @@ def _one(
 
 
 def _size_of(file: Path, sizes: dict[str, tuple[int, int] | str]) -> tuple[int, int]:
-    """The upright size of an image that decodes whole; each file is decoded once."""
+    """Return the upright size of an image that decodes completely; each file is decoded once.
+
+    Raises:
+        ImageFaultError: it does not.
+    """
     if file.name not in sizes:
         try:
             sizes[file.name] = upright_size(file, decode=True)
@@ -276,17 +295,20 @@ def _size_of(file: Path, sizes: dict[str, tuple[int, int] | str]) -> tuple[int, 
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Image id -> its file; of several suffixes the first in the order of ``_SUFFIXES``. What is no file (a pipe, a folder) is passed over."""
-    found: dict[str, Path] = {}
+    """Return image id -> file.
+
+    Of several suffixes the first in the order of ``_SUFFIXES`` counts. Entries that are no files (pipes, folders) are ignored.
+    """
+    files_by_id: dict[str, Path] = {}
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         rank = _SUFFIXES.index(path.suffix.lower()) if path.suffix.lower() in _SUFFIXES else None
-        if rank is not None and path.is_file() and (path.stem not in found or rank < _SUFFIXES.index(found[path.stem].suffix.lower())):
-            found[path.stem] = path
-    return found
+        if rank is not None and path.is_file() and (path.stem not in files_by_id or rank < _SUFFIXES.index(files_by_id[path.stem].suffix.lower())):
+            files_by_id[path.stem] = path
+    return files_by_id
 
 
 def _others(questions: Mapping[str, Any]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
-    """Image id -> (question, the objects it names), by question: what adversarial boxes are taken from."""
+    """Return image id -> (question, the objects it names), by question: adversarial boxes are chosen from these objects."""
     by_image: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for qid in sorted(questions):
         image = gqa.image_id(questions[qid])
@@ -296,10 +318,10 @@ def _others(questions: Mapping[str, Any]) -> dict[str, list[tuple[str, tuple[str
 
 
 def _images_of(data: str | Path | None) -> tuple[frozenset[str], int]:
-    """Ids of the images of a dataset: the groups of its rows, and the names of its files; and how many rows name none.
+    """Return the ids of a dataset's images (the groups of its rows, and its file names), and the number of rows without a name.
 
     Raises:
-        BuildError: none does, so nothing could be kept apart.
+        BuildError: no row has a name, so nothing could be kept apart.
     """
     if data is None:
         return frozenset(), 0
@@ -311,7 +333,7 @@ def _images_of(data: str | Path | None) -> tuple[frozenset[str], int]:
 
 
 def _is_copy(target: Path, file: Path) -> bool:
-    """Whether an image lies in the folder as it lies in the inputs."""
+    """Tell whether the folder holds an image exactly as the inputs hold it."""
     try:
         return filecmp.cmp(file, target, shallow=False) and not _is_old_link(target, file)
     except OSError:
@@ -319,12 +341,12 @@ def _is_copy(target: Path, file: Path) -> bool:
 
 
 def _is_old_link(target: Path, file: Path) -> bool:
-    """Say whether an image is a symbolic link of an earlier version's ``--link``: it leads out of the folder, where no image is read."""
+    """Tell whether an image is a symbolic link, as an earlier version's ``--link`` made them: it leads out of the folder, where no image is read."""
     return target.is_symlink() and not target.parent.samefile(file.parent)
 
 
 def _clear(inputs: Inputs, images: Path, out: Path, settings: BuildSettings, items: tuple[MagicItem, ...], finished: Mapping[str, Done]) -> None:
-    """Leave no image, preview or contact sheet of an earlier run that this one does not make."""
+    """Remove the images, previews and contact sheet of an earlier run that this run did not make."""
     placed = {file.name for file in inputs.images.values()} | {Path(one.item.image).name for one in finished.values()}
     clear(out / "images", placed, {Path(item.image).name for item in items}, images)
     every = {preview_of(qid) for qid in inputs.questions if is_writable(qid)} | {preview_of(qid) for qid in finished}
@@ -334,8 +356,8 @@ def _clear(inputs: Inputs, images: Path, out: Path, settings: BuildSettings, ite
 
 
 def _place(file: Path, target: Path, placing: str) -> None:
-    """Put an image into the folder, whole or not at all."""
-    if target.exists() and target.samefile(file) and not _is_old_link(target, file):  # a link in its place would point to itself
+    """Copy or link an image into the folder, whole or not at all."""
+    if target.exists() and target.samefile(file) and not _is_old_link(target, file):  # a link in its place would point to itself, so leave it
         return
     with files.replacing(target) as part:
         if placing == "link":
@@ -352,12 +374,12 @@ def _digest(text: str | bytes) -> str:
 
 
 def _stamp(files: list[Path]) -> str:
-    """What the contents of files are recognised by."""
+    """Return a digest of the names and contents of files."""
     return _digest("".join(f"{file.name}:{_digest(file.read_bytes())}\n" for file in files))[:16]
 
 
 def _fingerprint(questions: Mapping[str, Any], scenes: Mapping[str, Any], settings: BuildSettings, used: frozenset[str]) -> str:
-    """What a build is recognised by: what decides its items, but for images and maps; not the order of keys."""
+    """Return a digest of what decides a build's items, except images and maps; the order of keys does not matter."""
     return _digest(json.dumps([SCHEMA, settings.made(), questions, scenes, sorted(used)], sort_keys=True))[:32]
 
 
@@ -365,7 +387,7 @@ def _fingerprint(questions: Mapping[str, Any], scenes: Mapping[str, Any], settin
 
 
 def _counts(done: list[Done], dropped: list[tuple[str, str, str]], questions: int, considered: int, settings: BuildSettings) -> dict[str, int]:
-    """Everything that is counted, by name."""
+    """Return everything that is counted, by name."""
     counts: Counter[str] = Counter({"questions": questions, "considered": considered, "items": len(done), "dropped": len(dropped)})
     counts.update(f"dropped: {reason}" for _, reason, _ in dropped)
     counts["images"] = len({one.item.image for one in done})

@@ -1,4 +1,4 @@
-"""Which boxes a question gets: relevant ones from saliency and objects, adversarial ones from other questions (Algorithm 1).
+"""The choice of a question's boxes: relevant ones from saliency and objects, adversarial ones from other questions (Algorithm 1).
 
 Source: MAGIC paper, 3.1, 3.4, appendix E.
 """
@@ -22,11 +22,11 @@ from lmms_patch.magic.sources import below
 
 MAPS = (0, 1, 2)
 """Numbers t of a question's saliency maps ``<qid>_<t>.png`` (Algorithm 1)."""
-_NAMED = 20  # objects that the reason of a drop names
+_NAMED = 20  # the most objects that the reason of a drop names
 
 
 class ChooseSettings(Protocol):
-    """What of ``BuildSettings`` is needed here."""
+    """The part of ``BuildSettings`` that is needed here."""
 
     @property
     def seed(self) -> int: ...
@@ -40,14 +40,15 @@ class ChooseSettings(Protocol):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a dataset is built from.
+    """The inputs of a dataset.
 
     Attributes:
-        questions, scenes: the JSON files.
+        questions: the JSON file of questions.
+        scenes: the JSON file of scenes.
         images: image id -> file.
         saliency: folder of the maps, or None.
         others: image id -> (question, ids of the objects it names), by question.
-        used_elsewhere: ids of images that no item may be of.
+        used_elsewhere: ids of images that no item may use.
     """
 
     questions: Mapping[str, Any]
@@ -60,7 +61,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class _Found:
-    """A box before it is chosen: where, what it shows, and where it comes from."""
+    """A candidate box: its place, what it shows, and where it comes from."""
 
     rect: Rect
     label: str
@@ -68,7 +69,10 @@ class _Found:
 
 
 def maps_of(qid: str, folder: Path | None) -> dict[int, Path]:
-    """The saliency maps of a question that exist: number -> file. A question's id leads to no file outside the folder."""
+    """Return the saliency maps of a question that exist: number -> file.
+
+    The path is checked, so that a question's id cannot name a file outside the folder.
+    """
     paths = {t: folder / f"{qid}_{t}.png" for t in MAPS} if folder is not None else {}
     return {t: path for t, path in paths.items() if folder is not None and path.is_file() and below(path.parent, folder.resolve())}
 
@@ -76,21 +80,21 @@ def maps_of(qid: str, folder: Path | None) -> dict[int, Path]:
 def choose(
     question: Question, inputs: Inputs, size: tuple[int, int], settings: ChooseSettings
 ) -> tuple[tuple[Box, ...], tuple[str, ...], dict[str, Any]]:
-    """The boxes of a question: relevant ones first (objects by id, hotspots by map), then adversarial ones in the order drawn.
+    """Choose the boxes of a question: relevant ones first (objects by id, hotspots by map), then adversarial ones in the order drawn.
 
-    The draw depends on the seed, the question's id, and the sets of objects and boxes; not on other questions' order.
+    The draw depends on the seed, the question's id, and the sets of objects and boxes; not on the order of questions.
 
     Args:
         question: the question.
         inputs: scenes, maps and other questions.
-        size: width and height of the image, pixels, upright.
+        size: width and height of the image (pixels), upright.
         settings: seed, quota, thresholds.
 
     Returns:
-        The boxes; the source of each (``object:<id>``, ``saliency:<t>`` or ``synthetic``); and what is to be noted.
+        The boxes; the source of each (``object:<id>``, ``saliency:<t>`` or ``synthetic``); and notes for ``build.json``.
 
     Raises:
-        DropError: the question gives no item, with the reason.
+        DropError: the question gives no item; holds the reason.
     """
     scene = gqa.scene(inputs.scenes[question.image], size)
     notes: dict[str, Any] = {}
@@ -107,7 +111,7 @@ def choose(
 def _relevant(
     question: Question, scene: Scene, inputs: Inputs, size: tuple[int, int], settings: ChooseSettings, notes: dict[str, Any]
 ) -> tuple[list[_Found], list[Rect]]:
-    """The relevant boxes, and those that were merged or pruned away: no adversarial box may meet them either."""
+    """Return the relevant boxes, and those that were merged or pruned away: adversarial boxes must not meet these either."""
     rules = settings.regions
     faults = {key: scene.faults.get(key, "object not in the scene") for key in question.objects if key not in scene.boxes}
     if faults:
@@ -115,25 +119,25 @@ def _relevant(
     objects = [_Found(scene.boxes[key], scene.names[key], f"object:{key}") for key in question.objects if key in scene.boxes]
     spots = [] if settings.weak else _spots(question.id, inputs, size, rules, notes)
     fresh = merge([one.rect for one in objects], [one.rect for one in spots], rules.merge)
-    found = [*objects, *(spots[at] for at in fresh)]
-    staying = remove_overlap([one.rect for one in found], rules.iou, rules.coverage, rules.keep)
+    boxes = [*objects, *(spots[at] for at in fresh)]
+    staying = remove_overlap([one.rect for one in boxes], rules.iou, rules.coverage, rules.keep)
     if not staying:
         why = "no object of its annotations has a box" + ("" if settings.weak else ", and its maps have no hotspot")
         some = ", ".join(f"{key:.60}: {what}" for key, what in list(faults.items())[:_NAMED]) + (", ..." if len(faults) > _NAMED else "")
         raise DropError("no relevant box", why + (f" ({some})" if faults else ""))
-    for name, count in (("hotspots merged", len(spots) - len(fresh)), ("boxes overlapping", len(found) - len(staying))):
+    for name, count in (("hotspots merged", len(spots) - len(fresh)), ("boxes overlapping", len(boxes) - len(staying))):
         if count:
             notes[name] = count
-    kept = [found[at] for at in staying]
-    gone = [found[at].rect for at in range(len(found)) if at not in set(staying)]
+    kept = [boxes[at] for at in staying]
+    gone = [boxes[at].rect for at in range(len(boxes)) if at not in set(staying)]
     return kept, gone + [spots[at].rect for at in range(len(spots)) if at not in set(fresh)]
 
 
 def _spots(qid: str, inputs: Inputs, size: tuple[int, int], rules: RegionSettings, notes: dict[str, Any]) -> list[_Found]:
-    """The hotspots of all maps of a question; the same box on several maps once.
+    """Return the hotspots of all maps of a question; a box that several maps show is returned once.
 
     Raises:
-        DropError: there is no map, or one cannot be read.
+        DropError: there is no map, or a map cannot be read.
     """
     maps = maps_of(qid, inputs.saliency)
     if not maps:
@@ -144,7 +148,7 @@ def _spots(qid: str, inputs: Inputs, size: tuple[int, int], rules: RegionSetting
     for t, path in maps.items():
         try:
             saliency = load_saliency(path, size, rules.scale)
-        except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
+        except Exception as error:  # Pillow's decoders raise almost any exception on damaged files
             raise DropError("saliency map unreadable", f"{path.name} ({type(error).__name__})") from None
         for rect in hotspots(saliency, rules):
             spots.setdefault(rect, _Found(rect, "", f"saliency:{t}"))
@@ -154,7 +158,7 @@ def _spots(qid: str, inputs: Inputs, size: tuple[int, int], rules: RegionSetting
 def _adversarial(
     question: Question, scene: Scene, inputs: Inputs, off_limits: list[Rect], like: list[Rect], size: tuple[int, int], settings: ChooseSettings
 ) -> list[_Found]:
-    """Adversarial boxes, up to the quota: objects that only other questions on the image name, then synthetic ones while there is room."""
+    """Choose adversarial boxes up to the quota: objects that only other questions on the image name, then synthetic boxes while there is room."""
     seed = hashlib.sha256(f"{settings.seed}/boxes/{question.id}".encode()).hexdigest()[:16]
     stream = np.random.default_rng(int(seed, 16))
     named = {key for qid, keys in inputs.others.get(question.image, ()) if qid != question.id for key in keys}

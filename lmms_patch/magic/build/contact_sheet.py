@@ -1,4 +1,4 @@
-"""A contact sheet: items as thumbnails with their boxes drawn, and what a person needs to judge them. Pillow only."""
+"""Contact sheets: items as thumbnails with their boxes drawn and a caption, so that a person can judge them. Pillow only."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _GREEN, _ORANGE, _INK, _GREY, _PAPER = (0, 110, 40), (170, 80, 0), (20, 20, 20),
 _MARGIN = 14
 _LINE = 20
 _POINTS = 15
-_NAME = 160  # bytes of a file's name; file systems take 255
+_NAME = 160  # the most bytes of a file's name; file systems allow 255
 CONTACT, PREVIEWS = "contact.png", "previews"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is shown of an item.
+    """An item on a sheet.
 
     Attributes:
         image: its image, undrawn.
         item: the item.
-        seed: of the order in which its boxes are numbered; that of the run that is to be looked at.
+        seed: of the order in which its boxes are numbered; take that of the run in question.
     """
 
     image: Image.Image
@@ -40,18 +40,18 @@ class Entry:
 
 
 def sheet(entries: Sequence[Entry], columns: int = 4, width: int = 380) -> Image.Image:
-    """The contact sheet: a grid, row by row.
+    """Return the contact sheet: a grid, row by row.
 
-    Under each thumbnail: the id, the question, the gold answer, and the numbers of relevant (green) and adversarial (orange) boxes as drawn,
+    Under each thumbnail stand the id, the question, the gold answer, and the numbers of relevant (green) and adversarial (orange) boxes as drawn,
     with their labels. Characters that Pillow's built-in font lacks are shown as boxes.
 
     Args:
         entries: at least one.
-        columns: at most so many in a row.
-        width: of a thumbnail, pixels; it is at most as high.
+        columns: the most thumbnails in a row.
+        width: of a thumbnail (pixels); it is at most as high.
 
     Raises:
-        ValueError: there is nothing to show.
+        ValueError: there are no entries.
     """
     if not entries:
         raise ValueError("a contact sheet needs at least one item")
@@ -98,7 +98,7 @@ def write_pictures(items: Sequence[MagicItem], folder: Path, contact: int, seed:
 
 
 def save_png(image: Image.Image, path: Path) -> None:
-    """Write a PNG whole or not at all.
+    """Write a PNG, whole or not at all.
 
     Raises:
         RecordError: it cannot be written.
@@ -109,7 +109,7 @@ def save_png(image: Image.Image, path: Path) -> None:
 
 
 def preview_of(name: str) -> str:
-    """An item's id as the name of its preview; ids that differ have names that differ, and none is longer than file systems take."""
+    """Return the file name of an item's preview; different ids get different names, and no name is too long for file systems."""
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
     if plain == name and name.strip(".") and len(name.encode()) <= _NAME:
         return f"{name}.png"
@@ -118,7 +118,7 @@ def preview_of(name: str) -> str:
 
 
 def _cell(entry: Entry, width: int) -> Image.Image:
-    """One item: thumbnail and caption."""
+    """Draw one item: thumbnail and caption."""
     numbered = shown(entry.item.boxes, entry.item.id, seed=entry.seed)
     boxes = [entry.item.boxes[place] for place in numbered.places]
     small, rects = _small(upright(entry.image), boxes, width)
@@ -133,7 +133,7 @@ def _cell(entry: Entry, width: int) -> Image.Image:
 
 
 def _small(image: Image.Image, boxes: Sequence[Box], width: int) -> tuple[Image.Image, list[Rect]]:
-    """The image at the thumbnail's size, and the boxes on it: labels are then drawn at a size that can be read."""
+    """Return the image at the thumbnail's size, and the boxes on it: labels are drawn after scaling, so that they stay readable."""
     scale = width / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     rects = []
@@ -145,12 +145,12 @@ def _small(image: Image.Image, boxes: Sequence[Box], width: int) -> tuple[Image.
 
 
 def caption(item: MagicItem, boxes: Sequence[Box], width: int) -> list[tuple[str, tuple[int, int, int]]]:
-    """The lines under a thumbnail, with their colours.
+    """Return the lines under a thumbnail, with their colours.
 
     Args:
         item: the item.
         boxes: in the order of their numbers: the first is R1.
-        width: of a line, pixels.
+        width: of a line (pixels).
     """
     kinds = {}
     for relevant in (True, False):
@@ -168,7 +168,7 @@ def _font() -> Any:
 
 
 def _wrapped(text: str, width: int, most: int) -> list[str]:
-    """At most ``most`` lines of a text, none wider than ``width`` pixels; what does not fit ends with an ellipsis."""
+    """Break a text into at most ``most`` lines of at most ``width`` pixels; text that does not fit is cut and ends with an ellipsis."""
     font = _font()
     lines: list[str] = []
     words = text.split()

@@ -1,10 +1,10 @@
-"""Questions and scene graphs in GQA's form, as the builder of MAGIC datasets needs them. Pure, but for ``load_json``.
+"""Questions and scene graphs in GQA's form, for the builder of MAGIC datasets. Pure, except ``load_json``.
 
 Questions: ``{qid: {imageId, question, answer, fullAnswer, types: {structural}, annotations: {question: {span: object id}, answer, fullAnswer}}}``.
-Scenes: ``{imageId: {width, height, objects: {id: {name, x, y, w, h}}}}``. Real files are damaged in places: what cannot be used is told, not
-raised, so that a build can count it.
+Scenes: ``{imageId: {width, height, objects: {id: {name, x, y, w, h}}}}``. Real files are damaged in places: unusable entries are returned with a
+reason instead of raising, so that a build can count them.
 
-Source: GQA (Hudson & Manning, 2019); MAGIC paper, 3.1.
+Source: GQA (Hudson & Manning, 2019, https://arxiv.org/abs/1902.09506); MAGIC paper, 3.1.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from lmms_patch.magic.build.saliency import Rect, area, clip
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.rows import is_id, is_writable, printable, unique_keys
 
-_LARGEST = 1e9  # pixels of a side, and of a place on it
+_LARGEST = 1e9  # the most pixels of a side or a coordinate
 MOST_OBJECTS = 1_000
-"""Of a scene: each is compared with each other one."""
-_SHAPE = 0.01  # by how much the aspect ratios of a scene and its image may differ
+"""The most objects of a scene: each is compared with each other."""
+_SHAPE = 0.01  # the most by which the aspect ratios of a scene and its image may differ (relative)
 
 
 class BuildError(PatchError):
-    """A MAGIC dataset cannot be built from what was given."""
+    """A reason why a MAGIC dataset cannot be built from its inputs."""
 
 
 class DropError(Exception):
-    """Why a question gives no item.
+    """A reason why a question gives no item.
 
     Attributes:
         reason: one of a few, to be counted.
-        detail: of this question.
+        detail: about this question.
     """
 
     def __init__(self, reason: str, detail: str = ""):
@@ -45,13 +45,15 @@ class DropError(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """A question.
+    """A question of GQA.
 
     Attributes:
         id: its key in the file.
         image: the id of its image.
-        text, answer, full_answer: as in ``MagicItem``; ``full_answer`` may be empty.
-        type: one of ``TYPES``, or "" where the file says nothing that we know.
+        text: the question.
+        answer: as in ``MagicItem``.
+        full_answer: as in ``MagicItem``; may be empty.
+        type: one of ``TYPES``, or "" where the file names no known type.
         objects: ids of the scene's objects that its annotations name, sorted.
     """
 
@@ -80,10 +82,10 @@ class Scene:
 
 
 def load_json(path: str | Path, what: str) -> dict[str, Any]:
-    """A JSON file that holds one object.
+    """Read a JSON file that holds one object.
 
     Raises:
-        BuildError: it is missing, truncated, holds something else, or holds a key twice in one object (which one counts, nobody can say).
+        BuildError: the file is missing, truncated, holds something else, or repeats a key in one object (its value would be ambiguous).
     """
     twice: list[str] = []
 
@@ -113,7 +115,7 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
 
 
 def object_ids(annotations: Any) -> tuple[str, ...]:
-    """The object ids that a question's annotations name, sorted, each once; of annotations in no known form: none.
+    """Return the object ids that a question's annotations name, sorted, without repeats; none for annotations of unknown form.
 
     >>> object_ids({"question": {"2": "12", "4:6": "7"}, "answer": {}, "fullAnswer": {"1": "12,13"}})
     ('12', '13', '7')
@@ -134,17 +136,17 @@ def _ids(value: Any) -> Iterator[str]:
 
 
 def image_id(data: Any) -> str | None:
-    """The id of a question's image; None where there is none that can be the name of a file."""
+    """Return the id of a question's image; None where it is missing or cannot be a file's name."""
     value = data.get("imageId") if isinstance(data, Mapping) else None
     name = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
     return name if name and name == Path(name).name and name not in (".", "..") and "\\" not in name and "\0" not in name else None
 
 
 def question(qid: str, data: Any) -> Question:
-    """A question of the file.
+    """Convert an entry of the file to a question.
 
     Raises:
-        DropError: ("question damaged") a key is missing or of another type.
+        DropError: ("question damaged") a key is missing or has the wrong type.
     """
     if not isinstance(data, Mapping):
         raise DropError("question damaged", "it is no object")
@@ -181,16 +183,16 @@ def question(qid: str, data: Any) -> Question:
 
 
 def scene(data: Any, size: tuple[int, int]) -> Scene:
-    """The objects of a scene on its image.
+    """Return the objects of a scene on its image.
 
-    Boxes are scaled where the image is a larger or smaller copy of what the scene describes, rounded outwards, and clipped.
+    Boxes are scaled where the image is a larger or smaller copy of the scene, rounded outwards, and clipped.
 
     Args:
         data: the scene's entry in the file.
-        size: width and height of the image, pixels, upright.
+        size: width and height of the image (pixels), upright.
 
     Raises:
-        DropError: ("scene damaged") no objects, no size; ("scene of another image") its aspect ratio is not the image's.
+        DropError: ("scene damaged") no objects, no size; ("scene of another image") its aspect ratio differs from the image's.
     """
     objects = data.get("objects") if isinstance(data, Mapping) else None
     if not isinstance(objects, Mapping):
@@ -199,7 +201,7 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
         raise DropError("scene damaged", f"it has {len(objects)} objects; at most {MOST_OBJECTS} are read")
     scale = _scale(data, size)
     boxes, names, faults = {}, {}, {}
-    for key in sorted(filter(is_writable, objects)):  # no question can name another one
+    for key in sorted(filter(is_writable, objects)):  # questions cannot name other keys
         one = objects[key]
         extent = _extent(one)
         if extent is None:
@@ -218,19 +220,23 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
 
 
 def _extent(one: Any) -> tuple[float, float, float, float] | None:
-    """Left, top, width and height of an object; None where it has none."""
+    """Return left, top, width and height of an object; None where they are missing or invalid."""
     numbers = [one.get(name) for name in ("x", "y", "w", "h")] if isinstance(one, Mapping) else []
     good = [float(n) for n in numbers if isinstance(n, (int, float)) and not isinstance(n, bool) and abs(n) < _LARGEST]
     return (good[0], good[1], good[2], good[3]) if len(good) == 4 and good[2] > 0 and good[3] > 0 else None
 
 
 def _floor(value: float) -> int:
-    """Rounded down, but for what is less than a thousandth above a whole number below it by error of scaling."""
+    """Round down, but treat 2.9995 as 3: scaling errors are that large."""
     return int((value + 1e-3) // 1)
 
 
 def _scale(data: Mapping[str, Any], size: tuple[int, int]) -> tuple[float, float]:
-    """Image pixels per scene pixel, across and down."""
+    """Return image pixels per scene pixel, across and down.
+
+    Raises:
+        DropError: the scene has no size, or its aspect ratio differs from the image's.
+    """
     wide, high = data.get("width"), data.get("height")
     if not all(isinstance(n, (int, float)) and not isinstance(n, bool) and 1 <= n < _LARGEST for n in (wide, high)) or wide is None or high is None:
         raise DropError("scene damaged", f"width {wide!r:.20} and height {high!r:.20} are no size")

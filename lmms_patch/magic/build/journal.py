@@ -1,6 +1,6 @@
-"""Going on with a build: what an earlier run of it has finished, by the folder's ``build.json`` and journal.
+"""Resuming a build: what an earlier run has finished, from the folder's ``build.json`` and journal.
 
-The journal is a JSONL file that is appended to as items are finished; its last line may be cut by a kill.
+The journal is a JSONL file; finished items are appended to it, and a kill may have cut its last line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lmms_patch.magic.items import MagicItem
 from lmms_patch.magic.rows import Faults, parse, to_row
 
 SCHEMA = 1
-"""Of ``build.json`` and of the journal."""
+"""The schema of ``build.json`` and of the journal."""
 JOURNAL = "build.journal.jsonl"
 
 
@@ -29,27 +29,27 @@ class Done:
 
     Attributes:
         item: the item.
-        notes: what is noted of it: ``inputs`` (a digest of its image and maps), and what was left out on the way.
+        notes: notes on it: ``inputs`` (a digest of its image and maps), and what was left out on the way.
     """
 
     item: MagicItem
     notes: Mapping[str, Any]
 
     def entry(self) -> dict[str, Any]:
-        """It as a line of the journal; its notes have a digest of the rest, by which a change is seen later."""
+        """Return the item as a line of the journal; its notes include a digest of the rest, which shows later changes."""
         row = to_row(self.item)
         return {"row": row, "notes": {**self.notes, "digest": _digest(row, self.notes)}}
 
 
 def resume(out: Path, print_: str) -> dict[str, Done]:
-    """What an earlier run finished; leaves a journal to append to.
+    """Return what an earlier run finished, and prepare a journal to append to.
 
     Args:
         out: the folder of the build.
-        print_: what decides the items, as a digest: a build of other questions or settings is not gone on with.
+        print_: a digest of what decides the items: a build with another digest is not resumed.
 
     Raises:
-        BuildError: the folder holds something else, or items that were changed by hand since (annotators' steps, say: they are not written over).
+        BuildError: the folder holds something else, or items that were edited by hand (annotators' steps, say), which must not be overwritten.
     """
     record, journal = out / "build.json", out / JOURNAL
     finished: dict[str, Done] = {}
@@ -59,7 +59,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
         raise BuildError(f"{out}: cannot be written: {'it is a file' if out.is_file() else error.strerror}; give another folder") from None
     try:
         lines = journal.read_bytes().splitlines(keepends=True) if journal.is_file() else []
-        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]  # a kill may have cut the last one
+        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]  # a kill may have cut the last line
         if len(whole) > 1:
             _require_same(whole[0], print_, journal)
         since = [one for one in whole[1:] if _is_whole(one["row"], one["notes"])]
@@ -79,13 +79,13 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
 
 
 def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Path | None = None) -> None:
-    """Remove what an earlier run of a build wrote into one of its folders and this one does not make; whatever else lies there is left alone.
+    """Remove files that an earlier run of a build wrote into one of its folders and this run did not make; leave everything else.
 
     Args:
         folder: the folder; it may be missing.
-        ours: names of files that the build may have written there.
-        stay: those of them that it has made now.
-        inputs: a folder of inputs: where it is the same one, nothing is removed.
+        ours: names of files that a build may have written there.
+        stay: the names among them that this run made.
+        inputs: a folder of inputs: where it is the same folder, nothing is removed.
 
     Raises:
         BuildError: a file cannot be removed.
@@ -98,7 +98,7 @@ def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Pa
                 path.unlink()
         files.sweep(folder)
         if not stay:
-            with contextlib.suppress(OSError):  # something else lies there
+            with contextlib.suppress(OSError):  # not empty: it holds files that are not ours
                 folder.rmdir()
     except OSError as error:
         raise BuildError(f"{error.filename or folder}: left by an earlier build, and cannot be removed: {error.strerror}") from None
@@ -110,7 +110,7 @@ def _digest(row: Mapping[str, Any], notes: Mapping[str, Any]) -> str:
 
 
 def _is_whole(row: Mapping[str, Any], notes: Mapping[str, Any] | None) -> bool:
-    """Whether a row and its notes are as they were written."""
+    """Tell whether a row and its notes are as they were written."""
     return notes is not None and notes.get("digest") == _digest(row, notes)
 
 
@@ -124,14 +124,17 @@ def _require_same(held: Any, print_: str, path: Path) -> None:
 
 
 def _require_unchanged(rows: list[Any], noted: Mapping[str, Any], since: list[Any], path: Path, stopped: bool) -> None:
-    """Raise where items were changed by hand: rows that neither ``build.json`` nor the journal knows, or missing ones.
+    """Raise where items were edited by hand: rows that neither ``build.json`` nor the journal has, or missing rows.
 
     Args:
-        rows: of the file of items.
+        rows: rows of the file of items.
         noted: id -> notes, of ``build.json``.
         since: entries of the journal.
-        path: of the file.
-        stopped: whether a run was stopped: it may have written the items and not yet ``build.json``.
+        path: path of the file.
+        stopped: whether a run was stopped: it may have written the items but not ``build.json``.
+
+    Raises:
+        BuildError: they were.
     """
     newer = {one["row"]["id"]: one["row"] for one in since}
     changed = [row["id"] for row in rows if not _is_whole(row, noted.get(row["id"])) and newer.get(row["id"]) != row]

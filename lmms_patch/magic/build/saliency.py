@@ -1,7 +1,7 @@
 """Algorithm 1 of the MAGIC paper (appendix E): from saliency maps and scene-graph objects to relevant and adversarial boxes.
 
 Rectangles are in pixels, half-open ``(left, top, right, bottom)``. OpenCV cleans and labels the maps, NumPy does the rest. The paper names the
-operations and no thresholds: the defaults here are ours.
+operations but no thresholds: the defaults here are ours.
 
 Source: MAGIC paper, 3.1, 3.4, appendix E (``FindBboxes``, ``RemoveOverlap``, ``AdvBoxes``).
 """
@@ -28,19 +28,22 @@ KEEP = ("larger", "earlier")
 
 @dataclass(frozen=True)
 class RegionSettings:
-    """How regions are found, merged and drawn at random.
+    """Settings for finding, merging and drawing regions.
 
     Attributes:
-        threshold: of a saliency map in [0, 1]; what exceeds it is a hotspot.
-        scale: what 1 means: ``peak``, the map's own range (its lowest value is 0, its highest 1), or ``full``, the range of its pixel format.
-        clean: side of the morphological element as a fraction of the image's shorter side; specks smaller than it go, holes smaller than it close.
-        min_area: the smallest hotspot, as a fraction of the image (of its pixels above the threshold, not of its box).
-        merge: a hotspot whose IoU with an object reaches this is that object: the object's box stays.
-        iou, coverage: two relevant boxes overlap too much where their IoU, or the covered fraction of the smaller, exceeds these; 1: never.
-        keep: which of two such boxes stays: the ``larger`` (then the earlier), or the ``earlier`` (then the larger).
-        adversarial_iou, adversarial_coverage: the same between an adversarial and a relevant box; 0: not one pixel in common.
-        min_size, max_size: sides of an adversarial box, as fractions of the image's width and height.
-        min_pixels: the shortest side of any adversarial box.
+        threshold: of a saliency map in [0, 1]; a hotspot is above it.
+        scale: the meaning of 1: ``peak``, the map's own range (its lowest value is 0, its highest 1), or ``full``, the range of its pixel format.
+        clean: side of the morphological element as a fraction of the image's shorter side; smaller specks are removed, smaller holes are closed.
+        min_area: the smallest hotspot, as a fraction of the image (counting its pixels above the threshold, not its box).
+        merge: a hotspot whose IoU with an object is at least this is that object: the object's box is kept.
+        iou: two relevant boxes overlap too much where their IoU exceeds this; 1: never.
+        coverage: likewise where the covered fraction of the smaller box exceeds this; 1: never.
+        keep: which of two such boxes is kept: the ``larger`` (then the earlier), or the ``earlier``.
+        adversarial_iou: like ``iou``, between an adversarial and a relevant box; 0: no pixel in common.
+        adversarial_coverage: like ``coverage``, between an adversarial and a relevant box; 0: no pixel in common.
+        min_size: the shortest sides of an adversarial box, as a fraction of the image's width and height.
+        max_size: the longest sides of an adversarial box, likewise.
+        min_pixels: the shortest side of any adversarial box (pixels).
     """
 
     threshold: float = 0.5
@@ -72,35 +75,35 @@ class RegionSettings:
 
 
 def area(rect: Rect) -> int:
-    """Pixels; 0 where it is empty."""
+    """Return the area in pixels; 0 where the box is empty."""
     return max(0, rect[2] - rect[0]) * max(0, rect[3] - rect[1])
 
 
 def shared(first: Rect, second: Rect) -> int:
-    """Pixels in common."""
+    """Return the number of pixels in common."""
     return area((max(first[0], second[0]), max(first[1], second[1]), min(first[2], second[2]), min(first[3], second[3])))
 
 
 def iou(first: Rect, second: Rect) -> float:
-    """Intersection over union; 0 where both are empty."""
+    """Return intersection over union; 0 where both boxes are empty."""
     common = shared(first, second)
     union = area(first) + area(second) - common
     return common / union if union else 0.0
 
 
 def coverage(first: Rect, second: Rect) -> float:
-    """The fraction of the smaller that lies in the other; 0 where one is empty."""
+    """Return the fraction of the smaller box that lies in the other; 0 where one is empty."""
     smaller = min(area(first), area(second))
     return shared(first, second) / smaller if smaller else 0.0
 
 
 def overlaps(first: Rect, second: Rect, most_iou: float, most_coverage: float) -> bool:
-    """Whether two boxes have more in common than allowed."""
+    """Tell whether two boxes overlap more than allowed."""
     return iou(first, second) > most_iou or coverage(first, second) > most_coverage
 
 
 def clip(rect: Rect, size: tuple[int, int]) -> Rect:
-    """The part of a box inside an image of this size (width, height)."""
+    """Return the part of a box inside an image of this size (width, height)."""
     return (max(0, rect[0]), max(0, rect[1]), min(size[0], rect[2]), min(size[1], rect[3]))
 
 
@@ -108,17 +111,17 @@ def clip(rect: Rect, size: tuple[int, int]) -> Rect:
 
 
 def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") -> Any:
-    """A grey saliency map at the image's size, in [0, 1].
+    """Read a saliency map at the image's size, in [0, 1].
 
-    Colour maps are taken as grey. With ``peak`` a constant map, which points nowhere, becomes all 0.
+    Colour maps are converted to grey. With ``peak`` a constant map, which points nowhere, becomes all 0.
 
     Args:
         path: an image file, 8 or 16 bits.
-        size: width and height of the image, pixels.
+        size: width and height of the image (pixels).
         scale: as in ``RegionSettings``.
 
     Returns:
-        float64 (height, width).
+        float64, shape (height, width).
 
     Raises:
         OSError: the file is missing or no image.
@@ -136,12 +139,12 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
 
 
 def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
-    """The boxes of a map's hotspots (``FindBboxes``), from top to bottom, then from left to right.
+    """Return the boxes of a map's hotspots (``FindBboxes``), from top to bottom, then from left to right.
 
-    Above the threshold; opened, then closed with a round element; 8-connected regions of at least ``min_area``.
+    The map is thresholded, then opened and closed with a round element. Hotspots are the 8-connected regions of at least ``min_area``.
 
     Args:
-        saliency: (height, width) in [0, 1].
+        saliency: shape (height, width), in [0, 1].
         settings: the thresholds.
     """
     import cv2
@@ -154,26 +157,27 @@ def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_OPEN, element), np.uint8)
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_CLOSE, element), np.uint8)
     _, _, stats, _ = cv2.connectedComponentsWithStats(binary, connectivity=8)
-    found = []
+    boxes = []
     for left, top, wide, high, pixels in stats[1:].tolist():  # the first is the background
         if pixels >= settings.min_area * width * height:
-            found.append((int(left), int(top), int(left + wide), int(top + high)))
-    return sorted(found, key=lambda rect: (rect[1], rect[0], rect[3], rect[2]))
+            boxes.append((int(left), int(top), int(left + wide), int(top + high)))
+    return sorted(boxes, key=lambda rect: (rect[1], rect[0], rect[3], rect[2]))
 
 
 # overlap
 
 
 def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float, keep: str = "larger") -> list[int]:
-    """Which boxes stay (``RemoveOverlap``): places in the list, ascending.
+    """Return which boxes are kept (``RemoveOverlap``): places in the list, ascending.
 
-    The boxes are gone through by rank, and each stays unless it overlaps one that stays already: its IoU with it exceeds ``most_iou``, or the
-    covered fraction of the smaller of the two exceeds ``most_coverage``. Rank ``larger`` (the coverage rule): by area, the earlier of two equal
-    ones first, so that what is left covers most. Rank ``earlier`` (the temporal rule): by place in the list. Empty boxes never stay.
+    Boxes are visited by rank. A box is kept unless it overlaps a kept box: their IoU exceeds ``most_iou``, or the covered fraction of the smaller
+    exceeds ``most_coverage``. Rank ``larger`` (the coverage rule): by area, the earlier of two equal boxes first, so that the kept boxes cover most.
+    Rank ``earlier`` (the temporal rule): by place in the list. Empty boxes are never kept.
 
     Args:
         rects: n boxes.
-        most_iou, most_coverage: thresholds; 0 allows no common pixel, 1 allows all.
+        most_iou: threshold; 0 allows no common pixel, 1 allows all.
+        most_coverage: threshold; 0 allows no common pixel, 1 allows all.
         keep: one of ``KEEP``.
     """
     order = sorted(range(len(rects)), key=lambda at: (-area(rects[at]), at)) if keep == "larger" else list(range(len(rects)))
@@ -185,7 +189,7 @@ def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float,
 
 
 def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> list[int]:
-    """Which hotspots are not an object already: those whose IoU with every object is below ``threshold``. Places, ascending."""
+    """Return the hotspots that are no object already: those whose IoU with every object is below ``threshold``. Places, ascending."""
     return [at for at, spot in enumerate(spots) if all(iou(spot, one) < threshold for one in objects)]
 
 
@@ -193,24 +197,24 @@ def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> l
 
 
 def right_size(rect: Rect, size: tuple[int, int], settings: RegionSettings) -> bool:
-    """Whether a box may be adversarial by its size (``size_filter``)."""
+    """Tell whether a box has the size of an adversarial box (``size_filter``)."""
     low, high = _limits(size, settings)
     wide, tall = rect[2] - rect[0], rect[3] - rect[1]
     return low[0] <= wide <= high[0] and low[1] <= tall <= high[1]
 
 
 def _limits(size: tuple[int, int], settings: RegionSettings) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The shortest and longest sides (width, height) of an adversarial box."""
+    """Return the shortest and longest sides (width, height) of an adversarial box."""
     low = tuple(max(settings.min_pixels, math.ceil(settings.min_size * side - 1e-9)) for side in size)
     high = tuple(math.floor(settings.max_size * side + 1e-9) for side in size)
     return (low[0], low[1]), (high[0], high[1])
 
 
 def candidates(objects: Sequence[Rect], relevant: Sequence[Rect], size: tuple[int, int], settings: RegionSettings) -> list[int]:
-    """Which objects can be adversarial: places in the list, ascending.
+    """Return which objects can be adversarial: places in the list, ascending.
 
-    Of the right size, without more than the allowed overlap with a relevant box, and without too much overlap with each other. The paper
-    filters by size last; here it comes first, else a wall-sized object would remove every object before it, and then go itself.
+    Such objects have the right size, overlap no relevant box more than allowed, and do not overlap each other too much. The paper filters by size
+    last; here it is first. Otherwise a wall-sized object would remove every object before it, and then be removed itself.
     """
     fit = [
         at
@@ -223,7 +227,7 @@ def candidates(objects: Sequence[Rect], relevant: Sequence[Rect], size: tuple[in
 
 
 def sample(rects: Sequence[Rect], quota: int, random: int | np.random.Generator) -> list[int]:
-    """Up to ``quota`` of the boxes, drawn without replacement, each equally likely: places in the order drawn."""
+    """Draw up to ``quota`` of the boxes without replacement, each equally likely; return places in the order drawn."""
     stream = np.random.default_rng(random)
     return [int(at) for at in stream.permutation(len(rects))[:quota]]
 
@@ -231,15 +235,15 @@ def sample(rects: Sequence[Rect], quota: int, random: int | np.random.Generator)
 def synthesise(
     taken: Sequence[Rect], like: Sequence[Rect], size: tuple[int, int], settings: RegionSettings, random: int | np.random.Generator
 ) -> Rect | None:
-    """A random box that shares no pixel with those taken, or None where there is no room for the smallest box that is allowed.
+    """Return a random box that shares no pixel with the taken ones; None where there is no room for the smallest allowed box.
 
-    Its sides are those of a random box of ``like``, each varied by up to 30 %, so that its size does not tell that it shows nothing in
-    particular; where it has no room, it shrinks by steps of a fifth down to the smallest sides. Its place is uniform over all places with room.
+    Its sides are those of a random box of ``like``, each varied by up to 30 %, so that its size does not betray that it shows nothing in particular.
+    Where there is no room it shrinks in steps of a fifth, down to the smallest sides. Its place is uniform over all places with room.
 
     Args:
         taken: boxes that it must not meet.
-        like: boxes whose sizes it takes; with none, uniform sides.
-        size: width and height of the image, pixels.
+        like: boxes whose sizes it imitates; without any, sides are uniform.
+        size: width and height of the image (pixels).
         settings: the limits of its sides.
         random: a seed or a generator.
     """
@@ -265,7 +269,7 @@ def synthesise(
 
 
 def _sums(taken: Iterable[Rect], size: tuple[int, int]) -> Any:
-    """Summed-area table of the pixels taken: (height + 1, width + 1)."""
+    """Return the summed-area table of the taken pixels, shape (height + 1, width + 1)."""
     held = np.zeros((size[1] + 1, size[0] + 1), np.int64)
     for rect in taken:
         left, top, right, bottom = clip(rect, size)
@@ -275,7 +279,7 @@ def _sums(taken: Iterable[Rect], size: tuple[int, int]) -> Any:
 
 
 def _room(sums: Any, wide: int, tall: int) -> tuple[Any, Any]:
-    """Tops and lefts of all boxes of this size that meet nothing."""
+    """Return tops and lefts of all boxes of this size that meet no taken pixel."""
     inside = sums[tall:, wide:] - sums[:-tall, wide:] - sums[tall:, :-wide] + sums[:-tall, :-wide]
     tops, lefts = np.nonzero(inside == 0)
     return tops, lefts

@@ -1,1 +1,1 @@
-"""A response and its scores."""
+"""The scoring of MAGIC: from a model's response to its scores, with and without a judge."""

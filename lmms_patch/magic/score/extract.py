@@ -1,8 +1,8 @@
-"""Which boxes a text refers to: the region extractor φ, and how numbers are exchanged. Pure text work.
+"""The region extractor φ: which boxes a text refers to; and the renumbering of boxes in texts. Pure text work.
 
-φ maps a step to the numbers of the boxes it names (paper, 4.1); a chain's boxes are the union over its steps. A number
-outside 1..count is *invented*: counted, never used. A box that is named only to be dismissed ("R3 is not relevant") counts as
-used, as φ has it, and is told apart. What is read as a name, and what is not, stands in ``mentions``.
+φ maps a step to the numbers of the boxes it names (MAGIC paper, 4.1); a chain's boxes are the union over its steps. A number outside 1..count is
+*invented*: counted, never used. A box that is named only to be dismissed ("R3 is not relevant") counts as used, as φ defines it, and is also listed
+separately. ``mentions`` defines what is read as a name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lmms_patch.magic.score.mention_patterns import ORDINALS, WORDS
 from lmms_patch.magic.score.mentions import Group, Item, groups, same_length
 
 ANOTHER = "another region"
-"""What stands for a box that is not shown."""
+"""The words for a box that is not shown."""
 
 _RELEVANCE = r"(?:relevant|needed|necessary|useful|important|helpful|related|of interest|involved|pertinent|required|of use|to be considered)"
 _BE = r"(?:is|are|was|were|be|seems?|appears?|looks?)(?: to be)?"
@@ -45,7 +45,7 @@ class Mentions:
     Attributes:
         used: numbers within 1..count.
         invented: numbers outside 1..count: boxes that do not exist.
-        negated: those of ``used`` that are named only to be dismissed ("ignore R3", "R3 is not relevant"): a subset of ``used``.
+        negated: the part of ``used`` that is named only to be dismissed ("ignore R3", "R3 is not relevant").
     """
 
     used: frozenset[int]
@@ -54,7 +54,7 @@ class Mentions:
 
 
 def regions(text: str, count: int) -> Mentions:
-    """φ of a text: a step, or a whole chain (paper, 4.1).
+    """Return φ of a text: a step, or a whole chain (paper, 4.1).
 
     Args:
         text: what a model wrote.
@@ -63,25 +63,20 @@ def regions(text: str, count: int) -> Mentions:
     >>> regions("R1 and R3 show chairs; region 9 does not exist.", 4)
     Mentions(used=frozenset({1, 3}), invented=frozenset({9}), negated=frozenset())
     """
-    found = groups(text, count)
+    named_groups = groups(text, count)
     plain = same_length(text)
-    named = {number for group in found for number in group.numbers}
-    kept = {number for group in found if not _dismissed(plain, group) for number in group.numbers}
+    named = {number for group in named_groups for number in group.numbers}
+    kept = {number for group in named_groups if not _dismissed(plain, group) for number in group.numbers}
     used = frozenset(number for number in named if 1 <= number <= count)
     return Mentions(used, frozenset(named) - used, used - kept)
 
 
 def regions_of_steps(steps: Iterable[str], count: int) -> Mentions:
-    """The union of φ over the steps of a chain (paper, 4.1, R̂); a box is negated where every step that names it dismisses it."""
-    found = [regions(step, count) for step in steps]
-    used = frozenset(number for one in found for number in one.used)
-    kept = {number for one in found for number in one.used - one.negated}
-    return Mentions(used, frozenset(number for one in found for number in one.invented), used - kept)
-
-
-def is_exhaustive(mentions: Mentions, count: int) -> bool:
-    """Whether all boxes were used (paper, 5.3); False where there is none."""
-    return count > 0 and len(mentions.used) == count
+    """Return the union of φ over the steps of a chain (paper, 4.1, R̂); a box is negated where every step that names it dismisses it."""
+    mentions = [regions(step, count) for step in steps]
+    used = frozenset(number for one in mentions for number in one.used)
+    kept = {number for one in mentions for number in one.used - one.negated}
+    return Mentions(used, frozenset(number for one in mentions for number in one.invented), used - kept)
 
 
 def _dismissed(text: str, group: Group) -> bool:
@@ -90,15 +85,15 @@ def _dismissed(text: str, group: Group) -> bool:
 
 
 def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) -> str:
-    """The text with every box under its new number; a box that has none becomes "another region".
+    """Return the text with every box under its new number; a box without a new number becomes "another region".
 
-    Numbers are exchanged where they stand; ranges, and lists with a box that is not shown, are written out.
+    Numbers are replaced where they stand. Ranges, and lists with a box that is not shown, are written out.
 
     Args:
         text: a step or a correction, boxes by their place in the item's list.
-        numbers: from the old number to the new one, of the boxes that are shown (``items.ShownBoxes.numbers``).
-        count: number of boxes in the item's list; default: the largest old number. Say it where some boxes are not shown: it decides whether
-            a loose form ("area 5", "the fifth box") names a box.
+        numbers: old number -> new number, for the boxes that are shown (``items.ShownBoxes.numbers``).
+        count: number of boxes in the item's list; default: the largest old number. Give it where some boxes are not shown: it decides whether a loose
+            form ("area 5", "the fifth box") names a box.
 
     >>> renumber("Regions 1-3 show dogs, R2 a big one.", {1: 2, 2: 1})
     'Regions R2, R1 and another region show dogs, R1 a big one.'
@@ -115,7 +110,7 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
 
 
 def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> tuple[int, str]:
-    """Where the new text of a group begins, and the text."""
+    """Return where the new text of a group begins, and the text."""
     if (not group.rigid or group.of_how_many) and all(number in numbers for number in group.numbers):
         new = _exchanged(text, group, numbers)
         return group.start, re.sub(r"\d+$", str(len(numbers)), new) if group.of_how_many else new  # "box 2 of 5"
@@ -132,9 +127,9 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> tuple[in
         else re.match(r"(?:[A-Za-z]{3,}[ -]?)*", text[group.start : group.items[0].start])
     )
     if not alone and head and head[0]:
-        return start, f"{head[0].rstrip(' -')} {new}"  # "2 boxes 1-3" stays two boxes
-    if found := re.search(r"\b(?:the|that|this)\s+$" if alone else r"\bthe\s+$", text[max(0, start - 20) : start], re.I):
-        start = max(0, start - 20) + found.start()  # not "the another region"
+        return start, f"{head[0].rstrip(' -')} {new}"  # keep the head, as in "regions R2 and R1"
+    if article := re.search(r"\b(?:the|that|this)\s+$" if alone else r"\bthe\s+$", text[max(0, start - 20) : start], re.I):
+        start = max(0, start - 20) + article.start()  # not "the another region"
     before = text[max(0, start - 20) : start]
     begins = not before.strip("*_`\"'-# \t\n") or re.search(r"[.!?:]\s+$|\n[\s*_#-]*$", before)
     return start, new[0].upper() + new[1:] if alone and begins else new
@@ -149,7 +144,7 @@ def _exchanged(text: str, group: Group, numbers: Mapping[int, int]) -> str:
 
 
 def _written(old: str, item: Item, number: int) -> str:
-    """A number as the old one was written: digits, word or ordinal."""
+    """Write a number in the form of the old one: digits, word or ordinal."""
     if item.kind == "digits":
         return str(number)
     words = WORDS if item.kind == "word" else ORDINALS

@@ -1,16 +1,17 @@
-"""How verdicts are asked for: the judge model, its cache, time-outs and retries. Pure; read from the environment.
+"""Settings that come from environment variables, and those of the judge: its model, cache, time-outs and retries. Pure.
 
 The judge's address and key are lmms-eval's own variables (``OPENAI_API_URL``, ``OPENAI_API_KEY``, ``API_TYPE``; docs/magic-judge.md).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
-from lmms_patch.errors import OptionError, nearest
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from lmms_patch.errors import must, read_as
 
 API_TYPES = {
     "openai": "openai",
@@ -24,91 +25,80 @@ API_TYPES = {
 """Values of ``API_TYPE`` -> the provider of lmms-eval that is used: one question at a time needs no asynchronous one."""
 NO_CACHE = "off"
 
+S = TypeVar("S", bound="FromEnvironment")
 
-@dataclass(frozen=True)
-class JudgeSettings:
-    """Settings of a judge.
 
-    Attributes:
-        model: name of the judge model; "": no judge.
-        cache: folder of the verdict cache; None: verdicts are not kept.
-        timeout: seconds for an attempt, from sending to the whole reply.
-        retries: how often a question is sent again after a failure that may pass (time-out, no connection, status 408, 409, 429, 5xx).
-        tokens: most tokens of a reply (for reasoning models: with their thoughts).
-        api: the kind of server, a value of ``API_TYPES``.
-        backoff: seconds before the first retry; doubles with each, up to 30.
-        give_up: after so many questions in a row that failed for the same reason no more are asked.
-    """
+class FromEnvironment(BaseModel):
+    """Settings whose aliases are environment variables. An empty variable counts as not set."""
 
-    model: str = ""
-    cache: Path | None = None
-    timeout: float = 60.0
-    retries: int = 5
-    tokens: int = 2048
-    api: str = "openai"
+    model_config = ConfigDict(frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+
+    @classmethod
+    def variables(cls) -> list[str]:
+        """Return the names of the variables that are read."""
+        return [field.alias for field in cls.model_fields.values() if field.alias]
+
+    @classmethod
+    def read(cls: type[S], env: Mapping[str, str]) -> S:
+        """Return the settings that environment variables give.
+
+        Raises:
+            OptionError: values that are not allowed.
+        """
+        return read_as(cls, {name: text for name in cls.variables() if (text := env.get(name, "").strip())}, "environment")
+
+
+def _folder(given: Any) -> Path | None:
+    """Return the folder of a cache, or None where verdicts are not kept."""
+    if given is None or str(given).lower() == NO_CACHE:
+        return None
+    try:
+        folder = Path(given).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{given}: no home folder is known; name a folder by its whole path, or {NO_CACHE}") from None
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; name a folder, or {NO_CACHE}")
+    return folder
+
+
+class JudgeSettings(FromEnvironment):
+    """Settings of a judge."""
+
+    model: str = Field(default="", alias="MAGIC_JUDGE")
+    """Name of the judge model; "": no judge."""
+    cache: Annotated[Path | None, BeforeValidator(_folder)] = Field(default=None, alias="MAGIC_JUDGE_CACHE")
+    """Folder of the verdicts that are kept, or ``off``; None: verdicts are not kept."""
+    timeout: Annotated[float, Field(gt=0, le=86400), must("seconds above 0, at most 86400")] = Field(default=60.0, alias="MAGIC_JUDGE_TIMEOUT")
+    """Seconds for an attempt, from sending to the whole reply."""
+    retries: Annotated[int, Field(ge=0, le=100), must("a whole number from 0 to 100")] = Field(default=5, alias="MAGIC_JUDGE_RETRIES")
+    """How often a question is sent again after a failure that may pass (time-out, no connection, status 408, 409, 429, 5xx)."""
+    tokens: Annotated[int, Field(ge=16, le=1_000_000), must("a whole number from 16 to 1000000")] = Field(default=2048, alias="MAGIC_JUDGE_TOKENS")
+    """Most tokens of a reply (for reasoning models: with their thoughts)."""
+    api: Annotated[
+        Literal["openai", "azure", "local", "bedrock", "dummy", "async_openai", "async_azure"],
+        BeforeValidator(str.lower),
+        AfterValidator(API_TYPES.get),
+    ] = Field(default="openai", alias="API_TYPE")
+    """The kind of server, a value of ``API_TYPES``."""
     backoff: float = 1.0
+    """Seconds before the first retry; doubles with each, up to 30."""
     give_up: int = 5
+    """After so many questions in a row that failed for the same reason no more are asked."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> JudgeSettings:
-        """The settings that environment variables say.
+        """Return the settings that environment variables give; without ``MAGIC_JUDGE`` nothing else is looked at.
 
         Args:
-            env: ``os.environ``, or any mapping like it. Read: MAGIC_JUDGE, MAGIC_JUDGE_CACHE (a folder, or "off"), MAGIC_JUDGE_TIMEOUT,
-                MAGIC_JUDGE_RETRIES, MAGIC_JUDGE_TOKENS, API_TYPE, XDG_CACHE_HOME. Empty ones count as not set.
+            env: ``os.environ``, or any mapping like it. Without ``MAGIC_JUDGE_CACHE``, the cache lies in the user's folder for caches.
 
         Raises:
-            OptionError: a value that is not allowed. Without MAGIC_JUDGE nothing else is looked at.
+            OptionError: values that are not allowed.
 
         >>> JudgeSettings.from_env({"MAGIC_JUDGE": "judge-7b", "MAGIC_JUDGE_TIMEOUT": "20"}).timeout
         20.0
         """
-        model = env.get("MAGIC_JUDGE", "").strip()
-        if not model:
+        if not env.get("MAGIC_JUDGE", "").strip():
             return cls()
-        said = (env.get("API_TYPE", "").strip() or "openai").lower()
-        if said not in API_TYPES:
-            near = nearest(said, API_TYPES, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise OptionError(f"API_TYPE={said}: no such kind of judge server; allowed: {', '.join(API_TYPES)}{hint}")
-        return cls(
-            model=model,
-            cache=_cache(env),
-            timeout=_number(env, "MAGIC_JUDGE_TIMEOUT", cls.timeout, "seconds above 0, at most 86400", lambda value: 0 < value <= 86400),
-            retries=int(_number(env, "MAGIC_JUDGE_RETRIES", cls.retries, "a whole number from 0 to 100", lambda value: value in range(101))),
-            tokens=int(
-                _number(env, "MAGIC_JUDGE_TOKENS", cls.tokens, "a whole number from 16 to 1000000", lambda value: value in range(16, 1_000_001))
-            ),
-            api=API_TYPES[said],
-        )
-
-
-def _cache(env: Mapping[str, str]) -> Path | None:
-    """The cache's folder: as said, else in the user's own folder for caches."""
-    said = env.get("MAGIC_JUDGE_CACHE", "").strip()
-    if said.lower() == NO_CACHE:
-        return None
-    try:
-        folder = Path(said).expanduser() if said else _user_cache(env) / "lmms-patch" / "magic-judge"
-    except RuntimeError:
-        raise OptionError(f"MAGIC_JUDGE_CACHE={said}: no home folder is known; name a folder by its whole path, or {NO_CACHE}") from None
-    if folder.exists() and not folder.is_dir():
-        raise OptionError(f"MAGIC_JUDGE_CACHE={folder}: is a file; name a folder, or {NO_CACHE}")
-    return folder
-
-
-def _user_cache(env: Mapping[str, str]) -> Path:
-    return Path(env.get("XDG_CACHE_HOME", "").strip() or "~/.cache").expanduser()
-
-
-def _number(env: Mapping[str, str], name: str, default: float, allowed: str, fits: Callable[[float], bool]) -> float:
-    said = env.get(name, "").strip()
-    if not said:
-        return default
-    try:
-        value = float(said)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or not fits(value):
-        raise OptionError(f"{name}={said}: allowed: {allowed}; type: export {name}={default:g}")
-    return value
+        users = Path(env.get("XDG_CACHE_HOME", "").strip() or "~/.cache") / "lmms-patch" / "magic-judge"
+        return cls.read({**env, "MAGIC_JUDGE_CACHE": env.get("MAGIC_JUDGE_CACHE", "").strip() or str(users)})

@@ -15,9 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from lmms_patch.errors import PatchError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from lmms_patch.errors import PatchError, listed, must, read_as
 from lmms_patch.magic.rows import is_writable, printable, unique_keys
 
 SOURCES = ("human", "judge")
@@ -71,45 +73,100 @@ class Labels:
     notes: tuple[str, ...] = ()
 
     def of(self, source: str) -> list[StepLabel]:
-        """The labels of one source."""
+        """Return the labels of one source."""
         return [label for label in self.labels if label.source == source]
 
 
+# --- one line -------------------------------------------------------------------------------------
+
+
+def _text(value: Any) -> str:
+    """Return a cell as text; "" where there is none."""
+    return " ".join(map(str, value)).strip() if isinstance(value, list) else "" if value is None else str(value).strip()
+
+
+def _number(value: Any) -> Any:
+    """Return a cell of up to six digits as a number, and any other as it is."""
+    digits = _text(value)
+    return int(digits) if not isinstance(value, bool) and digits.isascii() and digits.isdigit() and len(digits) <= 6 else value
+
+
+def _verdict(value: Any) -> Any:
+    return {"0": False, "1": True, "false": False, "true": True, "": None}.get(_text(value).lower(), value)
+
+
+_Cell = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "null"]})]
+_Verdict = Annotated[bool | None, BeforeValidator(_verdict), WithJsonSchema({"enum": [0, 1, True, False, None]})]
+_Source = Annotated[
+    Literal["human", "judge"],
+    BeforeValidator(lambda value: _text(value).lower() or SOURCES[0]),
+    WithJsonSchema({"enum": [*SOURCES, None]}),
+]
+
+
+class Row(BaseModel):
+    """One line of a file of step labels: one annotator's verdict on one step, or a step that is to be labelled. Other columns are ignored."""
+
+    model_config = ConfigDict(frozen=True, strict=True, use_attribute_docstrings=True)
+
+    item: Annotated[str, BeforeValidator(_text), Field(min_length=1), must("the id of an item")]
+    """Id of the item."""
+    step: Annotated[int, BeforeValidator(_number), Field(ge=1, le=999_999), must("a whole number from 1")]
+    """Number of the step, from 1."""
+    annotator: _Cell = ""
+    """Name of who (or which judge) labels the step."""
+    correct: Annotated[_Verdict, must("1, 0, or empty where it is not labelled yet")] = None
+    """The verdict: 1 or 0; empty: not labelled yet."""
+    source: _Source = "human"
+    """Who labels: ``human`` or ``judge``."""
+    group: _Cell = ""
+    """The item's image."""
+    text: _Cell = ""
+    """The step."""
+
+    @model_validator(mode="after")
+    def _signed(self) -> Row:
+        if self.correct is not None and not self.annotator:
+            raise ValueError("a verdict, but no 'annotator'; write who gave it")
+        return self
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of a line of a JSONL file."""
+    return Row.model_json_schema()
+
+
 def read_labels(paths: Sequence[str | Path]) -> Labels:
-    """The labels of some files together.
+    """Return the labels of some files together.
 
     Args:
         paths: ``.csv`` or ``.jsonl`` files: of one annotator each, or of several.
 
     Raises:
-        LabelError: the file and the line of the first fault: not readable, a key missing, a step that is no whole number from 1, a verdict
-            other than 0 or 1, the same annotator twice on a step, a step or an item that is another one elsewhere, or not one label.
+        LabelError: the faults of the first file with some, each with its line: the file cannot be read, a key is missing, a step is no whole
+            number from 1, a verdict is none of 0 and 1, an annotator labelled a step twice, a step or an item is another one elsewhere; or
+            there is not one label.
     """
     labels: list[StepLabel] = []
     unlabelled: Counter[str] = Counter()
     items: set[str] = set()
     known: dict[tuple[Any, ...], tuple[str, str]] = {}  # what must be the same wherever it is said -> (what is said, where)
     for path in map(Path, paths):
-        for number, row in _rows(path):
-            where = f"{path}, line {number}"
-            item, step, source = _place(row, where)
-            items.add(item)
-            for what, key, value in (("text", (item, step), _letters(row.get("text"))), ("group", (item,), _text(row.get("group")))):
-                before = known.setdefault((what, *key), (value, where)) if value else (value, where)
-                if before[0] != value:
-                    about = f"step {step} of {_name(item)}" if what == "text" else _name(item)
-                    raise LabelError(
-                        f"{where}: {about} has another {what} in {before[1]}: labels of two runs? score the files of each run by themselves"
-                    )
-            if _text(row.get("correct")) == "":
-                unlabelled[source] += 1
+        faults: list[str] = []
+        for number, content in _rows(path):
+            try:
+                row = read_as(Row, content, f"line {number}", LabelError)
+                _agree(row, known, path, number)
+            except LabelError as error:
+                faults.append(str(error))
                 continue
-            label = StepLabel(item, step, _annotator(row, where), _verdict(row, where), source)
-            twice = known.setdefault(("label", item, step, label.annotator, source), ("", where))
-            if twice[1] != where:
-                who = f"{_name(label.annotator)} labelled step {step} of {_name(item)}"
-                raise LabelError(f"{where}: {who} in {_short(twice[1], path)} already; keep one")
-            labels.append(label)
+            items.add(row.item)
+            if row.correct is None:
+                unlabelled[row.source] += 1
+            else:
+                labels.append(StepLabel(row.item, row.step, row.annotator, row.correct, row.source))
+        if faults:
+            raise LabelError(listed(str(path), faults))
     if not labels:
         raise LabelError(_nothing([str(path) for path in paths], sum(unlabelled.values())))
     groups = {key[1]: value for key, (value, _) in known.items() if key[0] == "group"}
@@ -118,14 +175,35 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
     return Labels(tuple(labels), groups, dict(unlabelled), notes)
 
 
+def _agree(row: Row, known: dict[tuple[Any, ...], tuple[str, str]], path: Path, number: int) -> None:
+    """Note what a line says of its step and item.
+
+    Raises:
+        LabelError: another line says something else, or the annotator labelled the step before.
+    """
+    step = f"step {row.step} of {_name(row.item)}"
+    said = [(("text", row.item, row.step), _letters(row.text), step), (("group", row.item), row.group, _name(row.item))]
+    for key, value, about in said:
+        before, where = known.setdefault(key, (value, f"{path}, line {number}")) if value else (value, "")
+        if before != value:
+            raise LabelError(f"line {number}: {about} has another {key[0]} in {where}: labels of two runs? score the files of each run by themselves")
+    if row.correct is None:
+        return
+    key = ("label", row.item, row.step, row.annotator, row.source)
+    if key in known:
+        where = known[key][1].removeprefix(f"{path}, ")
+        raise LabelError(f"line {number}: {_name(row.annotator)} labelled {step} in {where} already; keep one")
+    known[key] = ("", f"{path}, line {number}")
+
+
 def _alike(names: Iterable[str], what: str, how: str, as_one: Callable[[str], str]) -> list[str]:
-    """A line where some names differ by white space, or by what ``as_one`` takes away, alone."""
+    """Tell of names that differ by white space alone, or by what ``as_one`` takes away."""
     spelt: dict[str, list[str]] = {}
     for name in sorted(names):
         spelt.setdefault(" ".join(as_one(name).split()), []).append(name)
-    found = [" and ".join(map(repr, same)) for same in spelt.values() if len(same) > 1]
-    more = f", and {len(found) - 1} more such" if len(found) > 1 else ""
-    return [f"{what} {found[0]}{more} differ by {how} alone; they are counted as different {what}"] if found else []
+    pairs = [" and ".join(map(repr, same)) for same in spelt.values() if len(same) > 1]
+    more = f", and {len(pairs) - 1} more such" if len(pairs) > 1 else ""
+    return [f"{what} {pairs[0]}{more} differ by {how} alone; they are counted as different {what}"] if pairs else []
 
 
 def _nothing(paths: Sequence[str], unlabelled: int) -> str:
@@ -138,21 +216,16 @@ def _nothing(paths: Sequence[str], unlabelled: int) -> str:
 
 
 def _name(text: str, most: int = 80) -> str:
-    """Return a text of the file as it can stand in a message: on one line, and not longer than that."""
+    """Return a text of the file as a message can hold it: on one line, of at most ``most`` characters."""
     text = printable(text[: most + 1])
     return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def _short(where: str, path: Path) -> str:
-    """A place, without the file's name where it is the same file."""
-    return where.removeprefix(f"{path}, ")
 
 
 # --- lines ----------------------------------------------------------------------------------------
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Line number and content of each line."""
+    """Yield number and content of each line."""
     if path.suffix.lower() not in FORMS:
         raise LabelError(f"{path}: step labels are read from {' or '.join(FORMS)} files")
     try:
@@ -170,7 +243,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The lines of a CSV file; spreadsheets of some countries part cells by semicolons."""
+    """Yield the lines of a CSV file; spreadsheets of some countries part cells by semicolons."""
     head = text.partition("\n")[0]
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
     try:
@@ -210,15 +283,10 @@ def _object(line: str, where: str) -> dict[str, Any]:
     return row
 
 
-def _text(value: Any) -> str:
-    """A cell as text; "" where there is none."""
-    return " ".join(map(str, value)).strip() if isinstance(value, list) else "" if value is None else str(value).strip()
-
-
 def _letters(value: Any) -> str:
-    """A text by its letters (with the marks that belong to them) and digits: what programs that open and save a file leave as it is.
+    """Return the letters (with their marks) and digits of a text: what programs that open and save a file leave as it is.
 
-    Of any script, upper and lower case and compatible forms (full width, ligatures) as one; of a text without any, all but white space.
+    Upper and lower case and compatible forms (full width, ligatures) count as one. A text without letters and digits keeps all but white space.
 
     >>> _letters("R\u2081: \u201cA  Dog\u201d, \u732b!")
     'r1adog\u732b'
@@ -228,37 +296,11 @@ def _letters(value: Any) -> str:
     return kept or "".join(folded.split())
 
 
-def _place(row: Mapping[str, Any], where: str) -> tuple[str, int, str]:
-    """Item, step and source of a line."""
-    for key in ("item", "step"):
-        if _text(row.get(key)) == "":
-            raise LabelError(f"{where}: no {key!r}; each label has {', '.join(KEYS)}")
-    step, source = _text(row["step"]), _text(row.get("source")).lower() or SOURCES[0]
-    if isinstance(row["step"], bool) or not step.isascii() or not step.isdigit() or len(step) > 6 or int(step) < 1:
-        raise LabelError(f"{where}: step {_name(repr(row['step']))}; steps are whole numbers from 1")
-    if source not in SOURCES:
-        raise LabelError(f"{where}: source {_name(repr(source))}; allowed: {', '.join(SOURCES)}")
-    return _text(row["item"]), int(step), source
-
-
-def _annotator(row: Mapping[str, Any], where: str) -> str:
-    if not (name := _text(row.get("annotator"))):
-        raise LabelError(f"{where}: a verdict, but no 'annotator'; write who gave it")
-    return name
-
-
-def _verdict(row: Mapping[str, Any], where: str) -> bool:
-    verdict = {"0": False, "1": True, "false": False, "true": True}.get(_text(row["correct"]).lower())
-    if verdict is None:
-        raise LabelError(f"{where}: correct is {_name(repr(row['correct']))}; allowed: 1, 0, or empty where it is not labelled yet")
-    return verdict
-
-
 # --- to be filled in ------------------------------------------------------------------------------
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Lines with the columns ``FIELDS``, as CSV with a mark by which spreadsheets know that it is UTF-8."""
+    """Return lines with the columns ``FIELDS`` as CSV, with a mark by which spreadsheets know that it is UTF-8."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(FIELDS)
@@ -267,12 +309,12 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The same as one JSON object a line; what is empty is null."""
+    """Return lines with the columns ``FIELDS`` as one JSON object a line; empty cells are null."""
     return "".join(json.dumps({key: row.get(key) for key in FIELDS}, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
 def _guarded(value: Any) -> Any:
-    """A cell that a spreadsheet takes as text."""
+    """Return a cell that a spreadsheet takes as text."""
     if isinstance(value, str):
         value = " ".join(value.replace("\0", " ").split())
         return "'" + value if value.startswith(_RISKY) else value

@@ -1,4 +1,4 @@
-"""Reads the sample log of a finished MAGIC task: one ``magic`` object a line (docs/magic.md), beside the harness's own keys."""
+"""Reading of the sample log of a finished MAGIC task: one ``magic`` object a line (docs/magic.md), beside the harness's own keys."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from lmms_patch.runs.logs import json_lines
 from lmms_patch.stats.bounds import is_whole
 
 LARGEST = 10_000
-"""Boxes or steps of an item; beyond it they would only size a loop."""
+"""The most boxes or steps of an item: a larger number, in a damaged file, would only make loops very long."""
 
 
 def read(path: Path, filter_place: int | None = None) -> list[dict[str, Any]]:
-    """The ``magic`` objects of a log, in file order.
+    """Read the ``magic`` objects of a log, in file order.
 
     Args:
         path: the log.
-        filter_place: only those of this filter pipeline (the host writes a line per doc and filter, in the order of the filters).
+        filter_place: only the records of this filter pipeline. The host writes a line per doc and filter, in the order of the filters.
 
     Raises:
-        RecordError: a line that is cut, is not of a MAGIC task, or holds what cannot be; or a doc twice.
+        RecordError: a line is cut, is not of a MAGIC task, or holds impossible values; or a doc occurs twice.
     """
     return [sample["magic"] for sample in lines(path, filter_place)]
 
 
 def lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any]]:
-    """The lines of a log, checked as ``read`` says; each has the harness's ``doc``, ``resps`` and ``filtered_resps`` too."""
+    """Yield the lines of a log, checked as ``read`` says; each also has the harness's ``doc``, ``resps`` and ``filtered_resps``."""
     seen: Counter[str] = Counter()
     for number, sample in json_lines(path):
         record = sample.get("magic")
@@ -51,10 +51,10 @@ def lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any
 
 
 def response_of(line: Mapping[str, Any]) -> str:
-    """What the model wrote, of a line of a log: the text that was scored.
+    """Return the model's response from a line of a log: the text that was scored.
 
     Raises:
-        RecordError: there is none.
+        RecordError: the line has none.
     """
     said = line.get("filtered_resps", line.get("resps"))
     while isinstance(said, list) and len(said) == 1:
@@ -65,7 +65,7 @@ def response_of(line: Mapping[str, Any]) -> str:
 
 
 def _wrong(record: Mapping[str, Any]) -> str:
-    """What of a record is not as it should be, in words; empty where all is."""
+    """Describe what is wrong with a record; empty where nothing is."""
     for key, fits in _KEYS.items():
         if key not in record:
             return f"a record without its {key!r}"

@@ -1,27 +1,27 @@
 """MagiScore: did the model use the boxes that the answer needs, and only those? NumPy only.
 
-For an item, ŷ says which boxes the reasoning used and y* which are relevant: TP boxes are both, FP used only, FN relevant only,
-TN neither. P = TP / (TP + FP), R = TP / (TP + FN), F1 = 2 TP / (2 TP + FP + FN). *Micro* sums the counts over items first; *macro*
-averages the items' P, R and F1 (paper, 4.1; worked example in appendix D).
+For an item, ŷ says which boxes the reasoning used and y* which are relevant: TP boxes are both, FP used only, FN relevant only, TN neither. P = TP /
+(TP + FP), R = TP / (TP + FN), F1 = 2 TP / (2 TP + FP + FN). *Micro* sums the counts over items first; *macro* averages the items' P, R and F1 (MAGIC
+paper, 4.1; worked example in appendix D).
 
-What is not defined follows one convention, everywhere:
+Where a number is not defined, one convention holds everywhere:
 
-* An item with a relevant box on which the model used none has no precision (0 / 0). It counts **0** in macro precision, as its F1 is 0
-  by its own formula: the model looked at nothing that it had to. This is scikit-learn's ``zero_division=0``, and what the paper's Table 2
-  shows: LLaVA-OneVision's macro precision (48.3) lies far below its micro precision (77.8), which only items that count 0 can do.
-  ``unused`` says on what share of the items it happened.
-* An item without a relevant box has no recall, and nothing that a precision could find: such items are **left out** of macro recall and F1
-  always, and of macro precision where no box was used (where one was used, precision is 0 / FP = 0, and counts). ``no_relevant`` counts them.
-  A 0 would punish a model for using no box where none is needed, a 1 would reward silence.
-* Micro numbers are ratios of sums, so such items just add what they have; a sum of 0 below is not defined: None, with the reason.
-* Boxes that do not exist are no part of P, R or F1 (φ maps into 1..count): they are reported beside them.
+* An item with a relevant box on which the model used none has no precision (0 / 0). It counts **0** in macro precision, as its F1 is 0 by its own
+formula: the model looked at nothing that it had to. This is scikit-learn's ``zero_division=0``, and it agrees with the paper's Table 2:
+LLaVA-OneVision's macro precision (48.3) lies far below its micro precision (77.8), which only items that count 0 can cause. ``unused`` is the share
+of such items.
+* An item without a relevant box has no recall, and nothing that a precision could find. Such items are always **left out** of macro recall and F1,
+and of macro precision where no box was used (where one was used, precision is 0 / FP = 0, and counts). ``no_relevant`` counts them. A 0 would punish
+a model for using no box where none is needed; a 1 would reward silence.
+* Micro numbers are ratios of sums, so such items simply add their counts. A denominator of 0 is not defined: None, with the reason.
+* Boxes that do not exist are no part of P, R or F1 (φ maps into 1..count): they are reported separately.
 
 Intervals: over clusters of items (``stats.intervals``); macro means over the items on which they are defined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,19 +32,23 @@ from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numb
 
 
 class RegionError(PatchError):
-    """Box numbers that cannot be: outside of the boxes of their item."""
+    """An impossible box number: outside the boxes of its item."""
 
 
 @dataclass(frozen=True)
 class ItemScore:
-    """What one item counts.
+    """The counts and scores of one item.
 
     Attributes:
-        tp, fp, tn, fn: boxes; together the number of boxes.
-        precision: in 0..1; None where it is left out: nothing relevant, nothing used. 0 where something is relevant, and nothing used.
-        recall, f1: in 0..1; None where nothing is relevant.
+        tp: number of boxes that are relevant and used. The four counts sum to the number of boxes.
+        fp: number of boxes used only.
+        tn: number of boxes neither relevant nor used.
+        fn: number of boxes relevant only.
+        precision: in 0..1; None where nothing is relevant and nothing used; 0 where something is relevant and nothing used.
+        recall: in 0..1; None where nothing is relevant.
+        f1: in 0..1; None where nothing is relevant.
         exhaustive: whether all boxes were used; None where there is no box.
-        invented: number of boxes named that do not exist.
+        invented: number of named boxes that do not exist.
     """
 
     tp: int
@@ -73,12 +77,16 @@ class MagiScore:
     """MagiScore of a set of items; fractions in 0..1.
 
     Attributes:
-        precision_micro, recall_micro, f1_micro: from the sums over items.
-        precision_macro, recall_macro, f1_macro: means over items (which: module docstring).
+        precision_micro: from the sums over items.
+        recall_micro: from the sums over items.
+        f1_micro: from the sums over items.
+        precision_macro: mean over items (which ones: module docstring).
+        recall_macro: mean over items.
+        f1_macro: mean over items.
         exhaustive: share of the items with a box on which all boxes were used (paper, 5.3). Where every box is relevant, that is full recall.
         unused: share of the items with a box on which none was used.
         invented: share of all items on which a box was named that does not exist.
-        invented_boxes: of all distinct boxes named, the share that does not exist.
+        invented_boxes: share of all distinct named boxes that do not exist.
         items: number of items.
         no_relevant: number of items without a relevant box.
         no_boxes: number of items without any box.
@@ -102,7 +110,7 @@ class MagiScore:
 
 
 def score_item(used: Collection[int], relevant: Collection[int], count: int, invented: Collection[int] = ()) -> ItemScore:
-    """Compare the boxes that were used with those that are relevant (paper, 4.1, appendix D).
+    """Compare the used boxes with the relevant ones (paper, 4.1, appendix D).
 
     Args:
         used: numbers within 1..count (``extract.Mentions.used``).
@@ -111,7 +119,7 @@ def score_item(used: Collection[int], relevant: Collection[int], count: int, inv
         invented: numbers named outside 1..count.
 
     Raises:
-        RegionError: a number outside 1..count among the used or relevant ones.
+        RegionError: a used or relevant number is outside 1..count.
 
     >>> score_item({1, 2, 3}, {1, 4}, 5).f1
     0.4
@@ -121,12 +129,12 @@ def score_item(used: Collection[int], relevant: Collection[int], count: int, inv
             raise RegionError(
                 f"box {wrong[0]} cannot be {what}: the item has {count} boxes, numbered from 1; boxes that do not exist go in 'invented'"
             )
-    found, needed = set(used), set(relevant)
-    tp, fp, fn = len(found & needed), len(found - needed), len(needed - found)
-    precision = None if not found and not needed else tp / max(1, tp + fp)
+    chosen, needed = set(used), set(relevant)
+    tp, fp, fn = len(chosen & needed), len(chosen - needed), len(needed - chosen)
+    precision = None if not chosen and not needed else tp / max(1, tp + fp)
     recall = tp / len(needed) if needed else None
     f1 = 2 * tp / (2 * tp + fp + fn) if needed else None
-    exhaustive = len(found) == count if count else None
+    exhaustive = len(chosen) == count if count else None
     return ItemScore(tp, fp, count - tp - fp - fn, fn, precision, recall, f1, exhaustive, len(set(invented)))
 
 
@@ -134,7 +142,7 @@ _COLUMNS = ("tp", "fp", "fn", "p", "p_n", "r", "r_n", "f", "all", "none", "boxes
 
 
 def _row(item: ItemScore) -> list[float]:
-    """What is summed of an item, by ``_COLUMNS``."""
+    """Return the columns of an item that are summed, by ``_COLUMNS``."""
     boxes = item.exhaustive is not None
     return [
         item.tp,
@@ -168,6 +176,16 @@ _STATISTICS: tuple[tuple[str, dict[str, float], dict[str, float]], ...] = (
 )
 
 
+def counted(item: ItemScore, name: str) -> tuple[float, float]:
+    """Return what an item adds above and below the line of a micro number, such as ``f1_micro``."""
+    above, below = next(sides for one, *sides in _STATISTICS if one == name)
+    return _weighted(item, above), _weighted(item, below)
+
+
+def _weighted(item: ItemScore, weights: Mapping[str, float]) -> float:
+    return float(sum(weight * getattr(item, count) for count, weight in weights.items()))
+
+
 def magiscore(
     items: Sequence[ItemScore],
     clusters: Sequence[Hashable] | None = None,
@@ -175,25 +193,25 @@ def magiscore(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> MagiScore:
-    """MagiScore of many items, each number with its interval, clusters together.
+    """Compute MagiScore of many items, each number with its interval; clusters are kept together.
 
     Args:
         items: from ``score_item``.
-        clusters: for each item, what it is resampled with (its image); None: each for itself.
+        clusters: for each item, what it is resampled with (its image); None: each item alone.
         draws: B.
         level: nominal coverage in 0..1.
-        seed: an int gives every number the same draws; a generator goes on from number to number.
+        seed: an int gives every number the same draws; a generator continues from number to number.
     """
     if clusters is not None and len(clusters) != len(items):
         raise ValueError(f"{len(clusters)} clusters for {len(items)} items")
     rows = np.array([_row(item) for item in items], float).reshape(len(items), len(_COLUMNS))
     labels = cluster_numbers(clusters) if items else None
-    found = {}
+    estimates = {}
     for name, *sides in _STATISTICS:
         above, below = (rows @ [side.get(column, 0.0) for column in _COLUMNS] for side in sides)
-        found[name] = intervals.ratio(above, below, labels, draws=draws, level=level, seed=seed)
+        estimates[name] = intervals.ratio(above, below, labels, draws=draws, level=level, seed=seed)
     return MagiScore(
-        **found,
+        **estimates,
         items=len(items),
         no_relevant=sum(not item.relevant for item in items),
         no_boxes=sum(item.exhaustive is None for item in items),

@@ -1,8 +1,8 @@
-"""Is an answer right? Without a judge: by its words alone.
+"""Matching of answers with golds by their words alone, without a judge.
 
-Neither function is the paper's judged accuracy (4.2), and numbers made from them must not go by its name. ``exact`` misses every paraphrase.
-``synonym`` knows a small table (synonyms.yaml) and looks for the gold answer inside a longer one, so it misses what the table lacks, and
-is fooled where an answer names the gold for another reason. Both are deterministic, free, and need no network.
+Neither function is the paper's judged accuracy (4.2), and their numbers must not carry its name. ``exact`` misses every paraphrase. ``synonym`` knows
+a small table (synonyms.yaml) and looks for the gold answer inside a longer one. So it misses what the table lacks, and is fooled where an answer
+names the gold for another reason. Both are deterministic, free, and need no network.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INSTEAD = re.compile(r"\b(?:instead of|rather than|unlike|apart from|except)\b"
 _REACH = 3
 """How many words a negation reaches."""
 _LONGEST = 20
-"""Characters of a word that can be part of a negation: all of them are shorter."""
+"""How many characters of a word are compared with negations, which are all shorter."""
 _AS_THEY_ARE = re.compile(r"(?:sun|eye)?glasses|jeans|pants|shorts|scissors|gas|lens|christmas|always")
 _IRREGULAR = {
     "men": "man",
@@ -49,7 +49,7 @@ _IRREGULAR = {
 
 @dataclass(frozen=True)
 class _Category:
-    """A category of the table: whether members exclude each other, the sets, and all members."""
+    """A category of the table: whether members exclude each other, the sets of synonyms, and all members."""
 
     exclusive: bool
     sets: tuple[frozenset[str], ...]
@@ -57,7 +57,7 @@ class _Category:
 
 
 def normalise(text: str) -> str:
-    """Lower case, without articles, punctuation and markdown; number words as digits; "isn't" as "is not".
+    """Return a text in lower case, without articles, punctuation and markdown; number words as digits; "isn't" as "is not".
 
     >>> normalise("**The** two dogs!")
     '2 dogs'
@@ -70,7 +70,7 @@ def normalise(text: str) -> str:
 
 
 def exact(answer: str, gold: str) -> bool:
-    """Whether an answer is the gold answer, up to case, articles, punctuation and number words; of yes and no, the leading word counts.
+    """Tell whether an answer is the gold answer, up to case, articles, punctuation and number words; of yes and no, the leading word counts.
 
     Args:
         answer: a model's final answer.
@@ -86,12 +86,12 @@ def exact(answer: str, gold: str) -> bool:
 
 
 def synonym(answer: str, gold: str) -> bool:
-    """Whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
+    """Tell whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
 
-    In singular or plural. Yes and no count as the leading word, or standing alone ("so the answer is no"). A negation reaches three
-    words within its clause ("not really red"). Where the table says that words of a category exclude each other (colours, materials,
-    sides; also numbers), another one named makes it False ("red and blue"); elsewhere the first one named counts ("the woman next to the
-    man" is the woman), and "a dog or a cat" is neither. Boxes that are named ("in R2") are no numbers.
+    Singular and plural count as equal. Yes and no count as the leading word, or standing alone ("so the answer is no"). A negation reaches three
+    words within its clause ("not really red"). Where the table says that words of a category exclude each other (colours, materials, sides; also
+    numbers), naming another one gives False ("red and blue"). Elsewhere the first named one counts ("the woman next to the man" is the woman), and "a
+    dog or a cat" is neither. Named boxes ("in R2") do not count as numbers.
 
     Args:
         answer: a model's final answer.
@@ -111,7 +111,7 @@ def synonym(answer: str, gold: str) -> bool:
     if " ".join(filter(None, clauses)) in forms:
         return True
     names = _names(gold_words, forms)
-    said = [found for clause in clauses for found in _named(clause, names)]
+    said = [word for clause in clauses for word in _named(clause, names)]
     if not any(one in forms for one in said) or any(_either_or(clause, forms) for clause in clauses):
         return False
     if _excludes(gold_words):
@@ -120,7 +120,7 @@ def synonym(answer: str, gold: str) -> bool:
 
 
 def _yes_no(answer: str) -> str:
-    """The yes or no of an answer: its first word, else the only one that stands at the end of a clause; "" where there is none."""
+    """Return the yes or no of an answer: its first word, else the only one at the end of a clause; "" where there is none."""
     first = normalise(answer).split(" ", 1)[0]
     if first in _YES_NO:
         return first
@@ -129,7 +129,7 @@ def _yes_no(answer: str) -> str:
 
 
 def _without_boxes(answer: str, gold: str) -> str:
-    """The answer without names of boxes, unless the gold answer is one."""
+    """Return the answer without names of boxes, unless the gold answer is one."""
     if groups(gold, 99):
         return answer
     out, done = [], 0
@@ -144,7 +144,7 @@ def _clauses(text: str) -> list[str]:
 
 
 def _singular(text: str) -> str:
-    """Words in the singular, by rule."""
+    """Return the words in the singular, by rule."""
     return " ".join(_one(word) for word in text.split())
 
 
@@ -169,7 +169,7 @@ def _table() -> dict[str, _Category]:
 
 
 def _forms(gold: str) -> frozenset[str]:
-    """The gold answer and its synonyms."""
+    """Return the gold answer and its synonyms."""
     return frozenset({gold}.union(*(one for category in _table().values() for one in category.sets if gold in one)))
 
 
@@ -182,7 +182,7 @@ def _excludes(gold: str) -> bool:
 
 
 def _names(gold: str, forms: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of all members of the gold answer's category (of all numbers, where it is one); longest first."""
+    """Return the pattern of all members of the gold answer's categories (of all numbers, where it is a number); longest first."""
     known = forms.union(*(category.members for category in _categories(gold)))
     numbers = [r"\d+"] if gold.isdigit() else []
     return re.compile(r"\b(?:" + "|".join([*map(re.escape, sorted(known, key=len, reverse=True)), *numbers]) + r")\b")
@@ -195,14 +195,19 @@ def _named(clause: str, names: re.Pattern[str]) -> list[str]:
 
 
 def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
-    """Say whether a negation stands among the last words before a place; each word with the place where it ends."""
+    """Tell whether a negation is among the last words before a place.
+
+    Args:
+        words: the words of the clause, each with the place where it ends.
+        place: the place.
+    """
     at = bisect.bisect_left(words, (place, ""))
     before = [word for _, word in words[max(0, at - _REACH) : at]]
     return any(word in _NEGATIONS for word in before) or bool(_INSTEAD.search(" ".join(before)))
 
 
 def _either_or(clause: str, forms: frozenset[str]) -> bool:
-    """Whether a form of the gold answer is offered beside another answer: ``cat or dog``."""
+    """Tell whether a form of the gold answer is offered beside another answer: ``cat or dog``."""
     for match in re.finditer(r"\b(\w+(?: \w+)?) or (\w+(?: \w+)?)", clause):
         left, right = ({side, side.split()[-1], side.split()[0]} for side in match.groups())
         if bool(left & forms) != bool(right & forms):

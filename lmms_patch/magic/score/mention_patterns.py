@@ -1,7 +1,8 @@
-"""The patterns of ``mentions``: how region words, numbers, joints and what speaks against a mention are spelt. No logic.
+"""The patterns of ``mentions``: how region words, numbers, joints and the words against a mention are spelt. No logic.
 
-Texts are of any length and by anybody, so no pattern may take longer than in proportion to a text: what repeats is followed by ``(?!...)`` of
-the same characters where another part could take them too, so that there is one way to read a run of them (``tests/magic/score/test_cost.py``).
+Texts have any length and any author, so a pattern's time must grow at most in proportion to the text. A repeated part is therefore followed by
+``(?!...)`` of the same characters where the next part could match them too: then there is only one way to read a run of them
+(``tests/magic/score/test_cost.py``).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ SAME = str.maketrans(
     "‐‑‒–−﹣－―“”„‟«»‘’‚′\u00a0\u2007\u2009\u202f\u3000₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９Ｒ（）［］，；：",
     '-------—""""""\'\'\'\'     01234567890123456789R()[],;:',
 )
-"""Letters for letters, so that places in the text stay the same."""
+"""Replacements of one character by one, so that places in the text stay the same."""
 
 LEFT = r"(?<![A-Za-z0-9À-ɏ])"
 RIGHT = r"(?![A-Za-z0-9À-ɏ²³])"

@@ -1,19 +1,19 @@
-"""Where a text names numbered boxes: the grammar under ``extract``. Pure text work.
+"""The grammar of named boxes, under ``extract``: where a text names numbered boxes. Pure text work.
 
-A *group* is one stretch of text that names boxes together: ``R2``, ``regions 1, 3 and 4``, ``R1–R3``, ``the second box``. It is
-read from its first word on: a head (``R`` with a number, a region word, an ordinal before a region word), then further
-numbers as long as they are joined by commas, "and", dashes and the like. What is no group, and why, stands at each rule.
+A *group* is one stretch of text that names boxes together: ``R2``, ``regions 1, 3 and 4``, ``R1–R3``, ``the second box``. It is read from its first
+word on: a head (``R`` with a number, a region word, an ordinal before a region word), then further numbers as long as they are joined by commas,
+"and", dashes and the like. Each rule says what is no group, and why.
 
-Rules in one place:
+Rules:
 
-* Region words: box, bounding box, bbox, region are strong; area, rectangle are weak. ``R2`` is strong; ``R 2``, ordinals, and
-  a bare lower-case ``r2`` are weak.
-* A number beyond the count is kept (the caller calls it invented) only from a strong form, and only with one or two digits:
-  "room R101", "Area 51" and "box 360" name no box.
+* Region words: box, bounding box, bbox, region are strong; area, rectangle are weak. ``R2`` is strong; ``R 2``, ordinals, and a bare lower-case
+``r2`` are weak.
+* A number beyond the count is kept (the caller calls it invented) only from a strong form, and only with one or two digits: "room R101", "Area 51"
+and "box 360" name no box.
 * A bare number after a comma, "and" or a dash belongs to the list unless it counts something ("in region 2, 3 people").
 * A descending pair (``R3-R1``) is two boxes, no range; so is "from R1 to R3" of a gaze that moves, and "compare R1 to R3".
-* Ordinals need a region word at once or after a colour word ("the first red box"), and nothing that makes them an
-  order of looking or a thing on a shelf ("the first region I look at", "the second box of cereal", "a second box").
+* Ordinals need a region word immediately or after a colour word ("the first red box"). They are not read where they stand for an order of looking or
+a thing on a shelf ("the first region I look at", "the second box of cereal", "a second box").
 * Of a list of ordinals ("first, second and third box") the last 41 are read.
 * Not read: roman numerals ("Region II"), "the last box", "both boxes", "all regions", "#2" or "the one labelled 2" by itself.
 """
@@ -50,15 +50,16 @@ from lmms_patch.magic.score.mention_patterns import (
 )
 
 _NEAR = 100
-"""How many characters around a mention can speak for or against it."""
+"""How many characters around a mention can count for or against it."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One number, or range, of a group.
+    """A number, or range, of a group.
 
     Attributes:
-        start, end: the place of what is to be exchanged for another number: digits or a word; of a range, of its first number.
+        start: where its digits or word begin (those of a range's first number): the part that a new number replaces.
+        end: where they end.
         numbers: the boxes, from 1; more than one for a range.
         kind: digits, word or ordinal: how the number is written.
     """
@@ -74,9 +75,10 @@ class Group:
     """A stretch of text that names boxes together.
 
     Attributes:
-        start, end: its place, with the region word before the numbers.
+        start: where it begins, including the region word before the numbers.
+        end: where it ends.
         items: what it names, in order; at least one.
-        rigid: whether numbers cannot be exchanged one by one: ranges, pairs joined by a dash, "box 2 of 5".
+        rigid: whether numbers cannot be replaced one by one: ranges, pairs joined by a dash, "box 2 of 5".
     """
 
     start: int
@@ -96,12 +98,12 @@ class Group:
 
 
 def same_length(text: str) -> str:
-    """The text with dashes, quotes, spaces, subscripts and full-width forms made plain; every place stays the same."""
+    """Return the text with plain dashes, quotes, spaces, subscripts and full-width forms; every place stays the same."""
     return text.translate(SAME)
 
 
 def groups(text: str, count: int) -> list[Group]:
-    """The groups of a text, from left to right; they do not overlap.
+    """Return the groups of a text, from left to right; they do not overlap.
 
     Args:
         text: what a model or an annotator wrote.
@@ -112,9 +114,11 @@ def groups(text: str, count: int) -> list[Group]:
 
 def _scan(text: str, count: int) -> Iterator[Group]:
     heads = [(HEAD, _from_word), (BARE_R, _from_r), (ORDINAL, _from_ordinal)]
-    found = sorted(((m.start(), place, m) for place, (pattern, _) in enumerate(heads) for m in _overlapping(pattern, text)), key=lambda one: one[:2])
+    matches = sorted(
+        ((m.start(), place, m) for place, (pattern, _) in enumerate(heads) for m in _overlapping(pattern, text)), key=lambda one: one[:2]
+    )
     done = 0
-    for start, place, match in found:
+    for start, place, match in matches:
         if start < done:
             continue
         group = heads[place][1](text, match, count)
@@ -124,7 +128,7 @@ def _scan(text: str, count: int) -> Iterator[Group]:
 
 
 def _overlapping(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """All matches, also those that begin inside another."""
+    """Yield all matches, also those that begin inside another match."""
     place = 0
     while (match := pattern.search(text, place)) is not None:
         yield match
@@ -140,13 +144,13 @@ def _allowed(number: int, count: int, strong: bool) -> bool:
 
 
 def _r_number(match: re.Match[str]) -> tuple[int, int, int]:
-    """Start, end and value of the digits of an R-form."""
+    """Return start, end and value of the digits of an R-form."""
     name = next(name for name in ("braced", "tight", "loose") if match[name] is not None)
     return match.start(name), match.end(name), int(match[name])
 
 
 def _from_r(text: str, match: re.Match[str], count: int) -> Group | None:
-    """A group that begins with ``R2``."""
+    """Read a group that begins with ``R2``."""
     start, end, number = _r_number(match)
     strong = match["loose"] is None and (match["letter"] == "R" or text[max(0, match.start() - 1) : match.start()] in ("`", "*"))
     if number > count and re.match(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b", text[match.end() : match.end() + _NEAR]):
@@ -157,7 +161,7 @@ def _from_r(text: str, match: re.Match[str], count: int) -> Group | None:
 
 
 def _from_word(text: str, match: re.Match[str], count: int) -> Group | None:
-    """A group that begins with a region word."""
+    """Read a group that begins with a region word."""
     word, before = match["word"].lower(), _before(text, match.start())
     plural, strong = word.endswith(("s", ")")), not word.startswith(("area", "rect"))
     relevant = bool(match["used"] or RELEVANT.search(before))
@@ -174,21 +178,21 @@ def _from_word(text: str, match: re.Match[str], count: int) -> Group | None:
         start, end, number = _r_number(inner)
         first, stop, again = Item(start, end, (number,), "digits"), inner.end(), "R"
     else:
-        found = _first_number(text, match, count, plural and not relevant)
-        if found is None:
+        item = _first_number(text, match, count, plural and not relevant)
+        if item is None:
             return None
-        first, stop, again = found, match.end(), "plural" if plural else "singular"
+        first, stop, again = item, match.end(), "plural" if plural else "singular"
     if not _allowed(first.numbers[0], count, strong):
         return None
     group = _collect(text, match.start(), stop, first, count, head=again, strong=strong)
     alone = len(group.numbers) == 1 and match["plain"] is not None
     if alone and match["colon"] and match["word"].lower().endswith(("s", ")")) and not relevant and "[" not in match["open"]:
-        return None  # "Bounding boxes: 4" is how many there are
+        return None  # "Bounding boxes: 4" says how many there are
     return _of_how_many(text, group, word, count) if again == "singular" and alone else group
 
 
 def _first_number(text: str, match: re.Match[str], count: int, plain_plural: bool) -> Item | None:
-    """The number after a region word, or None where it counts something else."""
+    """Return the number after a region word, or None where it counts something else."""
     name = "plain" if match["plain"] is not None else "spelt"
     end = match.end(name)
     spelt = name == "spelt"
@@ -205,7 +209,7 @@ def _first_number(text: str, match: re.Match[str], count: int, plain_plural: boo
 
 
 def _coordinates(text: str, place: int, plural: bool, count: int) -> bool:
-    """Whether the bracket that ends before ``place`` holds coordinates, not box numbers."""
+    """Tell whether the bracket that ends before ``place`` holds coordinates, not box numbers."""
     inside = re.match(r"[^()\[\]{}<>]*", text[place : place + 2 * _NEAR])
     content = inside[0] if inside else ""
     numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", content)
@@ -217,26 +221,29 @@ def _coordinates(text: str, place: int, plural: bool, count: int) -> bool:
 
 
 def _of_how_many(text: str, group: Group, word: str, count: int) -> Group | None:
-    """``Region 2 of 4``: taken whole; of boxes, which also stand on shelves, only where there are that many."""
-    found = re.match(r"[ ](?:out[ ])?of[ ](\d{1,3})\b", text[group.end : group.end + _NEAR])
-    if found is None:
+    """Extend ``region 2`` to ``region 2 of 4``.
+
+    Boxes also stand on shelves, so ``box 2 of 6`` is dropped (None) unless there are as many boxes.
+    """
+    total = re.match(r"[ ](?:out[ ])?of[ ](\d{1,3})\b", text[group.end : group.end + _NEAR])
+    if total is None:
         return group
-    if "box" in word and int(found[1]) != count:
+    if "box" in word and int(total[1]) != count:
         return None
-    return Group(group.start, group.end + found.end(), group.items, True)
+    return Group(group.start, group.end + total.end(), group.items, True)
 
 
 def _counts(text: str, end: int) -> bool:
-    """Whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
-    found = re.match(r"[*_`\"']*[ ]([A-Za-z'-]+)", text[end : end + _NEAR])
-    if found is None:
+    """Tell whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
+    noun = re.match(r"[*_`\"']*[ ]([A-Za-z'-]+)", text[end : end + _NEAR])
+    if noun is None:
         return False
-    word = found[1].lower()
+    word = noun[1].lower()
     return bool(COUNTED.fullmatch(word)) or (len(word) > 2 and word.endswith("s") and not word.endswith("'s") and not NO_NOUN.fullmatch(word))
 
 
 def _collect(text: str, start: int, end: int, first: Item, count: int, *, head: str, strong: bool = True) -> Group:
-    """Everything that is joined to the first number of a group."""
+    """Read everything that is joined to the first number of a group."""
     items, rigid, ended, last = [first], False, False, first.start
     while True:
         step = _range_step(text, start, end, items, head, count) or _list_step(text, end, items, head, ended)
@@ -246,7 +253,7 @@ def _collect(text: str, start: int, end: int, first: Item, count: int, *, head: 
         if not _allowed(item.numbers[-1], count, strong):
             break
         rigid, end, last = rigid or joint in ("range", "pair"), end_of_item, item.start
-        ended = bare and (ended or joint == "end")  # after "1 and 2" only a new "R3" or "region 3" goes on
+        ended = bare and (ended or joint == "end")  # after "1 and 2" only a new "R3" or "region 3" continues the list
         if joint == "range":
             item = Item(items[-1].start, items[-1].end, tuple(range(items[-1].numbers[-1], item.numbers[0] + 1)), item.kind)
             items.pop()
@@ -255,7 +262,14 @@ def _collect(text: str, start: int, end: int, first: Item, count: int, *, head: 
 
 
 def _closed(text: str, start: int, end: int, last: int) -> int:
-    """The end of a group, moved past what closes the stars, quotes and brackets that were opened in it; ``last``: where its last number begins."""
+    """Return the end of a group, moved past the marks that close the stars, quotes and brackets opened in it.
+
+    Args:
+        text: the text.
+        start: start of the group.
+        end: end of the group so far.
+        last: where its last number begins.
+    """
     marks = _opened(text[start:last])
     if marks and text.count(marks, start, end) % 2 and text.startswith(marks[::-1], end):
         end += len(marks)
@@ -266,7 +280,7 @@ def _closed(text: str, start: int, end: int, last: int) -> int:
 
 
 def _opened(text: str) -> str:
-    """Return the stars and quotes that a text ends with, an ``R`` behind them or not."""
+    """Return the stars and quotes that a text ends with, with or without an ``R`` after them."""
     text = text.removesuffix("\n")
     inner = text.rstrip(" _{#-")
     if inner[-1:] in ("R", "r") and inner[:-1] != (before := inner[:-1].rstrip(_MARKS)):
@@ -279,14 +293,14 @@ _Step = tuple[Item, int, str, bool]
 
 
 def _range_step(text: str, start: int, end: int, items: list[Item], head: str, count: int) -> _Step | None:
-    """The other end of a range, where one follows: item, where it stops, "range" or "pair", whether it is a bare number."""
+    """Read the other end of a range, where one follows: item, where it stops, "range", "pair" or "list", whether it is a bare number."""
     joint = RANGE.match(text, end)
     if joint is None:
         return None
-    found = _item(text, joint.end(), items, head)
-    if found is None:
+    following = _item(text, joint.end(), items, head)
+    if following is None:
         return None
-    item, stop, bare = found
+    item, stop, bare = following
     if bare and (
         (joint["dash"] and joint["dash"] != joint["dash"].strip() and head != "plural")
         or _counts(text, item.end)
@@ -302,14 +316,14 @@ def _range_step(text: str, start: int, end: int, items: list[Item], head: str, c
 
 
 def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -> _Step | None:
-    """The next number of a list, where one follows: item, where it stops, "list" or "end", whether it is a bare number."""
+    """Read the next number of a list, where one follows: item, where it stops, "list" or "end", whether it is a bare number."""
     joint = LIST.match(text, end)
     if joint is None:
         return None
-    found = _item(text, joint.end(), items, head)
-    if found is None:
+    following = _item(text, joint.end(), items, head)
+    if following is None:
         return None
-    item, stop, bare = found
+    item, stop, bare = following
     last = bool(joint["end1"] or joint["end2"])
     if bare and (ended or _counts(text, item.end) or text.startswith(" another", item.end)):
         return None
@@ -319,14 +333,14 @@ def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -
 
 
 def _goes_on(text: str, end: int) -> bool:
-    """Whether a list that began in the singular (``region 1, 3 and 4``) really goes on."""
+    """Tell whether a list that began in the singular (``region 1, 3 and 4``) really continues."""
     rest = text[end : end + _NEAR]
     more = re.match(r"(?:\s*,\s*\d{1,2})*\s*,?\s*(?:and|or|&)\s+(\d{1,2})\b", rest)
     return bool(more and not _counts(text, end + more.end())) or bool(re.match(r"\s*(?:[.;:)\]]\s*(?!\d)|$)", rest))
 
 
 def _item(text: str, place: int, items: list[Item], head: str) -> tuple[Item, int, bool] | None:
-    """The item at a place: R-form, or number; with where it stops, and whether it is a bare number."""
+    """Read the item at a place, an R-form or a number; with where it stops, and whether it is a bare number."""
     named = ITEM_R.match(text, place)
     if named is not None:
         start, end, number = _r_number(named)
@@ -346,13 +360,13 @@ def _item(text: str, place: int, items: list[Item], head: str) -> tuple[Item, in
 
 
 def _from_ordinal(text: str, match: re.Match[str], count: int) -> Group | None:
-    """A group such as ``second box`` or ``first two boxes``."""
+    """Read a group such as ``second box`` or ``first two boxes``."""
     before = _before(text, match.start())
     if NOT_ORDINAL_AFTER.match(text, match.end()) or NOT_ORDINAL_BEFORE.search(before):
         return None
     if LOOKED_AT.match(text, match.end()) and not INSIDE.search(before):
         return None  # "the first box I look at"
-    places = [found.span() for found in re.finditer(NTH, text[match.start() : match.end("more")], re.I)]
+    places = [nth.span() for nth in re.finditer(NTH, text[match.start() : match.end("more")], re.I)]
     words = [(match.start() + a, match.start() + b) for a, b in places]
     numbers = [_nth(text[a:b].lower()) for a, b in words]
     several, plural = match["several"], match["noun"].lower().endswith(("s", "es"))
@@ -367,5 +381,5 @@ def _from_ordinal(text: str, match: re.Match[str], count: int) -> Group | None:
 
 
 def _nth(word: str) -> int:
-    """The number of ``second`` or ``2nd``."""
+    """Return the number of ``second`` or ``2nd``."""
     return ORDINALS.index(word) if word in ORDINALS else int(re.sub(r"\D", "", word))

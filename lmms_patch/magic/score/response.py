@@ -1,7 +1,7 @@
-"""A model's response as reasoning steps and a final answer. Pure text work.
+"""Parsing of a model's response into reasoning steps and a final answer. Pure text work.
 
-Steps are sentences (paper, §3.2). The answer is what the response itself marks as such; where it marks nothing, the last sentence
-stands in, and ``found`` is False, so that missing answers are counted and not guessed in silence.
+Steps are sentences (MAGIC paper, §3.2). The answer is what the response marks as such. Where it marks nothing, the last sentence is taken and
+``found`` is False, so that missing answers are counted, not guessed in silence.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ _PERHAPS = frozenset(["etc.", "a.m.", "p.m.", "u.s.", "u.k.", "jr.", "sr.", "al.
 
 @dataclass(frozen=True)
 class Response:
-    """What a response says.
+    """A parsed response.
 
     Attributes:
-        steps: the sentences of the reasoning, in order, without list marks; what stands before and after a marked answer. Where no answer is
-            marked, the last sentence is among them.
+        steps: the sentences of the reasoning, in order, without list marks: everything before and after a marked answer. Where no answer is marked,
+            the last sentence is among them.
         answer: the final answer; the last sentence where none is marked; "" where the response is empty.
         found: whether an answer is marked.
-        marker: how: one of ``MARKERS``; "" where it is not.
+        marker: how it is marked: one of ``MARKERS``; "" where it is not.
     """
 
     steps: tuple[str, ...]
@@ -103,20 +103,20 @@ class Response:
 
 
 def parse(response: str, question: str = "") -> Response:
-    """Split a response into reasoning steps and final answer.
+    r"""Split a response into reasoning steps and final answer.
 
-    What follows ``</think>`` is searched for the answer first, then the whole; the last marked answer counts ("Final answer" after
-    "Answer"): the rest of its line, or the paragraph that follows. A new example that the model goes on to make up ("## Image 2 ..." with a
-    question of its own) is cut off.
+    The text after ``</think>`` is searched for the answer first, then the whole. The last marked answer counts ("Final answer" after "Answer"): the
+    rest of its line, or the paragraph that follows. A further example that the model makes up ("## Image 2 ..." with a question of its own) is cut
+    off.
 
-    Boxes count in steps. What is marked as the answer is none: its first sentence ("Answer: the cup in R4"), what stands in
-    ``<answer>`` or \\boxed{}. A sentence such as "So the answer is in R4" is a step, and so are further sentences on the answer's line.
+    Boxes count in steps, and the marked answer is no step: the first sentence after "Answer:" ("Answer: the cup in R4"), the content of ``<answer>``
+    or \boxed{}. A sentence such as "So the answer is in R4" is a step, and so are further sentences on the answer's line.
 
     Args:
         response: the text as generated.
-        question: what was asked; it tells a question that the model only says again from one that it makes up.
+        question: what was asked; with it, a repeated question is not mistaken for a made-up one.
 
-    >>> parse("R1 shows a dog. It is brown.\\n**Answer**: brown")
+    >>> parse("R1 shows a dog. It is brown.\n**Answer**: brown")
     Response(steps=('R1 shows a dog.', 'It is brown.'), answer='brown', found=True, marker='line')
     """
     thought, said = _thinking(_HEADING.sub("Final answer:", _plain(response)))
@@ -125,8 +125,8 @@ def parse(response: str, question: str = "") -> Response:
     whole = "\n".join(filter(None, [thought, said]))
     for text, before in [(said, thought)] if said.strip() else [(whole, "")]:
         for marker, look in (("tag", _tagged), ("line", _on_a_line), ("json", _in_json), ("boxed", _boxed), ("sentence", _in_a_sentence)):
-            if (found := look(text)) is not None and re.search(r"\w", found[0]):
-                answer, rest = found
+            if (marked := look(text)) is not None and re.search(r"\w", marked[0]):
+                answer, rest = marked
                 return Response(sentences("\n".join([before, rest])), _bare(answer), True, marker)
     if thought.strip() and said.strip():
         after = sentences(said) or tuple(said.split())
@@ -140,7 +140,7 @@ def parse(response: str, question: str = "") -> Response:
 
 
 def _plain(response: str) -> str:
-    """The response with other models' signs for thoughts and answers in one form, and without end tokens."""
+    """Return the response with the marks of various models for thoughts and answers in one form, and without end tokens."""
     text = re.sub("◁(/?)think▷", r"<\1think>", _END_TOKENS.sub("", response))
     text = re.sub(r"<\|begin_of_box\|>|<conclusion>", "<answer>", text, flags=re.I)
     text = re.sub(r"<\|end_of_box\|>|</conclusion>", "</answer>", text, flags=re.I)
@@ -149,7 +149,10 @@ def _plain(response: str) -> str:
 
 
 def _ends_with_a_number(text: str, steps: bool) -> str:
-    """The number or letter that stands alone at the end: no step, but what the response ends with. Not "3." after steps: a list that was cut."""
+    """Return the number or letter that stands alone at the end; it is no step, but what the response ends with.
+
+    "3." after steps is not returned: it is the start of a list item that was cut.
+    """
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "").strip()
     if _LABEL_ONLY.fullmatch(last) and not sentences(last):
         return "" if steps and last.endswith((".", ")", ":")) else _clean(last)
@@ -158,7 +161,7 @@ def _ends_with_a_number(text: str, steps: bool) -> str:
 
 
 def _bare(answer: str) -> str:
-    """An answer without the words that only introduce it ("The final answer is ...")."""
+    """Return an answer without words that only introduce it ("The final answer is ...")."""
     inner = _boxed(answer)
     if inner is not None:
         return inner[0]
@@ -167,10 +170,10 @@ def _bare(answer: str) -> str:
 
 
 def sentences(text: str) -> tuple[str, ...]:
-    """The sentences of a text, without list marks and headings.
+    """Return the sentences of a text, without list marks and headings.
 
-    Lines are sentences of their own unless the next goes on in lower case. Abbreviations ("e.g. a cup") and decimals end none, and a
-    box that only labels what follows ("R1. The man stands.") is no sentence by itself.
+    Each line is a sentence of its own unless the next line continues in lower case. Abbreviations ("e.g. a cup") and decimals do not end a sentence,
+    and a box that only labels what follows ("R1. The man stands.") is not a sentence by itself.
 
     >>> sentences("1. R1. The cup is 2.5 cm, e.g. small. 2. It is red.")
     ('R1. The cup is 2.5 cm, e.g. small.', 'It is red.')
@@ -192,7 +195,7 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def _blocks(text: str) -> list[str]:
-    """Lines, joined where one goes on in the next."""
+    """Return the lines of a text, joined where a sentence continues in the next line."""
     out: list[list[str]] = []
     for line in text.splitlines():
         stripped = line.strip()
@@ -206,13 +209,13 @@ def _blocks(text: str) -> list[str]:
 
 
 def _closes(lines: Sequence[str]) -> bool:
-    """Say whether a block of lines ends with a mark behind which no sentence goes on."""
+    """Tell whether a block of lines ends with a mark after which no sentence continues."""
     end = " ".join(line[-20:] for line in lines[-20:])[-20:]
     return re.search(r"[.!?:;]\W*$", end) is not None
 
 
 def _pieces(block: str) -> list[str]:
-    """A block, cut where sentences end."""
+    """Cut a block where sentences end."""
     out, start = [], 0
     for match in _END.finditer(block):
         if match.start() >= start and _ends(block, match):
@@ -222,7 +225,7 @@ def _pieces(block: str) -> list[str]:
 
 
 def _ends(block: str, match: re.Match[str]) -> bool:
-    """Whether a sentence ends at this mark."""
+    """Tell whether a sentence ends at this mark."""
     mark, rest = match[0], block[match.end() : match.end() + 60].lstrip()
     if not rest or mark[0] in "。！？!?":
         return True
@@ -239,9 +242,9 @@ def _ends(block: str, match: re.Match[str]) -> bool:
 
 
 def _one_example(text: str, question: str = "") -> str:
-    """The text without further examples that the model makes up after its answer.
+    """Return the text without further examples that the model makes up after its answer.
 
-    Only an answer on a line of its own ends an example: thoughts about how to answer name the word too.
+    Only an answer on a line of its own ends an example: thoughts about how to answer contain the word too.
     """
     lines = (match for match in _LINE.finditer(text) if match["start"] is not None)
     answered = next((match for match in lines if _SAYS.match(text, match.end())), None)
@@ -260,13 +263,13 @@ def _words(text: str) -> list[str]:
 
 
 def _thinking(text: str) -> tuple[str, str]:
-    """What stands inside ``<think>`` (also where only the end or only the start is there), and what follows it."""
+    """Return the text inside ``<think>`` (also where only its start or only its end is there), and the text after it."""
     parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
     if len(parts) > 1:
         thought, said = "\n".join(parts[:-1]), parts[-1]
-    elif found := re.search(r"<think(?:ing)?>", text, re.I):
-        thought, said = text[found.end() :], ""
-        thought = f"{text[: found.start()]}\n{thought}"
+    elif opening := re.search(r"<think(?:ing)?>", text, re.I):
+        thought, said = text[opening.end() :], ""
+        thought = f"{text[: opening.start()]}\n{thought}"
     else:
         thought, said = "", text
     return re.sub(r"</?think(?:ing)?>", "\n", thought, flags=re.I).strip(), said
@@ -280,12 +283,12 @@ _Found = tuple[str, str] | None
 
 
 def _tagged(text: str) -> _Found:
-    found = [match for match in _TAG.finditer(text) if match[1].strip()]
-    return (_clean(found[-1][1]), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+    tags = [match for match in _TAG.finditer(text) if match[1].strip()]
+    return (_clean(tags[-1][1]), text[: tags[-1].start()] + "\n" + text[tags[-1].end() :]) if tags else None
 
 
 def _on_a_line(text: str) -> _Found:
-    """What follows the last "Answer:" that anything follows: the rest of its line, else the next paragraph."""
+    """Return what follows the last non-empty "Answer:" (the rest of its line, else the next paragraph), and the remaining text."""
     for match in reversed([match for match in _LINE.finditer(text) if _is_marker(match)]):
         section = _SECTION_HERE.match(text, match.end()) or _SECTION.search(text, match.end())
         end = section.start() if section else len(text)
@@ -297,8 +300,8 @@ def _on_a_line(text: str) -> _Found:
 
 
 def _in_json(text: str) -> _Found:
-    found = [match for match in _JSON.finditer(text) if _value(match).strip()]
-    return (_clean(_value(found[-1])), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+    entries = [match for match in _JSON.finditer(text) if _value(match).strip()]
+    return (_clean(_value(entries[-1])), text[: entries[-1].start()] + "\n" + text[entries[-1].end() :]) if entries else None
 
 
 def _value(match: re.Match[str]) -> str:
@@ -318,7 +321,7 @@ def _boxed(text: str) -> _Found:
 
 
 def _in_a_sentence(text: str) -> _Found:
-    """ "The answer is X" in one of the last two sentences."""
+    """Find "The answer is X" in one of the last two sentences; return X and the whole text."""
     steps = sentences(_QUOTED_QUESTION.sub("", text))
     for step in reversed(steps[-2:]):
         if match := _SAID.search(step):
@@ -327,9 +330,9 @@ def _in_a_sentence(text: str) -> _Found:
 
 
 def _unwrapped(text: str) -> str:
-    """Take off \\boxed{...}, \\text{...} and the like, also one in the other, where no other brace is left inside."""
+    r"""Remove \boxed{...}, \text{...} and the like, also nested, where no other brace is left inside."""
     out: list[str] = []
-    held: list[tuple[int, bool]] = []  # of each brace that is open: its place in ``out``, and whether it may still be taken off
+    held: list[tuple[int, bool]] = []  # for each open brace: its place in ``out``, and whether it may still be removed
     done = 0
     for match in _WRAPPING.finditer(text):
         out += [text[done : match.start()], match[0]]
@@ -348,7 +351,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _clean(answer: str) -> str:
-    """An answer without \\boxed, LaTeX text, stars and outer quotes."""
+    r"""Return an answer without \boxed, LaTeX text, stars and outer quotes."""
     text = re.sub(r"(?:^\$+|(?<!\$)\$+(?=[.]?$))", "", _unwrapped(answer.strip()).strip())
     text = re.sub(r"\*\*|__|`", "", text).strip(" \t\n*_")
     if len(text) > 1 and ((text[0] in "\"'“‘" and text[-1] in "\"'”’") or (text[0], text[-1]) == ("{", "}")):

@@ -1,15 +1,15 @@
-"""From the records of a MAGIC task to its numbers, each with its interval, docs of an image together. NumPy only.
+"""The numbers of a MAGIC task from its records, each with its interval; docs of an image are kept together. NumPy only.
 
-A record is the ``magic`` object of one line of the sample log (docs/magic.md); all numbers come from the records alone, so that a
-finished run gives them again.
+A record is the ``magic`` object of one line of the sample log (docs/magic.md). All numbers come from the records alone, so a finished run
+gives them again.
 
-| metric | variants | what | source |
+| metric | variants | meaning | MAGIC paper |
 |---|---|---|---|
 | ``magiscore_precision_micro`` .. ``magiscore_f1_macro`` | all, relevant | MagiScore (``magiscore``) | 4.1, app. D |
 | ``regions_exhaustive`` | all, relevant | share of docs with a box on which all boxes were used | 5.3 |
 | ``regions_unused`` | all, relevant | share of docs with a box on which none was used | |
 | ``regions_invented`` | all but selfheal | share of docs on which a box was named that does not exist | |
-| ``acc_exact``, ``acc_synonym`` | every one | final answer right by its words (``answers``): no judge | |
+| ``acc_exact``, ``acc_synonym`` | every one | final answer right by its words (``matching``): no judge | |
 | ``acc_short``, ``acc_full`` | every one, with a judge | judged against the short and the full gold answer | 4.2 |
 | ``self_heal`` | selfheal, with a judge | share of injected wrong runs that the continuation corrects | 4.3 |
 | ``self_heal_words`` | selfheal | the same by words (``selfheal.mentions_correction``): no judge | |
@@ -32,7 +32,7 @@ from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numb
 
 SCHEMA = 1
 VARIANTS = ("all", "relevant", "none", "selfheal")
-"""What a task shows: the candidate set, the relevant boxes, no box; or the candidate set, and wrong steps to go on from."""
+"""What a task shows: all boxes, the relevant boxes, no box; or all boxes, and wrong steps from which the model continues."""
 
 Record = Mapping[str, Any]
 
@@ -43,11 +43,11 @@ JUDGED = {"acc_short": "short", "acc_full": "full"}
 HEALED = {"self_heal": "healed", "self_heal_words": "healed_words"}
 LOWER_IS_BETTER = ("regions_exhaustive", "regions_unused", "regions_invented")
 NEUTRAL_WHERE_RELEVANT = ("regions_exhaustive",)
-"""Where only relevant boxes are drawn, to use them all is what is asked."""
+"""Metrics without a better direction where only relevant boxes are drawn: the model is then asked to use them all."""
 
 
 def metrics(variant: str, judged: bool) -> tuple[str, ...]:
-    """The metrics of a variant, in the order in which they are shown.
+    """Return the metrics of a variant, in the order in which they are shown.
 
     Args:
         variant: one of ``VARIANTS``.
@@ -63,7 +63,7 @@ def metrics(variant: str, judged: bool) -> tuple[str, ...]:
 
 
 def primary(variant: str, judged: bool) -> str:
-    """The metric that a variant is about: what boards and gates take where none is named."""
+    """Return the main metric of a variant: boards and gates take it where none is named."""
     if variant == "selfheal":
         return "self_heal" if judged else "self_heal_words"
     if variant == "none":
@@ -72,7 +72,7 @@ def primary(variant: str, judged: bool) -> str:
 
 
 def higher_is_better(metric: str, variant: str) -> bool:
-    """Whether more of a metric is better."""
+    """Tell whether a higher value of a metric is better."""
     return metric not in LOWER_IS_BETTER or (variant == "relevant" and metric in NEUTRAL_WHERE_RELEVANT)
 
 
@@ -82,20 +82,20 @@ def answered(records: Sequence[Record]) -> list[Record]:
 
 
 def item_score(record: Record) -> ItemScore:
-    """MagiScore's counts of one doc."""
+    """Return MagiScore's counts of one doc."""
     return score_item(record["used"], record["relevant"], record["boxes"], record["invented"])
 
 
 def score(record: Record, metric: str) -> float | None:
-    """What one doc counts in a metric that is a mean over docs, in 0..1.
+    """Return what one doc counts in a metric that is a mean over docs, in 0..1.
 
     Returns:
-        None where the doc is no part of the mean, or the metric is none (micro numbers are ratios of sums).
+        None where the doc does not count, or the metric is not a mean (micro numbers are ratios of sums).
     """
     if "failed" in record:
         return None
-    if metric in (found := {**ANSWERS, **JUDGED, **HEALED, "answer_found": "answer_found"}):
-        value = record.get(found[metric])
+    if metric in (keys := {**ANSWERS, **JUDGED, **HEALED, "answer_found": "answer_found"}):
+        value = record.get(keys[metric])
         return None if value is None else float(value)
     one = item_score(record)
     if metric == "regions_invented":
@@ -108,50 +108,52 @@ def score(record: Record, metric: str) -> float | None:
 
 
 def clusters(records: Sequence[Record]) -> list[str]:
-    """What each doc is resampled with: its image, or else its item."""
+    """Return what each doc is resampled with: its image, or else its item."""
     return [f"group {record['group']}" if record.get("group") else f"item {record['item']}" for record in records]
 
 
 def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> Estimate:
-    """The mean of a metric over the docs that count in it, with its interval, docs of an image together."""
+    """Return the mean of a metric over the docs that count in it, with its interval; docs of an image are kept together."""
     kept = [(record, value) for record in records if (value := score(record, metric)) is not None]
     labels = cluster_numbers(clusters([record for record, _ in kept])) if kept else None
-    found = intervals.mean([value for _, value in kept], labels, draws=draws, level=level, seed=seed)
-    return found if kept else dataclasses.replace(found, value=None, reason=f"no doc counts in {metric}")
+    estimate = intervals.mean([value for _, value in kept], labels, draws=draws, level=level, seed=seed)
+    return estimate if kept else dataclasses.replace(estimate, value=None, reason=f"no doc counts in {metric}")
 
 
 def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Estimate]:
-    """Every metric of a variant.
+    """Compute every metric of a variant.
 
     Args:
         records: ``magic`` objects, one per doc.
         variant: one of ``VARIANTS``.
         judged: whether there was a judge.
-        draws, level, seed: of the bootstrap; an int seed gives every number the same draws.
+        draws: number of bootstrap draws.
+        level: nominal coverage in 0..1.
+        seed: of the bootstrap; an int gives every number the same draws.
     """
     out: dict[str, Estimate] = {}
-    found = None
+    scores = None
     for name in metrics(variant, judged):
         if name in MAGISCORE:
-            found = found or magiscore([item_score(record) for record in records], clusters(records), draws, level, seed)
-            out[name] = getattr(found, name.removeprefix("magiscore_"))
+            scores = scores or magiscore([item_score(record) for record in records], clusters(records), draws, level, seed)
+            out[name] = getattr(scores, name.removeprefix("magiscore_"))
         else:
             out[name] = mean(records, name, draws, level, seed)
     return out
 
 
 def by_type(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Any]:
-    """The same by question type (paper, 3), in the order of ``TYPES``; docs without a type are under ``""``. Plain JSON types."""
+    """Compute every metric by question type (paper, 3), in the order of ``TYPES``; docs without a type are under ``""``. Plain JSON types."""
     types = Counter(str(record.get("type") or "") for record in records)
     wanted = [name for name in (*TYPES, *sorted(set(types) - set(TYPES))) if name in types]
     if len(wanted) < 2:
         return {}
-    found = {name: [record for record in records if str(record.get("type") or "") == name] for name in wanted}
-    return {name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()} for name, some in found.items()}
+    of_type = {name: [record for record in records if str(record.get("type") or "") == name] for name in wanted}
+    return {name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()} for name, some in of_type.items()}
 
 
 def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, int]:
-    """How many docs each convention touches: what is behind a number that looks odd."""
+    """Count the docs that each convention touches: these counts explain odd numbers."""
     out = {"docs": len(records), "answer_not_found": sum(not record["answer_found"] for record in records)}
     if variant in ("all", "relevant"):
         scores = [item_score(record) for record in records]
@@ -167,27 +169,27 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
 
 
 def warnings(found: Mapping[str, int], judged: bool) -> list[str]:
-    """What a reader of the numbers has to know, one line each."""
+    """Return what a reader of the numbers must know, one line each."""
     out = []
     docs = found["docs"]
     for key, missing in found.items():
         if key.startswith("unjudged_") and missing:
             name = key.removeprefix("unjudged_")
-            out.append(f"{name} is of the {docs - missing} docs that have a verdict; {missing} of {docs} have none (docs/magic-judge.md)")
+            out.append(f"{name} is computed over the {docs - missing} docs with a verdict; {missing} of {docs} have none (docs/magic-judge.md)")
     if found.get("failed"):
-        share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs are in no number"
+        share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs count in no number"
         out.append(f"{share}; run again with the same --use_cache: only the failed calls are asked")
     if found["answer_not_found"]:
         out.append(
-            f"{found['answer_not_found']} of {docs} responses mark no answer; their last sentence was taken for it (cut short? see max_new_tokens)"
+            f"{found['answer_not_found']} of {docs} responses mark no answer; their last sentence was taken instead (cut short? see max_new_tokens)"
         )
     if found.get("no_relevant_box"):
-        out.append(f"{found['no_relevant_box']} of {docs} docs have no relevant box: no part of recall and F1 (docs/magic.md)")
+        out.append(f"{found['no_relevant_box']} of {docs} docs have no relevant box: they do not count in recall and F1 (docs/magic.md)")
     if not judged:
         out.append("no judge: acc_exact and acc_synonym go by words and are not the paper's accuracy (set MAGIC_JUDGE)")
     return out
 
 
 def to_json(one: Estimate) -> dict[str, Any]:
-    """An estimate in plain JSON types."""
+    """Return an estimate in plain JSON types."""
     return dataclasses.asdict(one)

@@ -1,11 +1,11 @@
-"""Self-Heal: does a model recover from wrong steps that are put into its mouth? Pure; the model and the judge are elsewhere.
+"""Self-Heal: does a model recover from wrong steps that are presented as its own? Pure; the model and the judge are elsewhere.
 
-Of an annotated chain s_1..s_n, the wrong subsequences are the runs [s_i..s_j] of steps marked wrong, as long as they are (maximal), with
-2 ≤ i ≤ j ≤ n − 2 (paper, 4.3). The model is given s_1..s_j and goes on; a judge says whether any step that follows says what a correction of
-s_i..s_j says. The score is the fraction of subsequences that are healed.
+Of an annotated chain s_1..s_n, the wrong subsequences are the maximal runs [s_i..s_j] of steps marked wrong, with 2 ≤ i ≤ j ≤ n − 2 (MAGIC paper,
+4.3). The model is given s_1..s_j and continues. A judge says whether any following step says what a correction of s_i..s_j says. The score is the
+fraction of subsequences that are healed.
 
-Left out, and counted: runs that begin with the first step (there is no context), runs that reach into the last two steps (nothing is left to
-reason), and runs of which no step has a correction (nothing to compare with). A run is never cut to fit.
+Left out, and counted: runs that begin with the first step (no context), runs that reach into the last two steps (nothing left to reason), and runs
+without any correction (nothing to compare with). A run is never cut to fit.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ class Subsequence:
     """A run of wrong steps that is tested.
 
     Attributes:
-        first, last: i and j: its first and last step, from 1.
+        first: i, its first step, from 1.
+        last: j, its last step.
         prefix: s_1..s_j, what the model is given.
         wrong: s_i..s_j.
-        corrections: those of s_i..s_j that were written, in order; at least one.
+        corrections: the corrections of s_i..s_j that were written, in order; at least one.
     """
 
     first: int
@@ -44,10 +45,10 @@ class WrongRuns:
     """The wrong runs of one chain.
 
     Attributes:
-        tested: those that are tested.
-        at_start: number left out that begin with step 1.
-        near_end: number left out that begin later and end after step n − 2.
-        uncorrected: number left out, within the bounds, without any correction.
+        tested: the runs that are tested.
+        at_start: number of runs left out because they begin with step 1.
+        near_end: number of runs left out because they begin later and end after step n − 2.
+        uncorrected: number of runs left out, within the bounds, without any correction.
     """
 
     tested: tuple[Subsequence, ...]
@@ -58,12 +59,15 @@ class WrongRuns:
 
 @dataclass(frozen=True)
 class SelfHeal:
-    """The score of a model.
+    """The Self-Heal score of a model.
 
     Attributes:
-        score: fraction of judged subsequences that are healed, in 0..1; n: judged subsequences.
-        judged, unjudged: number of subsequences with and without a verdict; those without are no part of the score.
-        at_start, near_end, uncorrected: number of runs left out (``WrongRuns``).
+        score: fraction of judged subsequences that are healed, in 0..1; its n is the number of judged subsequences.
+        judged: number of subsequences with a verdict.
+        unjudged: number of subsequences without a verdict; they are no part of the score.
+        at_start: number of runs left out (``WrongRuns``).
+        near_end: number of runs left out (``WrongRuns``).
+        uncorrected: number of runs left out (``WrongRuns``).
     """
 
     score: Estimate
@@ -75,7 +79,7 @@ class SelfHeal:
 
 
 def wrong_runs(steps: Sequence[Step]) -> WrongRuns:
-    """The wrong subsequences of an annotated chain (paper, 4.3).
+    """Find the wrong subsequences of an annotated chain (paper, 4.3).
 
     Args:
         steps: the chain, in order.
@@ -101,7 +105,7 @@ def wrong_runs(steps: Sequence[Step]) -> WrongRuns:
 
 
 def _runs(steps: Sequence[Step]) -> list[tuple[int, int]]:
-    """First and last step, from 1, of each maximal run of wrong steps."""
+    """Return first and last step, from 1, of each maximal run of wrong steps."""
     out: list[tuple[int, int]] = []
     for number, step in enumerate(steps, 1):
         if step.correct:
@@ -121,11 +125,11 @@ def self_heal(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> SelfHeal:
-    """The fraction of subsequences that are healed (paper, 4.3), with its clustered bootstrap interval.
+    """Compute the fraction of subsequences that are healed (paper, 4.3), with its clustered bootstrap interval.
 
     Args:
-        healed: a verdict for each subsequence; None where there is none (the judge failed): counted, no part of the score.
-        clusters: for each subsequence, what it is resampled with (its image; at least its item: a chain may have several); None: each for itself.
+        healed: a verdict for each subsequence; None where the judge failed: counted, but no part of the score.
+        clusters: for each subsequence, what it is resampled with (its image, or at least its item: a chain may have several); None: each alone.
         runs: those of all chains, for the counts of what is left out.
         draws: B.
         level: nominal coverage in 0..1.
@@ -142,7 +146,7 @@ def self_heal(
 
 
 def continuation(response: str, prefix: Sequence[str]) -> str:
-    """What a response adds to the injected steps: some models write them down again before they go on.
+    """Return what a response adds to the injected steps: some models repeat them before they continue.
 
     Args:
         response: the text as generated.
@@ -162,10 +166,10 @@ def continuation(response: str, prefix: Sequence[str]) -> str:
 
 
 def _repeated(words: Sequence[str], steps: Sequence[Sequence[str]]) -> int:
-    """Return with how many words of the last of some steps, from the start of one of them on, a text begins: the most there are.
+    """Return how many words at the start of a text repeat the end of some steps, beginning where a step begins; the largest such number.
 
-    By the failure function of Knuth, Morris and Pratt, so that long texts cost no more than in proportion: ``back[n]`` is the length of the longest
-    start of the text that its first n words also end with, themselves apart.
+    Uses the failure function of Knuth, Morris and Pratt, so the time is proportional to the length: ``back[n]`` is the length of the longest proper
+    start of the text with which its first n words also end.
     """
     given = [word for step in steps for word in step]
     starts, left = set(), len(given)
@@ -207,16 +211,16 @@ _ENOUGH = 0.5
 
 
 def mentions_correction(continuation: str, correction: str, wrong: str) -> bool:
-    """Whether a continuation says what sets the correction apart from the wrong step: no judge, a count of words.
+    """Tell whether a continuation says what distinguishes the correction from the wrong step; without a judge, by counting words.
 
-    The content words of the correction that the wrong step lacks (a box counts as a word) speak for it, those of the wrong step that the
-    correction lacks speak against it. A sentence speaks for a side where it has at least half of that side's words and a larger share of them than of
-    the other's; where the shares are equal, it speaks for the correction if it also has a word such as "actually" or "not". The last sentence that
-    speaks for a side decides.
+    The content words of the correction that the wrong step lacks (a box counts as a word) count for it; those of the wrong step that the correction
+    lacks count against it. A sentence supports a side where it has at least half of that side's words and a larger share of them than of the other's.
+    Where the shares are equal, it supports the correction if it also has a word such as "actually" or "not". The last sentence that supports a side
+    decides.
 
-    Limits: it does not understand. Paraphrases ("the floor" for "the ground") are missed; a correction that only leaves words out of the wrong step
-    cannot be seen (False); a negated correction ("it is not on the ground") counts as one. Good for scripted models and as a sanity check,
-    not in place of the judge's Self-Heal.
+    Limits: it does not understand. Paraphrases ("the floor" for "the ground") are missed; a correction that only omits words of the wrong step cannot
+    be seen (False); a negated correction ("it is not on the ground") counts as one. Good for scripted models and as a sanity check, not a replacement
+    for the judge's Self-Heal.
 
     Args:
         continuation: what the model wrote after the injected steps.
@@ -241,11 +245,11 @@ def mentions_correction(continuation: str, correction: str, wrong: str) -> bool:
 
 
 def _content(text: str) -> frozenset[str]:
-    """Content words in lower case, without plural s; boxes as ``#2``."""
-    found, rest, done = set(), [], 0
+    """Return the content words in lower case, without plural s; boxes as ``#2``."""
+    boxes, rest, done = set(), [], 0
     for group in groups(text, 99):
-        found |= {f"#{number}" for number in group.numbers}
+        boxes |= {f"#{number}" for number in group.numbers}
         rest.append(text[done : group.start])
         done = group.end
     words = re.findall(r"[a-z0-9]+", " ".join([*rest, text[done:]]).lower())
-    return frozenset(found | {re.sub(r"(?<=[a-z]{2}[^s])s$", "", word) for word in words if not _STOP.fullmatch(word)})
+    return frozenset(boxes | {re.sub(r"(?<=[a-z]{2}[^s])s$", "", word) for word in words if not _STOP.fullmatch(word)})

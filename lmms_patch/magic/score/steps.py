@@ -1,4 +1,4 @@
-"""The reasoning steps of a finished run, one line each, to be labelled by people or a judge. Pure."""
+"""The reasoning steps of a finished run, one row each, to be labelled by people or a judge. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lmms_patch.magic.score.response import parse
 
 @dataclass(frozen=True)
 class Chain:
-    """What a model reasoned on one item.
+    """A model's reasoning on one item.
 
     Attributes:
         item: the item's id.
@@ -35,29 +35,29 @@ class Chain:
 
 
 def chain_of(line: Mapping[str, Any]) -> Chain:
-    """The chain of a line of a MAGIC task's log (``logs.lines``): its response, split as the run split it.
+    """Return the chain of a line of a MAGIC task's log (``logs.lines``): its response, split as the run split it.
 
     Raises:
         RecordError: the line has no response.
     """
     record = line["magic"]
-    found = parse(response_of(line), str(record.get("question") or ""))
+    response = parse(response_of(line), str(record.get("question") or ""))
     steps = record.get("steps")
     return Chain(
         record["item"],
         record["group"],
         " ".join(str(record.get("question") or "").split()),
         str(line.get("target") or ""),
-        found.answer,
-        found.steps,
-        steps if isinstance(steps, int) and not isinstance(steps, bool) else len(found.steps),
+        response.answer,
+        response.steps,
+        steps if isinstance(steps, int) and not isinstance(steps, bool) else len(response.steps),
     )
 
 
 def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Chain]:
-    """A random sample of the chains with a step, by item.
+    """Draw a random sample of the chains with a step, by item.
 
-    It depends on the seed and the items' ids alone: not on the order of the log. A larger sample of the same seed holds the smaller one.
+    It depends only on the seed and the items' ids, not on the order of the log. A larger sample of the same seed contains the smaller one.
 
     Args:
         chains: all of a run.
@@ -71,7 +71,7 @@ def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Ch
 def rows(
     chains: Iterable[Chain], annotator: str = "", source: str = "human", verdicts: Mapping[str, Sequence[bool | None]] | None = None
 ) -> list[dict[str, Any]]:
-    """One row a step, with the columns ``labels.FIELDS``.
+    """Return one row for each step, with the columns ``labels.FIELDS``.
 
     Args:
         chains: from ``sample``.

@@ -1,12 +1,12 @@
 """StepSense: the share of reasoning steps that annotators mark correct, and how far annotators agree. NumPy only.
 
-Labels come from files (``labels``). Labels by a judge model are a source of their own and are never mixed with human ones in a score; how far
-a judge agrees with people is told apart (``across``).
+Labels come from files (``labels``). Labels by a judge model are a separate source and are never mixed with human ones in a score; ``across`` reports
+how far a judge agrees with people.
 
-Where several annotators labelled a step, each label counts a share of that step, so that a step counts once however often it was
-labelled. *Micro* is the mean over steps, *macro* the mean over items of each item's mean over steps (paper, 3.3, 5.2, Table 3). Cohen's
-kappa is over the steps that both annotators of a pair labelled: κ = (p_o − p_e) / (1 − p_e); with several pairs, also over all pairs'
-label pairs pooled, p_e being each pair's own, weighted by its steps.
+Where several annotators labelled a step, each label counts a share of that step, so that every step counts once. *Micro* is the mean over steps,
+*macro* the mean over items of each item's mean over steps (MAGIC paper, 3.3, 5.2, Table 3). Cohen's kappa is over the steps that both annotators of a
+pair labelled: κ = (p_o − p_e) / (1 − p_e). With several pairs it is also computed over the label pairs of all pairs, p_e being each pair's own,
+weighted by its steps.
 
 Source: Cohen (1960), A coefficient of agreement for nominal scales.
 """
@@ -27,17 +27,17 @@ from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, cluster_numbers
 
 MOST_ANNOTATORS = 20
-"""Of a source, whose agreement is computed: it takes memory with the fourth power of their number."""
+"""The most annotators of a source whose agreement is computed: memory grows with the fourth power of their number."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two annotators, or all pairs of them, agree.
+    """The agreement of two annotators, or of all pairs of them.
 
     Attributes:
         annotators: the two names; empty for all pairs together.
-        kappa: Cohen's kappa in −1..1, bootstrap over clusters of items; its n is the number of items. None where both gave one and the same
-            label throughout (nothing could have differed), or no step is shared.
+        kappa: Cohen's kappa in −1..1, bootstrap over clusters of items; its n is the number of items. None where both gave one and the same label
+            throughout (nothing could have differed), or no step is shared.
         agreed: share of shared steps with equal labels.
         steps: number of shared steps (over pairs: of label pairs).
     """
@@ -52,17 +52,18 @@ class Agreement:
 class StepSense:
     """The score of one source of labels; fractions in 0..1.
 
+    Above ``MOST_ANNOTATORS`` annotators there are neither ``pairs`` nor ``agreement``.
+
     Attributes:
         source: one of ``SOURCES``.
         micro: share of correct steps; its n is the number of items.
         macro: mean over items of their share of correct steps.
-        items, steps: how many have a label.
+        items: number of items with a label.
+        steps: number of steps with a label.
         annotators: their names.
         disputed: number of steps with both verdicts.
         pairs: agreement of each pair that shares a step.
         agreement: over all pairs; None where no two annotators share a step.
-
-    Above ``MOST_ANNOTATORS`` annotators there are neither ``pairs`` nor ``agreement``.
     """
 
     source: str
@@ -78,14 +79,14 @@ class StepSense:
 
 @dataclass(frozen=True)
 class StepSenses:
-    """What some files of labels give.
+    """The scores of some files of labels.
 
     Attributes:
         scores: of each source that has labels, people first.
         across: how far each judge agrees with each person.
         unlabelled: number of steps without a verdict, by source.
         clustered: whether the files say which items share an image; intervals then keep these together.
-        notes: what else is to be minded, one line each (``Labels.notes``).
+        notes: further notes, one line each (``Labels.notes``).
     """
 
     scores: tuple[StepSense, ...]
@@ -95,7 +96,7 @@ class StepSenses:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """In plain JSON types (schema ``magic-stepsense``)."""
+        """Return the scores in plain JSON types (schema ``magic-stepsense``)."""
         return {"schema": 1, **dataclasses.asdict(self)}
 
 
@@ -106,17 +107,17 @@ def stepsense(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> StepSense:
-    """The score of labels of one source.
+    """Compute the score of labels of one source.
 
     Args:
         labels: of one source.
-        clusters: for each item id, what it is resampled with (its image); None, or an id that is not there: the item for itself.
+        clusters: for each item id, what it is resampled with (its image); where None or without the id, the item alone.
         draws: B.
         level: nominal coverage in 0..1.
         seed: see ``stats.resample.generator``.
 
     Raises:
-        LabelError: no labels, labels of both sources, or an annotator twice on a step.
+        LabelError: there are no labels, labels of both sources, or two labels of one annotator for a step.
     """
     labels = list(labels)
     source = _one_source(labels)
@@ -153,14 +154,18 @@ def across(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> tuple[Agreement, ...]:
-    """How far each judge agrees with each person, where both labelled a step: what the judge's labels are worth.
+    """Compute how far each judge agrees with each person, where both labelled a step: it shows what the judge's labels are worth.
 
     Args:
-        human, judge: labels of the two sources; names may be the same in both.
-        clusters, draws, level, seed: as in ``stepsense``.
+        human: labels by people.
+        judge: labels by judges; names may be the same on both sides.
+        clusters: as in ``stepsense``.
+        draws: as in ``stepsense``.
+        level: as in ``stepsense``.
+        seed: as in ``stepsense``.
 
     Returns:
-        Of each (person, judge) that share a step; of nobody where either side has more than ``MOST_ANNOTATORS`` names.
+        One for each (person, judge) that share a step; none where either side has more than ``MOST_ANNOTATORS`` names.
     """
     sides = [[dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side] for place, side in enumerate((human, judge))]
     by_item = _by_item([*sides[0], *sides[1]])
@@ -173,13 +178,13 @@ def across(
         pair = (person, model)
         table: Array = np.array([_table(steps, pair) for steps in by_item.values()], float)
         if table.any():
-            found = _agreement(pair, [table], groups, {"draws": draws, "level": level, "seed": seed})
-            out.append(dataclasses.replace(found, annotators=tuple(name[1:] for name in pair)))
+            agreement = _agreement(pair, [table], groups, {"draws": draws, "level": level, "seed": seed})
+            out.append(dataclasses.replace(agreement, annotators=tuple(name[1:] for name in pair)))
     return tuple(out)
 
 
 def _groups(by_item: Mapping[str, Any], clusters: Mapping[str, Hashable] | None) -> Any:
-    """What each item is resampled with, as numbers; None: each for itself."""
+    """Return what each item is resampled with, as numbers; None: each item alone."""
     return None if clusters is None else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
 
 
@@ -193,18 +198,18 @@ def _one_source(labels: Sequence[StepLabel]) -> str:
 
 
 def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]]]:
-    """Item -> step -> annotator -> verdict, items in sorted order."""
-    found: dict[str, dict[int, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
+    """Return item -> step -> annotator -> verdict, items in sorted order."""
+    by_item: dict[str, dict[int, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
-        step = found[label.item][label.step]
+        step = by_item[label.item][label.step]
         if label.annotator in step:
             raise LabelError(f"{label.annotator} labelled step {label.step} of {label.item} twice; keep one")
         step[label.annotator] = label.correct
-    return {item: found[item] for item in sorted(found)}
+    return {item: by_item[item] for item in sorted(by_item)}
 
 
 def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> list[int]:
-    """How many steps of an item got (0,0), (0,1), (1,0), (1,1) from a pair."""
+    """Count the steps of an item that got (0,0), (0,1), (1,0), (1,1) from a pair."""
     out = [0, 0, 0, 0]
     for verdicts in steps.values():
         if pair[0] in verdicts and pair[1] in verdicts:
@@ -213,11 +218,11 @@ def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> li
 
 
 def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, bounds: Mapping[str, Any]) -> Agreement:
-    """Kappa of 2×2 tables, one per pair, each of shape (items, 4)."""
+    """Return the agreement from 2×2 tables, one per pair, each of shape (items, 4)."""
     together = np.hstack(tables)
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
-    unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))  # an item on whose steps all verdicts fall in one cell
+    unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))  # an unseen item: all its steps fall in one cell of the table
     estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
     alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
     agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)
@@ -225,11 +230,11 @@ def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, boun
 
 
 def kappa(tables: Array) -> Array:
-    """Cohen's kappa of 2×2 tables.
+    """Return Cohen's kappa of 2×2 tables.
 
     Args:
-        tables: shape (..., 4·pairs): counts of (0,0), (0,1), (1,0), (1,1) for each pair. Over several pairs, observed and expected
-            agreement are means weighted by each pair's steps; a pair without steps has no weight.
+        tables: shape (..., 4·pairs): counts of (0,0), (0,1), (1,0), (1,1) for each pair. Over several pairs, observed and expected agreement are
+            means weighted by each pair's steps; a pair without steps has no weight.
 
     Returns:
         Shape (...); nan where expected agreement is 1 (one label throughout), or there is no step.

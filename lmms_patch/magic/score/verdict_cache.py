@@ -1,9 +1,9 @@
-"""Verdicts on disk: what a judge said once is not asked again.
+"""The verdict cache: no question is put to a judge twice.
 
-One SQLite file in write-ahead mode, so that several processes and threads may use it at once; each process has a connection of its own. A killed
-run loses nothing: each verdict is committed by itself. Failures are never written.
+One SQLite file in write-ahead mode, so that several processes and threads may use it at once; each process has its own connection. A killed run loses
+nothing: each verdict is committed by itself. Failures are never stored.
 
-A cache is a convenience: where it cannot be used, the run goes on without, and says so in one line. A damaged file is set aside under another name.
+The cache is a convenience: where it cannot be used, the run continues without it, and says so in one line. A damaged file is renamed and kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 FILE = "verdicts-1.sqlite"
-"""Name of the file; the number is the schema's."""
+"""The name of the file; its number is the schema's version."""
 _WAIT = 20.0
 """Seconds to wait for another process that writes."""
 _TABLE = (
@@ -34,7 +34,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of one reply.
+    """The stored part of one reply.
 
     Attributes:
         values: the verdicts that were read from it.
@@ -50,7 +50,7 @@ class Kept:
 
 
 def key_of(asked: Mapping[str, Any]) -> str:
-    """The key of a question: a digest of everything that its answer depends on.
+    """Return the key of a question: a digest of everything on which its answer depends.
 
     Args:
         asked: judge model, server address, sampling settings, version of the prompts, kind and the whole prompt; plain JSON values.
@@ -65,8 +65,8 @@ class VerdictCache:
     """The verdicts in a folder.
 
     Args:
-        folder: made where it is not there; None: nothing is kept.
-        tell: is told, in one line, what is wrong with the cache; once for each kind of trouble.
+        folder: made where it does not exist; None: nothing is stored.
+        tell: called with a line about trouble with the cache; once for each kind of trouble.
     """
 
     def __init__(self, folder: Path | None, tell: Callable[[str], None]) -> None:
@@ -78,11 +78,12 @@ class VerdictCache:
         self._owner = 0
 
     def get(self, key: str, kind: str, count: int) -> Kept | None:
-        """What is kept for a key, or None.
+        """Return what is stored for a key, or None.
 
         Args:
             key: see ``key_of``.
-            kind, count: what the question asks for; an entry that does not fit is none.
+            kind: the kind of the question; an entry of another kind is ignored.
+            count: number of verdicts that the question asks for; an entry with another number is ignored.
         """
         row = self._try(lambda db: db.execute("SELECT answers, reason, raw, model FROM verdicts WHERE key = ? AND kind = ?", (key, kind)).fetchone())
         if row is None:
@@ -96,12 +97,12 @@ class VerdictCache:
         return Kept(tuple(values), *(str(text) for text in row[1:]))
 
     def put(self, key: str, kind: str, kept: Kept) -> None:
-        """Keep a reply that could be read; one that is there already is replaced."""
+        """Store a reply that could be read; an existing entry is replaced."""
         row = (key, kind, json.dumps(list(kept.values)), *(_plain(text) for text in (kept.reason, kept.raw, kept.model)))
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?)", row))
 
     def _try(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
-        """Do something with the file; where it is damaged, set it aside and do it with a new one."""
+        """Do something with the file; where it is damaged, set it aside and repeat with a new file."""
         if self._folder is None:
             return None
         with self._lock:
@@ -120,8 +121,8 @@ class VerdictCache:
         return None
 
     def _opened(self) -> sqlite3.Connection:
-        """This process's connection."""
-        if self._db is not None and self._owner != os.getpid():  # SQLite forbids to use, or to close, what was opened before a fork
+        """Return this process's connection."""
+        if self._db is not None and self._owner != os.getpid():  # SQLite forbids using or closing a connection that was opened before a fork
             _INHERITED.append(self._db)
             self._db = None
         if self._db is None:
@@ -144,7 +145,7 @@ class VerdictCache:
         return self._folder / FILE
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
-        """Give a damaged file, with what SQLite put beside it, another name; unless another process did so meanwhile."""
+        """Rename a damaged file and the files that SQLite put beside it, unless another process did so meanwhile."""
         path = self._file()
         self._close()
         try:
@@ -168,7 +169,7 @@ class VerdictCache:
 
 
 def _free(path: Path) -> Path:
-    """A name beside a file that is not taken."""
+    """Return an unused name beside a file."""
     number = 1
     while (target := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
@@ -176,5 +177,5 @@ def _free(path: Path) -> Path:
 
 
 def _plain(text: str) -> str:
-    """Text that SQLite can hold: without halves of surrogate pairs."""
+    """Return text that SQLite can store: without lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8")

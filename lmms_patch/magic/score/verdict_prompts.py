@@ -1,6 +1,6 @@
-"""The texts that a judge is sent: in our own words, to the conditions of the paper's figures 15 to 17. No code.
+"""The texts that are sent to a judge: in our own words, to the conditions of the MAGIC paper's figures 15 to 17. No code.
 
-A change of a text is a change of ``VERSION`` too: it is told beside every number that a judge made, and old verdicts are not used for it.
+Whoever changes a text must raise ``VERSION``: it is reported beside every judged number, and old verdicts are then not reused.
 """
 
 VERSION = 1
@@ -257,4 +257,4 @@ NOTES = {
         'reply with {n} lines only, one for every step from 1 to {n}, each "Step ...: Correct" or "Step ...: Incorrect".',
     ),
 }
-"""What is added to a question whose reply could not be read, by the number of such replies."""
+"""The notes added to a question whose reply could not be read; the first note after one such reply, the second after two."""

@@ -1,11 +1,11 @@
-"""What a judge is asked, and what its reply says. Pure text work; ``harness.magic_judge`` sends and receives.
+"""The questions to a judge, and the reading of its replies. Pure text work; ``harness.magic.judge`` sends and receives.
 
-Four questions: is a short answer right, is a whole response right, is an injected mistake taken back, is each step of a reasoning chain
-right. Prompts are in our own words, to the conditions of the paper's figures 16, 15 and 17 (the last is ours: the paper's step labels come
-from people, 5.2). Each gives a few worked examples and the form of the reply.
+Four questions: is a short answer right, is a whole response right, is an injected mistake corrected, is each step of a reasoning chain right. Prompts
+are in our own words, to the conditions of the MAGIC paper's figures 16, 15 and 17; the last question is ours, since the paper's step labels come from
+people (5.2). Each prompt gives a few worked examples and the form of the reply.
 
-Reading is strict: a reply without the line that was asked for, with two verdicts, or with other words in their place gives no verdict
-(None and the fault in words), never a guess.
+Reading is strict: a reply without the requested line, with two verdicts, or with other words in their place gives no verdict (None and the fault in
+words), never a guess.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from lmms_patch.magic.score.verdict_prompts import FULL, HEAL, NOTES, SHORT, STE
 
 KINDS = ("short", "full", "heal", "steps")
 _LONG = 600
-"""Characters of a judge's reasons that are kept beside the verdict; the whole reply is kept too."""
+"""The most characters of a judge's reasons stored beside the verdict; the whole reply is stored too."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a judge says to one question, or why it says nothing.
+    """A judge's verdict on one question, or why there is none.
 
     Attributes:
         value: the verdict (correct, healed); None: unjudged.
         reason: the judge's reasons, on one line, cut at 600 characters.
         error: why there is no verdict, on one line; "" where there is one.
         raw: the last reply as it came; "" where none came.
-        cached: whether the verdict was given in an earlier call.
-        model: the model that answered, by its server; "" where none was asked.
+        cached: whether the verdict comes from an earlier call.
+        model: the model that answered, as its server names it; "" where none was asked.
     """
 
     value: bool | None
@@ -52,7 +52,7 @@ class Inquiry:
         kind: one of ``KINDS``.
         prompt: the text that is sent.
         count: number of verdicts that the reply must give.
-        known: verdicts that need no judge (nothing was answered; there is no gold answer); empty: ask.
+        known: verdicts that need no judge (nothing was answered; there is no gold answer); empty: the judge is asked.
     """
 
     kind: str
@@ -61,10 +61,10 @@ class Inquiry:
     known: tuple[Verdict, ...] = ()
 
     def again(self, time: int) -> str:
-        """The text to send after a reply that could not be read: the same, with a note on the form.
+        """Return the text to send after a reply that could not be read: the same text, with a note on the form.
 
         Args:
-            time: how many replies could not be read, from 1. The note differs each time: with greedy decoding the same text brings the same reply.
+            time: number of unreadable replies so far, from 1. The note differs each time: with greedy decoding the same text brings the same reply.
         """
         notes = NOTES["steps" if self.kind == "steps" else "heal" if self.kind == "heal" else "answer"]
         return f"{self.prompt}\n\nNote: {notes[min(time, len(notes)) - 1].format(n=self.count)}" + (
@@ -74,7 +74,7 @@ class Inquiry:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reply says.
+    """A reply as read.
 
     Attributes:
         values: the verdicts; None where the reply cannot be read.
@@ -88,7 +88,7 @@ class Reading:
 
 
 def short_inquiry(question: str, answer: str, gold: str) -> Inquiry:
-    """Does an answer say what the short gold answer says (Acc_short; paper, 4.2, figure 16)?
+    """Ask whether an answer says what the short gold answer says (Acc_short; paper, 4.2, figure 16).
 
     Args:
         question: as asked.
@@ -99,7 +99,7 @@ def short_inquiry(question: str, answer: str, gold: str) -> Inquiry:
 
 
 def full_inquiry(question: str, response: str, gold_full: str) -> Inquiry:
-    """Does a response, reasoning and answer, conclude what the full gold answer says (Acc_full; paper, 4.2, figure 15)?
+    """Ask whether a response, reasoning and answer, concludes what the full gold answer says (Acc_full; paper, 4.2, figure 15).
 
     Args:
         question: as asked.
@@ -118,11 +118,11 @@ def _answer_inquiry(kind: str, template: str, question: str, output: str, gold: 
 
 
 def heal_inquiry(prefix: Sequence[str] | str, corrections: Sequence[str], continuation: str) -> Inquiry:
-    """Does a continuation take an injected mistake back (Self-Heal; paper, 4.3, figure 17)?
+    """Ask whether a continuation corrects an injected mistake (Self-Heal; paper, 4.3, figure 17).
 
     Args:
-        prefix: the steps that were put into the model's mouth, up to the last wrong one (or their text).
-        corrections: what annotators wrote for the wrong steps; one of them said is enough. None that says anything: no verdict.
+        prefix: the injected steps, up to the last wrong one (or their text).
+        corrections: what annotators wrote for the wrong steps; saying one of them is enough. Without any text in them: no verdict.
         continuation: what the model wrote after the prefix; empty: not healed, without asking.
     """
     written = [one.strip() for one in corrections if one.strip()]
@@ -136,12 +136,12 @@ def heal_inquiry(prefix: Sequence[str] | str, corrections: Sequence[str], contin
 
 
 def steps_inquiry(question: str, gold: str, steps: Sequence[str]) -> Inquiry:
-    """Is each step of a reasoning chain right, as far as text shows (StepSense labels by a judge; paper, 5.2, has people label them)?
+    """Ask whether each step of a reasoning chain is right, as far as text shows (StepSense labels by a judge; paper, 5.2, has people label them).
 
     Args:
         question: as asked.
         gold: the gold answer, short or full; empty: no verdicts.
-        steps: the chain, in order. None: no verdicts.
+        steps: the chain, in order.
     """
     if not gold.strip():
         return Inquiry("steps", "", len(steps), tuple(Verdict(None, error="no gold answer to compare with") for _ in steps))
@@ -150,22 +150,22 @@ def steps_inquiry(question: str, gold: str, steps: Sequence[str]) -> Inquiry:
 
 
 def _filled(template: str, **fields: str) -> str:
-    """A prompt: each field as a quoted block, so that no text in it can pass for another field.
+    """Fill a prompt: each field becomes a quoted block, so that no text in it can pass for another field.
 
-    One pass over the template: a field that contains ``{gold}`` stays as it is.
+    The template is processed in one pass: a field that contains ``{gold}`` stays as it is.
     """
     blocks = {name: "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines()) for name, text in fields.items()}
     return re.sub(r"\{(question|output|gold|prefix|corrections|continuation|steps)\}", lambda match: blocks[match[1]], template)
 
 
 def read(inquiry: Inquiry, reply: str | None) -> Reading:
-    """What a reply says to a question.
+    r"""Read the verdicts from a reply.
 
     Args:
         inquiry: what was asked.
         reply: the judge's text; None and empty text are faults.
 
-    >>> read(short_inquiry("What?", "sofa", "couch"), "Reasoning: the same thing.\\nCorrectness: Correct")
+    >>> read(short_inquiry("What?", "sofa", "couch"), "Reasoning: the same thing.\nCorrectness: Correct")
     Reading(values=(True,), reason='the same thing.', fault='')
     >>> read(short_inquiry("What?", "sofa", "couch"), "Yes, I think so.").fault
     'no line "Correctness: Correct" or "Correctness: Incorrect"'
@@ -181,7 +181,7 @@ def read(inquiry: Inquiry, reply: str | None) -> Reading:
 
 
 def _said(reply: str | None) -> tuple[str, str]:
-    """A reply without the judge's own thoughts, and the fault if nothing is left."""
+    """Return a reply without the judge's own thoughts, and the fault if nothing is left."""
     text = reply or ""
     parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
     if len(parts) == 1 and re.match(r"\s*<think(?:ing)?>", text, re.I):
@@ -198,13 +198,13 @@ _MARK = re.compile(_MARKS)
 
 
 def _begins(text: str, place: int, least: int, after: str) -> int | None:
-    """Return where what stands at a place begins, with the marks before it: a line, or what follows one of some characters; None where it does not.
+    """Return where a line or sentence begins whose first word is at ``place``, including the marks before the word; None where the word is not first.
 
     Args:
         text: a reply.
         place: of a word.
         least: where to stop looking.
-        after: characters beside the line's end that it may follow.
+        after: characters, besides the line's end, after which it may begin.
     """
     start = place
     while start > least and _MARK.match(text, start - 1):
@@ -216,25 +216,32 @@ def _begins(text: str, place: int, least: int, after: str) -> int | None:
 
 
 def _labelled(text: str, label: str) -> list[tuple[int, int, int]]:
-    """Return for each ``label:`` at the beginning of a line or sentence where it begins, with the marks before it, and where colon and line end."""
-    found: list[tuple[int, int, int]] = []
+    """Find each ``label:`` at the beginning of a line or sentence.
+
+    Returns:
+        For each: where it begins, including the marks before it; where its colon ends; where its line ends.
+    """
+    places: list[tuple[int, int, int]] = []
     done = 0
     for match in re.finditer(rf"(?:{label})[*_\"'` ]*[:：]", text, re.I):
         if match.start() >= done and (start := _begins(text, match.start(), done, ".!?")) is not None:
             done = end if (end := text.find("\n", match.end())) >= 0 else len(text)
-            found.append((start, match.end(), done))
-    return found
+            places.append((start, match.end(), done))
+    return places
 
 
 def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) -> Reading:
-    """The verdict of ``label: word``: on a line of its own, or after the end of a sentence; said once or always the same; nothing after it."""
-    found = _labelled(text, label)
-    if not found:
+    """Read the verdict of ``label: word``, on a line of its own or after the end of a sentence.
+
+    It may be repeated but not contradicted, and no text may follow it.
+    """
+    labelled = _labelled(text, label)
+    if not labelled:
         return Reading(None, "", "no line " + " or ".join(f'"{form}"' for form in forms))
     values = set()
-    for _, colon, end in found:
+    for _, colon, end in labelled:
         said = text[colon:end]
-        if not re.sub(_MARKS, "", said):  # the word stands on the next line
+        if not re.sub(_MARKS, "", said):  # the word is on the next line
             following = _NEXT_LINE.match(text, end)
             said, end = (following[1], following.end()) if following else ("", end)
         word = _AROUND.sub("", said)
@@ -245,7 +252,7 @@ def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) ->
         return Reading(None, "", "both verdicts are given")
     if re.search(r"\w", text[end:]):
         return Reading(None, "", "the reply goes on after its verdict")
-    return Reading((values.pop(),), _reason(text[: found[0][0]]))
+    return Reading((values.pop(),), _reason(text[: labelled[0][0]]))
 
 
 def _reason(text: str) -> str:
@@ -261,7 +268,7 @@ _LABELS = {"correct": True, "incorrect": False}
 
 
 def _read_steps(text: str, count: int) -> Reading:
-    """A label for each step, each once: lines ``Step 3: Correct``, or JSON."""
+    """Read a label for each step, each once: lines ``Step 3: Correct``, or JSON."""
     data = _json(text)
     pairs: list[tuple[int, bool]]
     if data is not None:
@@ -270,14 +277,14 @@ def _read_steps(text: str, count: int) -> Reading:
             return Reading(None, "", "the JSON does not say which step is correct or incorrect")
         pairs, reason = listed, ""
     else:
-        found = list(_STEP_LINE.finditer(text))
-        if not found:
+        matches = list(_STEP_LINE.finditer(text))
+        if not matches:
             return Reading(None, "", 'no line like "Step 1: Correct" or "Step 1: Incorrect"')
-        if re.search(r"\w", text[found[-1].end() :]):
+        if re.search(r"\w", text[matches[-1].end() :]):
             return Reading(None, "", "the reply goes on after its last label")
         pairs, reason = (
-            [(int(match["step"]), _LABELS[match["word"].lower()]) for match in found],
-            _reason(text[: _begins(text, found[0].start("name"), 0, "")]),
+            [(int(match["step"]), _LABELS[match["word"].lower()]) for match in matches],
+            _reason(text[: _begins(text, matches[0].start("name"), 0, "")]),
         )
     labels = dict(pairs)
     if len(set(pairs)) > len(labels):
@@ -291,7 +298,7 @@ def _read_steps(text: str, count: int) -> Reading:
 
 
 def _json(text: str) -> Any:
-    """The JSON that a reply consists of, in a code fence or not; None where it is none, or names a key twice."""
+    """Return the JSON of which a reply consists, in a code fence or not; None where it is not JSON, or repeats a key."""
     fence = re.search(r"```(?:json)?\s*\n", text)
     close = re.compile(r"\n[^\S\n]*```").search(text, fence.end()) if fence else None
     try:
@@ -302,14 +309,14 @@ def _json(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    out = dict(pairs)
+    if len(out) < len(pairs):
         raise ValueError("a key is named twice")
-    return found
+    return out
 
 
 def _pairs(data: Any) -> list[tuple[int, bool]] | None:
-    """Step and label of each entry: a list of labels, a list of objects with step and label, or an object of labels by step."""
+    """Return step and label of each entry: a list of labels, a list of objects with step and label, or an object of labels by step."""
     if isinstance(data, dict) and isinstance(data.get("steps"), (dict, list)):
         data = data["steps"]
     entries: list[tuple[Any, Any]]

@@ -12,8 +12,8 @@ from typing import Any
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.present.board.ranks import BY, PRIMARY, By, Place, badness, places
 from lmms_patch.present.board.store import GridNotes, Result, Store, Stored, date_order
+from lmms_patch.present.ranking import BY, PRIMARY, By, Place, badness, goes_by_corrected, places
 from lmms_patch.present.report.points import listed
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
@@ -61,15 +61,15 @@ class Entry:
         """
         index, n = self.result.index, self.grid
         names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "adj_blind": f"{index}{n}_adj_blind", "mpp": f"mpp{n}", "gap": f"gap{n}"}
-        found = self.result.numbers.get(names.get(name, name))
-        if found is None:
+        estimate = self.result.numbers.get(names.get(name, name))
+        if estimate is None:
             reason = "no blind run beside it" if name == "adj_blind" else "nothing was scored"
             return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason=reason)
         if name == "index":
-            return reading.raw(found, self.mark, self.result.marginal)
+            return reading.raw(estimate, self.mark, self.result.marginal)
         if name in ("adj", "adj_blind"):
-            return reading.corrected(found, self.notes.null if name == "adj" else None, self.result.marginal)
-        return found
+            return reading.corrected(estimate, self.notes.null if name == "adj" else None, self.result.marginal)
+        return estimate
 
     @property
     def notes(self) -> GridNotes:
@@ -85,8 +85,8 @@ class Entry:
     @property
     def used(self) -> int | None:
         """How many docs MPP, index and gap of its grid rest on; None where there is no MPP."""
-        found = self.number("mpp")
-        return None if found.value is None else found.n
+        best = self.number("mpp")
+        return None if best.value is None else best.n
 
     @property
     def limit(self) -> str:
@@ -163,16 +163,16 @@ class Board:
     runs: int
 
     def of(self, kind: str) -> tuple[Group, ...]:
-        """The groups of a kind."""
+        """Return the groups of a kind."""
         return tuple(group for group in self.groups if group.kind == kind)
 
     def crowded(self) -> set[tuple[str, str, int]]:
-        """The kinds, benchmarks and grids that have several groups."""
+        """Return the kinds, benchmarks and grids that have several groups."""
         return {(group.kind, group.base, group.grid) for group in self.groups if group.number > 1}
 
 
 def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
-    """The board of all runs that are stored.
+    """Return the board of all runs that are stored.
 
     Args:
         store: the runs.
@@ -192,11 +192,11 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
         allowed = ", ".join(key for key in settings if key not in NEEDED)
         raise OptionError(f"{wrong[0]!r} cannot be ignored: it says what the number is; allowed: {allowed}")
     names = _names(store.runs)
-    found: dict[tuple[str, str, int], dict[str, list[Entry]]] = {}
+    by_settings: dict[tuple[str, str, int], dict[str, list[Entry]]] = {}
     for key, entries in _latest(store.runs, names, set(ignore)).items():
         kind, base, grid, group = key
-        found.setdefault((kind, base, grid), {})[group] = entries
-    groups = [group for place in sorted(found, key=_order) for group in _groups(place, found[place], by, tuple(ignore))]
+        by_settings.setdefault((kind, base, grid), {})[group] = entries
+    groups = [group for place in sorted(by_settings, key=_order) for group in _groups(place, by_settings[place], by, tuple(ignore))]
     return Board(tuple(groups), by, tuple(ignore), names, len(store.runs))
 
 
@@ -210,12 +210,12 @@ def _names(stored: Iterable[Stored]) -> dict[tuple[str, str, str], str]:
 
 
 def kind_of(result: Result) -> str:
-    """``index`` for kinds with an index, else the kind."""
+    """Return ``index`` for kinds with an index, else the kind."""
     return "index" if result.index else result.kind
 
 
 def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
-    """By kind, benchmark, grid and settings: of each model the newest result."""
+    """Return the newest result of each model, by kind, benchmark, grid and settings."""
     newest: dict[tuple[Any, ...], tuple[Stored, Result, str, int]] = {}
     count: Counter[tuple[Any, ...]] = Counter()
     for run in sorted(stored, key=lambda run: run.order):
@@ -236,8 +236,8 @@ def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str],
     return out
 
 
-def _groups(place: tuple[str, str, int], found: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:
-    ordered = sorted(found.items(), key=lambda one: (one[1][0].result.filter, one[0]))
+def _groups(place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:
+    ordered = sorted(by_settings.items(), key=lambda one: (one[1][0].result.filter, one[0]))
     ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
     ordered.sort(key=lambda one: _standing(one[1]))
     reference = ordered[0][1][0].result.fingerprint
@@ -261,16 +261,20 @@ def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
     placed = [entry for entry in entries if not why_not(entry, by)]
     if by.key != "pcri" or not placed:
         return by, ""
-    without = [entry.model for entry in placed if entry.notes.null != reading.MEASURED]
-    if without:
-        return by, f"Ranked by the raw index: no measured null in {listed(sorted(without), 3)}"
-    if all(why_not(entry, BY["adj"]) for entry in placed):
-        return by, f"Ranked by the raw index: with luck removed there is none ({why_not(placed[0], BY['adj']).partition(':')[0]})"
-    return BY["adj"], "Ranked by the index with luck removed: every null is measured"
+    if goes_by_corrected(corrected(placed)):
+        return BY["adj"], "Ranked by the index with luck removed: every null is measured"
+    if without := sorted(entry.model for entry in placed if entry.notes.null != reading.MEASURED):
+        return by, f"Ranked by the raw index: no measured null in {listed(without, 3)}"
+    return by, f"Ranked by the raw index: with luck removed there is none ({why_not(placed[0], BY['adj']).partition(':')[0]})"
+
+
+def corrected(entries: Iterable[Entry]) -> list[Estimate | None]:
+    """Return of each entry whose index may be read its index with luck removed; None where the null was not measured."""
+    return [entry.number("adj") if entry.notes.null == reading.MEASURED else None for entry in entries if not why_not(entry, BY["pcri"])]
 
 
 def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
-    """What decides first which group is the first: a later try with a limit must never become what a board is known by.
+    """Return what decides first which group is the first: a later try with a limit must never become what a board is known by.
 
     Where the limit or the number of docs is ignored, runs of a group differ in it: then what more than half of them have, and the median.
     """
@@ -279,7 +283,7 @@ def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
 
 
 def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:
-    """Settings that one of two says and the other does not."""
+    """Return settings that one fingerprint says and the other does not."""
     out = []
     for key in dict.fromkeys([*reference, *given]):  # a row of an earlier version lacks some
         if key not in ignore and (reference.get(key) is None) != (given.get(key) is None):
@@ -309,22 +313,22 @@ def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry]
             value, ends = badness(entry.number(by.name(str(entry.result.index), entry.grid)), by, higher)
             placed.append((value, entry, ends))
     placed.sort(key=lambda one: one[0])
-    found = places([ends for _, _, ends in placed])
-    return tuple((place, entry) for place, (_, entry, _) in zip(found, placed, strict=True)), tuple(unranked)
+    spans = places([ends for _, _, ends in placed])
+    return tuple((place, entry) for place, (_, entry, _) in zip(spans, placed, strict=True)), tuple(unranked)
 
 
 def why_not(entry: Entry, by: By) -> str:
-    """Why an entry has no place; empty where it has one."""
+    """Return why an entry has no place; empty where it has one."""
     if entry.result.nonsense:
         return f"contradicts itself: {entry.result.nonsense}"
     if by.gated and entry.result.gate == 0:
         return entry.result.gate_reason or "near chance"
-    found = entry.number(by.key if by.corrected else by.name(str(entry.result.index), entry.grid))
-    if reading.assumed(found):
+    number = entry.number(by.key if by.corrected else by.name(str(entry.result.index), entry.grid))
+    if reading.assumed(number):
         return f"{reading.ASSUMED}: no rank rests on it; {reading.MEASURE_IT}"
-    if found.value is not None:
+    if number.value is not None:
         return ""
-    return found.reason or entry.notes.reason or "not defined"
+    return number.reason or entry.notes.reason or "not defined"
 
 
 def _label(entry: Entry) -> tuple[str, str]:

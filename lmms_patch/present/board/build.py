@@ -12,7 +12,7 @@ from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.present.board import model_index, store, tables, write
 from lmms_patch.present.board.board import Board, board
 from lmms_patch.present.board.overall import Changes, Overall, changes, check_over, overall
-from lmms_patch.present.board.ranks import by_of
+from lmms_patch.present.ranking import by_of
 
 TITLE = "Leaderboard"
 _CARD = re.compile(r"model-index/[A-Za-z0-9._-]+\.md")
@@ -54,9 +54,9 @@ def leaderboard(
     Args:
         folders: of runs, at any depth, or single results files; none: the board is written again from what it knows.
         output: the board's folder; made where it is not there.
-        by: what to rank by (``ranks.BY``).
+        by: what to rank by (``ranking.BY``).
         ignore: keys of ``runs.fingerprint`` in which runs may differ and still be ranked together.
-        over: the benchmarks to take overall means over; none: chosen by who has what (``overall.shared_benchmarks``).
+        over: the benchmarks to take overall means over; none: chosen by who has what (``ranking.shared_benchmarks``).
         fresh: forget all runs but those in ``folders``.
         title: of the page.
         tell: told of progress, a line at a time.
@@ -73,22 +73,22 @@ def leaderboard(
             raise RecordError(f"{output}: no board here yet, and no runs were given; give the folders that were --output_path of runs")
         files = store.find([Path(folder) for folder in folders])
         updated = store.update(known, files, output, tell)
-        found = board(updated.store, by_of(by), tuple(dict.fromkeys(ignore)))
-        check_over(over, found)
-        overalls, steps = tuple(overall(found, over)), tuple(changes(found, over))
-        cards = model_index.wanted(found)
-        made = _files(title, found, overalls, steps)
+        ranked = board(updated.store, by_of(by), tuple(dict.fromkeys(ignore)))
+        check_over(over, ranked)
+        overalls, steps = tuple(overall(ranked, over)), tuple(changes(ranked, over))
+        cards = model_index.wanted(ranked)
+        made = _files(title, ranked, overalls, steps)
         for name, (model, entries, digest) in cards.items():
             if before.get(name) != digest or not (output / name).is_file():  # else it is there as it would be made
                 made[name] = model_index.card(model, entries)
         kept = dataclasses.replace(updated.store, written={name: digest for name, (_, _, digest) in cards.items()})
         made[store.NAME] = store.to_text(kept)
         written = write.publish(output, made, [name for name in before if _CARD.fullmatch(name) and name not in cards])
-    return Built(output, found, overalls, steps, dataclasses.replace(updated, store=kept), tuple(written))
+    return Built(output, ranked, overalls, steps, dataclasses.replace(updated, store=kept), tuple(written))
 
 
 def _known(output: Path, fresh: bool) -> tuple[store.Store, Mapping[str, str]]:
-    """What the board knows, and which files it made for models."""
+    """Return what the board knows, and which files it made for models."""
     if not fresh:
         known = store.load(output)
         return known, known.written
@@ -98,13 +98,13 @@ def _known(output: Path, fresh: bool) -> tuple[store.Store, Mapping[str, str]]:
         return store.Store(), {}
 
 
-def _files(title: str, found: Board, overalls: Sequence[Overall], steps: Sequence[Changes]) -> dict[str, str]:
+def _files(title: str, ranked: Board, overalls: Sequence[Overall], steps: Sequence[Changes]) -> dict[str, str]:
     from lmms_patch.present.board import page
 
-    sheets = tables.group_sheets(found)
+    sheets = tables.group_sheets(ranked)
     return {
-        "leaderboard.csv": tables.flat_sheet(found).to_csv(),
-        "leaderboard.md": tables.markdown_text(title, found, overalls, steps, sheets),
-        "board.json": tables.json_text(title, found, overalls, steps, sheets),
-        "index.html": page.page(title, found, overalls, steps),
+        "leaderboard.csv": tables.flat_sheet(ranked).to_csv(),
+        "leaderboard.md": tables.markdown_text(title, ranked, overalls, steps, sheets),
+        "board.json": tables.json_text(title, ranked, overalls, steps, sheets),
+        "index.html": page.page(title, ranked, overalls, steps, sheets),
     }

@@ -26,7 +26,7 @@ _HOW = "Measured with lmms-patch. Copy `model-index` into the front matter of th
 
 
 def wanted(board: Board) -> dict[str, tuple[str, list[Entry], str]]:
-    """A file for each model: its path in the board's folder -> the model, its entries, and a digest of what the file is made of."""
+    """Return a file for each model: its path in the board's folder -> the model, its entries, and a digest of what the file is made of."""
     named = file_names(board.models, ".md")
     by_model: dict[tuple[str, str, str], list[Entry]] = {}
     for group in board.groups:
@@ -44,15 +44,15 @@ def _digest(model: str, entries: Sequence[Entry]) -> str:
 
 
 def card(model: str, entries: Sequence[Entry]) -> str:
-    """The metadata of one model as the front matter of a card; it says so where the model has no number."""
-    found = model_index(model, entries)
-    front = "\n".join(yaml_lines({"model-index": found} if found else {}))
-    body = _HOW if found else "None of its numbers is defined: there is nothing to put into a card."
+    """Return the metadata of one model as the front matter of a card; it says so where the model has no number."""
+    index = model_index(model, entries)
+    front = "\n".join(yaml_lines({"model-index": index} if index else {}))
+    body = _HOW if index else "None of its numbers is defined: there is nothing to put into a card."
     return f"---\n{front}\n---\n\n# {markdown(model)}\n\n{body}\n"
 
 
 def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The ``model-index`` of one model; empty where it has no number.
+    """Return the ``model-index`` of one model; empty where it has no number.
 
     A result each for benchmark and settings; ``dataset.args`` has the settings, ``args`` of a metric its interval, level and
     the number of docs that it rests on; of an index and a gap that leave out docs also FIP over the others.
@@ -94,22 +94,22 @@ def _metrics(entry: Entry) -> Iterator[dict[str, Any]]:
     result = entry.result
     of_grid = {f"{result.index}{entry.grid}": "index", f"{result.index}{entry.grid}_adj": "adj"}
     for measure, kind, words in _wanted(entry):
-        found = entry.number(of_grid[measure]) if measure in of_grid else result.numbers.get(measure)
-        if found is not None and found.value is not None:
-            ends = {} if found.low is None else {"low": found.low, "high": found.high, "level": found.level}
-            args = {**ends, "docs": found.n, "date": clean(entry.date), **_beside(entry, measure)}
-            said = "".join(f" ({word})" for word in reading.words(found))
-            yield {"metric_type": kind, "metric_name": words + said, "metric_value": found.value, "metric_args": args}
+        number = entry.number(of_grid[measure]) if measure in of_grid else result.numbers.get(measure)
+        if number is not None and number.value is not None:
+            ends = {} if number.low is None else {"low": number.low, "high": number.high, "level": number.level}
+            args = {**ends, "docs": number.n, "date": clean(entry.date), **_beside(entry, measure)}
+            said = "".join(f" ({word})" for word in reading.words(number))
+            yield {"metric_type": kind, "metric_name": words + said, "metric_value": number.value, "metric_args": args}
 
 
 def _beside(entry: Entry, measure: str) -> dict[str, Any]:
-    """Where docs are left out at a grid: FIP over the others, without which index and gap cannot be checked."""
+    """Return where docs are left out at a grid: FIP over the others, without which index and gap cannot be checked."""
     rests = measure in (f"{entry.result.index}{entry.grid}", f"gap{entry.grid}")
     return {"fip": entry.notes.fip} if rests and entry.notes.excluded and entry.notes.fip is not None else {}
 
 
 def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
-    """Which numbers go into a card: measure, type and name of the metric."""
+    """Return which numbers go into a card: measure, type and name of the metric."""
     result, n = entry.result, entry.grid
     metric, index = clean(result.metric), result.index
     if index:
@@ -135,7 +135,7 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
 
 
 def yaml_lines(value: Any, indent: str = "") -> list[str]:
-    """Plain JSON types as YAML, a line each; ten times as fast as PyYAML, which a board of many models waits for.
+    """Return plain JSON types as YAML, a line each; ten times as fast as PyYAML, which a board of many models waits for.
 
     Texts are quoted as in JSON: that is YAML too where they hold no control characters or lone surrogates (``text.clean``).
     """

@@ -146,7 +146,7 @@ class Stored:
 
 
 def date_order(date: str) -> str:
-    """A date as text that sorts by time, with or without hyphens: its digits.
+    """Return a date as text that sorts by time, with or without hyphens: its digits.
 
     >>> date_order("20260102_030405") < date_order("2026-01-03T00-00-00.123")
     True
@@ -176,7 +176,7 @@ class Update:
 
 
 def remember(run: runs.Run) -> tuple[Result, ...]:
-    """What a board keeps of a run's wrapped tasks.
+    """Return what a board keeps of a run's wrapped tasks.
 
     Raises:
         RecordError: they are not as lmms-patch writes them, or not what their sample logs give.
@@ -199,8 +199,8 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
     numbers = {name: _checked(name, reading.plain(estimate)) for name, estimate in measures.measures(result).items()}
     gate = analysis.get("gate") or {}
     valid = gate.get("valid") if kind.index else None
-    found = details.get("tst_details") or {}
-    about = {"diagnostic": str(found.get("diagnostic") or ""), "grouping": str(found.get("headline") or "")} if found else {}
+    stress = details.get("tst_details") or {}
+    about = {"diagnostic": str(stress.get("diagnostic") or ""), "grouping": str(stress.get("headline") or "")} if stress else {}
     magic = details.get("magic") or {}
     return Result(
         task=result.task,
@@ -225,9 +225,9 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
 
 
 def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
-    """In plain JSON types; a version that the run does not say is None, as the other settings."""
-    found: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result), allow_nan=False))
-    return {**found, "benchmark version": None if found["benchmark version"] == "None" else found["benchmark version"]}
+    """Return the fingerprint in plain JSON types. A version that the run does not say is None, as the other settings."""
+    plain: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result), allow_nan=False))
+    return {**plain, "benchmark version": None if plain["benchmark version"] == "None" else plain["benchmark version"]}
 
 
 def _notes(grid: Mapping[str, Any]) -> GridNotes:
@@ -241,7 +241,7 @@ def _text(value: Any) -> str | None:
 
 
 def _checked(name: str, estimate: Estimate) -> Estimate:
-    """The estimate, if it can be true: finite numbers or None, ends in order.
+    """Return the estimate, if it can be true: finite numbers or None, ends in order.
 
     Raises:
         ValueError: it cannot.
@@ -262,7 +262,7 @@ def _finite(name: str, value: Any) -> Any:
 
 
 def _dataset(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """Of the data: Hub id, configuration, split. What lies on somebody's disk is not named."""
+    """Return the data's Hub id, configuration and split. What lies on somebody's disk is not named."""
     path, name = config.get("dataset_path"), config.get("dataset_name")
     hub = runs.is_hub(path)
     return {"path": path if hub else None, "name": _text(name) if hub else None, "split": runs.split_of(config)}
@@ -308,21 +308,21 @@ def _wrong_number(name: str, one: Estimate) -> str:
 
 def _wrong_grid(result: Result, n: int) -> str:
     """Return what is wrong with the numbers of a grid; only where it has an index: a metric whose scale goes below 0 has none."""
-    note, found = result.notes.get(n), {name: one.value for name, one in result.numbers.items()}
+    note, values = result.notes.get(n), {name: one.value for name, one in result.numbers.items()}
     if note is not None and not 0 <= note.excluded <= result.docs:
         return f"{note.excluded} of {result.docs} docs are excluded at grid {n}"
     used = result.numbers.get(f"mpp{n}")
     if used is not None and used.value is not None and used.n > result.docs:
         return f"mpp{n} is over {used.n} of {result.docs} docs"
-    index, gap, mpp, top = found.get(f"{result.index}{n}"), found.get(f"gap{n}"), found.get(f"mpp{n}"), found.get("ceiling")
+    index, gap, mpp, top = values.get(f"{result.index}{n}"), values.get(f"gap{n}"), values.get(f"mpp{n}"), values.get("ceiling")
     if index is None:
         return ""
     if result.gate == 0:
         return f"{result.index}{n} has a value, but the gate refuses it"
-    fip = note.fip if note is not None and note.fip is not None else found.get("fip")
+    fip = note.fip if note is not None and note.fip is not None else values.get("fip")
     if fip is None or mpp is None:
         return f"{result.index}{n} has a value, but {'FIP' if fip is None else f'mpp{n}'} has none"
-    for name, value in (("FIP", found.get("fip")), (f"FIP at grid {n}", fip), (f"mpp{n}", mpp)):
+    for name, value in (("FIP", values.get("fip")), (f"FIP at grid {n}", fip), (f"mpp{n}", mpp)):
         if value is not None and value < 0:
             return f"{name} {_short(value)} is below 0, and a metric whose scale goes below 0 has no index"
         if value is not None and top is not None and 0 < top * _ABOVE < value:
@@ -334,8 +334,8 @@ def _wrong_grid(result: Result, n: int) -> str:
     return ""
 
 
-def _within(found: Estimate | None, low: float, high: float) -> bool:
-    return found is None or found.value is None or low - _ROUNDING <= found.value <= high + _ROUNDING
+def _within(number: Estimate | None, low: float, high: float) -> bool:
+    return number is None or number.value is None or low - _ROUNDING <= number.value <= high + _ROUNDING
 
 
 def _short(value: Any) -> str:
@@ -346,20 +346,20 @@ def _short(value: Any) -> str:
 
 
 def find(paths: Iterable[Path]) -> list[Path]:
-    """The results files in some folders (at any depth), or given themselves; each once, without reading them.
+    """Return the results files in some folders (at any depth), or given themselves; each once, without reading them.
 
     Raises:
         RecordError: a path without one.
     """
-    found: dict[str, Path] = {}
+    by_place: dict[str, Path] = {}
     for path in paths:
         for file in [path] if path.is_file() else results_files(path):
-            found.setdefault(os.path.realpath(file), file)
-    return list(found.values())
+            by_place.setdefault(os.path.realpath(file), file)
+    return list(by_place.values())
 
 
 def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[str], None] = lambda line: None) -> Update:
-    """The store with what these results files say; files that are as they were are not read, runs whose file has gone stay.
+    """Return the store with what these results files say; files that are as they were are not read, runs whose file has gone stay.
 
     Args:
         store: what is known.
@@ -393,16 +393,16 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
             if read % 50 == 0:
                 tell(f"{read} results files read")
             one = runs.read(path)
-            found = Stored(sha, (), one.model, one.adapter, one.model_args, one.date, remember(one))
+            new = Stored(sha, (), one.model, one.adapter, one.model_args, one.date, remember(one))
             if sha in old:
                 old.discard(sha)
-                by_hash[sha] = found
+                by_hash[sha] = new
             else:
-                same = alike.setdefault((found.date, *found.identity), [])
-                sha = next((other.sha256 for other in same if found.results and _says_the_same(found, other)), sha)
-                if sha == found.sha256:
-                    by_hash[sha] = found
-                    same.append(found)
+                same = alike.setdefault((new.date, *new.identity), [])
+                sha = next((other.sha256 for other in same if new.results and _says_the_same(new, other)), sha)
+                if sha == new.sha256:
+                    by_hash[sha] = new
+                    same.append(new)
         known[place] = now, sha
     kept = _with_files(by_hash, known, set(given), base)
     gone = sum(not os.path.exists(_absolute(file.path, base)) for run in kept for file in run.files[:1])
@@ -421,13 +421,13 @@ def _is_of_older_version(run: Stored) -> bool:
 
 
 def _with_files(by_hash: Mapping[str, Stored], known: Mapping[str, tuple[File, str]], here: set[str], base: str) -> list[Stored]:
-    """The runs that have a file, each with its files: those that are there, else the one where it was last."""
-    found: dict[str, list[File]] = {}
+    """Return the runs that have a file, each with its files: those that are there, else the one where it was last."""
+    places: dict[str, list[File]] = {}
     for file, sha in known.values():
-        found.setdefault(sha, []).append(file)
+        places.setdefault(sha, []).append(file)
     out = []
     for sha, run in by_hash.items():
-        listed = sorted(found.get(sha, ()), key=lambda file: file.path)
+        listed = sorted(places.get(sha, ()), key=lambda file: file.path)
         there = [file for file in listed if file.path in here or os.path.exists(_absolute(file.path, base))]
         if listed:
             out.append(dataclasses.replace(run, files=tuple(there or listed[:1])))
@@ -454,21 +454,21 @@ def _stat(path: Path) -> os.stat_result:
 
 
 def _hash(path: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with open(path, "rb") as file:
             while block := file.read(1 << 20):
-                found.update(block)
+                digest.update(block)
     except OSError as error:
         raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 # --- the file -------------------------------------------------------------------------------------
 
 
 def to_text(store: Store) -> str:
-    """The file: JSON with one run on a line, so that a version control shows what came."""
+    """Return the file: JSON with one run on a line, so that a version control shows what came."""
     lines = [json.dumps(_plain(run), separators=(",", ":")) for run in store.runs]
     written = json.dumps(dict(store.written))
     return f'{{"schema":{SCHEMA},"written":{written},"runs":[\n' + ",\n".join(lines) + "\n]}\n"
@@ -489,7 +489,7 @@ def _plain_result(result: Result) -> dict[str, Any]:
 
 
 def load(folder: Path) -> Store:
-    """The store of a board's folder; an empty one where there is none yet.
+    """Return the store of a board's folder; an empty one where there is none yet.
 
     Raises:
         RecordError: it is damaged, or of another schema.

@@ -9,7 +9,7 @@ from typing import Any
 
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
-from lmms_patch.present.board.ranks import By, Place
+from lmms_patch.present.ranking import LUCK_FREE, By, Place
 from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
 from lmms_patch.present.sheets import Cell, Column, Sheet
@@ -48,37 +48,37 @@ NEAR_ZERO = (
 
 
 def index_name(group: Group) -> str:
-    """``RCI`` or ``PCRI``: what most of its results are called; they are the same number."""
+    """Return ``RCI`` or ``PCRI``: what most of its results are called; they are the same number."""
     names = [entry.result.index for entry in group.entries]
     return "RCI" if names.count("rci") > len(names) / 2 else "PCRI"
 
 
 def title(group: Group, several: bool) -> str:
-    """Of a group's table; its number where there are several for its benchmark and grid."""
+    """Return the title of a group's table, with its number where there are several for its benchmark and grid."""
     grid = f", {group.grid}×{group.grid}" if group.grid else ""
     what = index_name(group) if group.kind == "index" else group.kind
     return f"{clean(group.base)}{grid}, {what}{f', group {group.number}' if several else ''}"
 
 
 def settings(group: Group) -> str:
-    """What its runs share, in words: the settings that people know; those with long digests are told by ``Group.id``."""
-    found = group.fingerprint
+    """Return what the runs of a group share, in words: the settings that people know. ``Group.id`` stands for those with long digests."""
+    known = group.fingerprint
     docs = {entry.result.docs for entry in group.entries}
     data = {clean(name) for entry in group.entries if (name := entry.result.details.get("dataset"))}
     parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"]
     for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}"), ("judge", "judge {}")):
-        if found.get(key) is not None:
-            parts.append(words.format(clean(found[key])))
-    if found.get("folds"):
-        parts.append(f"{clean(found['folds'])} folds")
+        if known.get(key) is not None:
+            parts.append(words.format(clean(known[key])))
+    if known.get("folds"):
+        parts.append(f"{clean(known['folds'])} folds")
     for key in ("benchmark version", "lmms-eval version"):
-        if found.get(key) is not None:
-            parts.append(f"{key.removeprefix('benchmark ').removesuffix(' version')} {clean(found[key])}")
+        if known.get(key) is not None:
+            parts.append(f"{key.removeprefix('benchmark ').removesuffix(' version')} {clean(known[key])}")
     return ", ".join(parts)
 
 
 def remarks(group: Group) -> list[str]:
-    """What to know of a group before it is read, a sentence each."""
+    """Return what to know of a group before it is read, a sentence each."""
     out = [f"Not comparable with group 1; it differs in: {clean('; '.join(group.differs))}."] if group.differs else []
     if group.unknown:
         out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
@@ -104,7 +104,7 @@ def _on_reading(group: Group) -> list[str]:
 
 
 def group_sheet(group: Group, several: bool) -> Sheet:
-    """The table of a group."""
+    """Return the table of a group."""
     columns = _index_columns(group) if group.kind == "index" else _magic_columns(group) if group.kind == "magic" else _other_columns(group.kind)
     ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
     unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
@@ -125,8 +125,14 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
     return (
         Column("rank", "Rank", help="The range of places that noise leaves open."),
         Column("model", "Model"),
-        Column("index", index, signed=True, help="1 − MPP / FIP, without unit, with its interval."),
-        Column("adj", f"{index}, luck removed", signed=True, help="The index with what answers earn without the right picture removed."),
+        Column("index", index, signed=True, help="1 − MPP / FIP, without unit, with its interval.", index=group.headline == "index"),
+        Column(
+            "adj",
+            f"{index}, luck removed",
+            signed=True,
+            help="The index with what answers earn without the right picture removed.",
+            index=group.headline == "adj",
+        ),
         Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
         Column("fip", "FIP", help="The native metric on full images, on its own scale, over all docs."),
         *(
@@ -220,17 +226,17 @@ def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
     """Return the band of the index that ranks go by, and the bands that its interval reaches."""
     if group.headline == "index":
         return entry.notes.band, entry.notes.span or entry.notes.band
-    found = entry.number(group.headline)
-    if found.value is None:
+    number = entry.number(group.headline)
+    if number.value is None:
         return None, None
-    return band(found.value), band(found.value) if found.low is None or found.high is None else span(found.low, found.high)
+    return band(number.value), band(number.value) if number.low is None or number.high is None else span(number.low, number.high)
 
 
 # --- all entries ----------------------------------------------------------------------------------
 
 
 def flat_sheet(board: Board) -> Sheet:
-    """All entries in one table: what ``leaderboard.csv`` holds."""
+    """Return all entries in one table: what ``leaderboard.csv`` holds."""
     words = (
         "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj null adj_blind fip fip_used"
         " mpp gap score drop"
@@ -251,12 +257,12 @@ def flat_sheet(board: Board) -> Sheet:
 
 
 def overall_title(table: Overall) -> str:
-    """Of a table of models × benchmarks."""
+    """Return the title of a table of models × benchmarks."""
     return f"{'All benchmarks' if not table.type else f'Task type {table.type}'}, {table.grid}×{table.grid}"
 
 
 def overall_note(table: Overall) -> str:
-    """What its means are over, in words."""
+    """Return what the means of a table are over, in words."""
     if not table.shared:
         return "No benchmark has an index here, so there are no means."
     ranked = sum(line.place is not None for line in table.lines)
@@ -270,12 +276,12 @@ def overall_note(table: Overall) -> str:
 def basis_words(by: By) -> str:
     """Return which index a table of means is of, and why."""
     if by.corrected:
-        return "Of the index with luck removed: every null is measured."
+        return LUCK_FREE
     return "Of the raw index: not every entry has a measured null."
 
 
 def bases_note(bases: Mapping[str, Basis]) -> str:
-    """Which runs the numbers of each benchmark rest on, in words: whole ones, and apart from them those with a limit."""
+    """Return which runs the numbers of each benchmark rest on, in words: whole ones, and apart from them those with a limit."""
     whole = [f"{clean(base)} ({_docs(one)})" for base, one in bases.items() if one.whole]
     limited = [f"{clean(base)} ({_docs(one)}, {_limits(one)})" for base, one in bases.items() if not one.whole]
     out = [f"From whole runs: {', '.join(whole)}."] if whole else []
@@ -293,19 +299,19 @@ def _limits(one: Basis) -> str:
 
 
 def overall_head(table: Overall, base: str) -> str:
-    """Of a benchmark's column: its name, and its limit where its runs have one."""
+    """Return the head of a benchmark's column: its name, and its limit where its runs have one."""
     one = table.bases[base]
     return clean(base) if one.whole else f"{clean(base)} ({_limits(one)})"
 
 
 def overall_sheet(table: Overall) -> Sheet:
-    """Models × benchmarks."""
+    """Return models × benchmarks."""
     columns = (
         Column("rank", "Rank"),
         Column("model", "Model"),
         Column("mean_abs", f"Mean {mean_of(table.by, size=True)}", help=NEAR_ZERO),
         Column("mean", f"Mean {mean_of(table.by)}", signed=True, help="With its sign: below 0, cells are better than whole images."),
-        *(Column(_cell_key(base), overall_head(table, base), signed=True) for base in table.benchmarks),
+        *(Column(column_of(base), overall_head(table, base), signed=True, index=True) for base in table.benchmarks),
         Column("lacks", "Lacks"),
     )
     rows = tuple(_overall_row(line) for line in table.lines)
@@ -317,46 +323,48 @@ def mean_of(by: By, size: bool = False) -> str:
     return ("|PCRI|" if size else "PCRI") + ", luck removed" * by.corrected
 
 
-def _cell_key(base: str) -> str:
+def column_of(base: str) -> str:
+    """Return the key of a benchmark's column."""
     return ON + clean(base)
 
 
 def _overall_row(line: Line) -> dict[str, Cell]:
-    cells: Mapping[str, Cell] = {_cell_key(base): one for base, one in line.cells.items()}
+    cells: Mapping[str, Cell] = {column_of(base): one for base, one in line.cells.items()}
     rank = str(line.place) if line.place else ""
     return {"rank": rank, "model": line.model, "mean_abs": line.mean_abs, "mean": line.mean, **cells, "lacks": clean(", ".join(line.lacks)) or None}
 
 
-def changes_sheet(found: Changes) -> Sheet:
-    """From a grid to a finer one."""
-    coarse, fine = f"{found.coarse}×{found.coarse}", f"{found.fine}×{found.fine}"
+def changes_sheet(changes: Changes) -> Sheet:
+    """Return the changes from a grid to a finer one."""
+    coarse, fine = f"{changes.coarse}×{changes.coarse}", f"{changes.fine}×{changes.fine}"
     columns = (
         Column("model", "Model"),
-        Column("coarse", f"Mean {mean_of(found.by)}, {coarse}", signed=True),
-        Column("fine", f"Mean {mean_of(found.by)}, {fine}", signed=True),
+        Column("coarse", f"Mean {mean_of(changes.by)}, {coarse}", signed=True, index=True),
+        Column("fine", f"Mean {mean_of(changes.by)}, {fine}", signed=True, index=True),
         Column("change", "Relative change", signed=True, help="(fine − coarse) / |coarse| of the two means, a fraction (PCRI paper, A.4.6)."),
-        *(Column(_cell_key(base), clean(base), signed=True, help="Relative change on this benchmark.") for base in found.benchmarks),
+        *(Column(column_of(base), clean(base), signed=True, help="Relative change on this benchmark.") for base in changes.benchmarks),
         Column("lacks", "Lacks"),
     )
     rows = []
-    for line in found.lines:
-        cells: Mapping[str, Cell] = {_cell_key(base): one for base, one in line.cells.items()}
-        means: Mapping[str, Cell] = {"coarse": line.coarse, "fine": line.fine, "change": line.change}
+    for line in changes.lines:
+        cells: Mapping[str, Cell] = {column_of(base): one for base, one in line.cells.items()}
+        means: dict[str, Cell] = {"coarse": line.coarse and line.coarse.value, "fine": line.fine and line.fine.value}
+        means["change"] = line.change if line.change is None or line.change.value is None else line.change.value
         rows.append({"model": line.model, **means, **cells, "lacks": clean(", ".join(line.lacks)) or None})
-    shared = ", ".join(clean(base) for base in found.shared)
+    shared = ", ".join(clean(base) for base in changes.shared)
     note = (
-        f"(fine − coarse) / |coarse|, a fraction: −1 is a fall by 100 %. Means over {len(found.shared)} benchmarks with both grids: {shared}."
-        f" {basis_words(found.by)} {bases_note(found.bases)}"
+        f"(fine − coarse) / |coarse|, a fraction: −1 is a fall by 100 %. Means over {len(changes.shared)} benchmarks with both grids: {shared}."
+        f" {basis_words(changes.by)} {bases_note(changes.bases)}"
         " A large change of a small index says little: read it beside the index itself. N/A: the coarser index cannot be told from 0."
     )
-    return Sheet(f"change-{found.coarse}-{found.fine}", f"From {coarse} to {fine}", columns, tuple(rows), note)
+    return Sheet(f"change-{changes.coarse}-{changes.fine}", f"From {coarse} to {fine}", columns, tuple(rows), note)
 
 
 # --- files ----------------------------------------------------------------------------------------
 
 
 def head(board: Board) -> list[str]:
-    """What to know of the whole board, a sentence each."""
+    """Return what to know of the whole board, a sentence each."""
     out = [
         f"Runs: {board.runs:,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
         *([BOTH] if board.by.key == "pcri" and board.of("index") else []),
@@ -369,13 +377,13 @@ def head(board: Board) -> list[str]:
 
 
 def group_sheets(board: Board) -> list[Sheet]:
-    """The table of each group, in their order."""
+    """Return the table of each group, in their order."""
     several = board.crowded()
     return [group_sheet(group, (group.kind, group.base, group.grid) in several) for group in board.groups]
 
 
 def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
-    """The board as one Markdown page; ``sheets`` as ``group_sheets`` makes them."""
+    """Return the board as one Markdown page; ``sheets`` as ``group_sheets`` makes them."""
     blocks = [f"# {markdown(name)}", " ".join(markdown(line) for line in head(board)), OVERLAP]
     for table in overalls:
         blocks += _blocks(overall_sheet(table), 2)
@@ -398,7 +406,7 @@ def _blocks(sheet: Sheet, level: int) -> list[str]:
 
 
 def to_json(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> dict[str, Any]:
-    """The tables: ``board.json``; ``sheets`` as ``group_sheets`` makes them."""
+    """Return the tables: ``board.json``; ``sheets`` as ``group_sheets`` makes them."""
     return {
         "schema": SCHEMA,
         "title": clean(name),
@@ -429,11 +437,11 @@ def _bases_json(bases: Mapping[str, Basis]) -> dict[str, Any]:
 
 
 def json_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
-    """``to_json`` as text, with one table on a line."""
+    """Return ``to_json`` as text, with one table on a line."""
     lists = ("overall", "changes", "groups")
-    found = harmless(to_json(name, board, overalls, changes, sheets))
-    parts = [f"{json.dumps(key)}:{json.dumps(value)}" for key, value in found.items() if key not in lists]
-    parts += [f"{json.dumps(key)}:[\n" + ",\n".join(json.dumps(one) for one in found[key]) + "\n]" for key in lists]
+    plain = harmless(to_json(name, board, overalls, changes, sheets))
+    parts = [f"{json.dumps(key)}:{json.dumps(value)}" for key, value in plain.items() if key not in lists]
+    parts += [f"{json.dumps(key)}:[\n" + ",\n".join(json.dumps(one) for one in plain[key]) + "\n]" for key in lists]
     return "{" + ",\n".join(parts) + "}\n"
 
 

@@ -16,7 +16,7 @@ __all__ = ["Point", "distinct", "points_of", "sheets"]
 
 
 def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple[Sheet, ...]]:
-    """The tables by section; a section without tables is not there.
+    """Return the tables by section; a section without tables is not there.
 
     Args:
         entries: the results of our runs; may be empty.
@@ -29,4 +29,4 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple
         "models": models.sheets(once),
         "tst": run_sheets.tst(entries),
     }
-    return {section: tuple(found) for section, found in made.items() if found}
+    return {section: tuple(tables) for section, tables in made.items() if tables}

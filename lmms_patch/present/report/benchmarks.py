@@ -12,7 +12,6 @@ from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.points import Point, benchmarks, columns, listed
 from lmms_patch.present.report.run_sheets import band_text
 from lmms_patch.present.sheets import Cell, Column, Sheet
-from lmms_patch.runs import reading
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
 from lmms_patch.stats.index import fragmentation
 from lmms_patch.stats.resample import Estimate
@@ -28,12 +27,12 @@ Pair = tuple[str, int]
 
 
 def label(column: Pair) -> str:
-    """``<model>, n=<grid>``: a column of Table 2. ``published.read`` reads it back."""
+    """Return ``<model>, n=<grid>``: a column of Table 2. ``published.read`` reads it back."""
     return f"{column[0]}, n={column[1]}"
 
 
 def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
-    """All tables across benchmarks; those without rows are left out."""
+    """Return all tables across benchmarks; those without rows are left out."""
     if not points:
         return []
     enough = len(benchmarks(points)) >= FEWEST
@@ -56,22 +55,24 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
 
 
 def cell(point: Point | None) -> Cell:
-    """A point as a cell: a bare number where it is published without an interval."""
+    """Return a point as a cell: a bare number where it is published without an interval."""
     if point is None:
         return None
     if point.valid and point.low is None and not point.docs and not point.words:
         return point.value
-    found = Estimate(point.value if point.valid else None, None, point.low, point.high, point.docs or 0, 0, 0, point.level, point.reason)
-    return reading.noted(found, *point.words)
+    return point.estimate
 
 
 def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
-    heads = tuple(Column(label(pair), label(pair), signed=True, help=f"RCI of {pair[0]} on the {pair[1]}x{pair[1]} grid") for pair in columns(points))
+    heads = tuple(
+        Column(label(pair), label(pair), signed=True, index=True, help=f"RCI of {pair[0]} on the {pair[1]}x{pair[1]} grid")
+        for pair in columns(points)
+    )
     return {point.key: point for point in points}, (_BENCHMARK, *heads)
 
 
 def table2(points: Sequence[Point]) -> Sheet:
-    """Benchmarks by (model, grid), as the RCI paper's Table 2."""
+    """Return benchmarks by (model, grid), as the RCI paper's Table 2."""
     known, heads = _layout(points)
     rows = [{"benchmark": b, **{label(pair): cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
     note = "1 - MPP/FIP. Below 0 one cell beats the whole image, above 0 the task needs more than one cell. N/A: refused by its gate, or not defined."
@@ -84,7 +85,7 @@ CONTRADICTED = "Contradicted: with luck removed the index lies on the other side
 
 
 def bands(points: Sequence[Point]) -> Sheet:
-    """The same table in words: bands (RCI paper, 3.2), as far as the interval reaches."""
+    """Return the same table in words: bands (RCI paper, 3.2), as far as the interval reaches."""
     known, heads = _layout(points)
     heads = tuple(Column(head.key, head.title) for head in heads)
     rows = [{"benchmark": b, **{label(pair): _told(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
@@ -102,13 +103,13 @@ def _words(point: Point | None) -> str | None:
 
 
 def _told(point: Point | None) -> str | None:
-    """The bands in words, and what stands beside the index."""
-    found = _words(point)
-    return None if point is None or found is None else ", ".join([found, *point.words])
+    """Return the bands in words, and what stands beside the index."""
+    words = _words(point)
+    return None if point is None or words is None else ", ".join([words, *point.words])
 
 
 def indices(points: Sequence[Point]) -> Sheet:
-    """One index a row, with all that is known of it; ``published.read`` reads it back."""
+    """Return one index a row, with all that is known of it; ``published.read`` reads it back."""
     rows: list[dict[str, Cell]] = [
         {
             "benchmark": p.benchmark,
@@ -122,13 +123,21 @@ def indices(points: Sequence[Point]) -> Sheet:
         }
         for p in points
     ]
-    heads = (_BENCHMARK, _MODEL, _GRID, Column("index", "index", signed=True), Column("band", "band"), Column("docs", "docs"), Column("type", "type"))
+    heads = (
+        _BENCHMARK,
+        _MODEL,
+        _GRID,
+        Column("index", "index", signed=True, index=True),
+        Column("band", "band"),
+        Column("docs", "docs"),
+        Column("type", "type"),
+    )
     kept = tuple(head for head in (*heads, Column("source", "from")) if head.key in ("index", "n") or any(row[head.key] is not None for row in rows))
     return Sheet("indices", "All indices", kept, tuple(rows), "This table can be given back with --from-csv.")
 
 
 def not_read(points: Sequence[Point]) -> Sheet:
-    """Indices that may not be read, with the reason."""
+    """Return indices that may not be read, with the reason."""
     rows: list[dict[str, Cell]] = [{"benchmark": p.benchmark, "model": p.model, "n": p.n, "reason": p.reason} for p in points if not p.valid]
     note = "They are in no mean, no rank and no correlation."
     return Sheet("no_index", "Without an index, and why", (_BENCHMARK, _MODEL, _GRID, Column("reason", "why")), tuple(rows), note)
@@ -138,7 +147,7 @@ def not_read(points: Sequence[Point]) -> Sheet:
 
 
 def correlation(points: Sequence[Point], one: Pair, other: Pair) -> tuple[Estimate, float | None]:
-    """Pearson's r and Spearman's rho over the benchmarks for which both columns have an index that may be read."""
+    """Return Pearson's r and Spearman's rho over the benchmarks for which both columns have an index that may be read."""
     sides: list[dict[str, float]] = [
         {p.benchmark: p.value for p in points if (p.model, p.n) == pair and p.valid and p.value is not None} for pair in (one, other)
     ]
@@ -148,7 +157,7 @@ def correlation(points: Sequence[Point], one: Pair, other: Pair) -> tuple[Estima
 
 
 def by_pair(points: Sequence[Point]) -> dict[tuple[Pair, Pair], tuple[Estimate, float | None]]:
-    """``correlation`` of each pair of columns."""
+    """Return ``correlation`` of each pair of columns."""
     kept: dict[Pair, list[Point]] = {}
     for point in points:
         kept.setdefault((point.model, point.n), []).append(point)
@@ -162,7 +171,7 @@ AGREE = (
 
 
 def correlations(points: Sequence[Point]) -> Sheet:
-    """Each pair of (model, grid) columns: r with its interval, rho, and over how many benchmarks."""
+    """Return each pair of (model, grid) columns: r with its interval, rho, and over how many benchmarks."""
     rows: list[dict[str, Cell]] = [
         {"first": label(a), "second": label(b), "r": r, "rho": rho, "benchmarks": r.n, "why": r.reason or None}
         for (a, b), (r, rho) in by_pair(points).items()
@@ -179,13 +188,13 @@ def correlations(points: Sequence[Point]) -> Sheet:
 
 
 def matrix(points: Sequence[Point]) -> Sheet:
-    """The same as a square table."""
-    pairs, found = columns(points), by_pair(points)
+    """Return the same as a square table."""
+    pairs, by_columns = columns(points), by_pair(points)
     rows = []
     for a in pairs:
         row: dict[str, Cell] = {"column": label(a)}
         for b in pairs:
-            row[label(b)] = 1.0 if a == b else (found.get((a, b)) or found[b, a])[0]
+            row[label(b)] = 1.0 if a == b else (by_columns.get((a, b)) or by_columns[b, a])[0]
         rows.append(row)
     heads = (Column("column", "RCI of"), *(Column(label(pair), label(pair)) for pair in pairs))
     return Sheet("correlation_matrix", "Do models agree on benchmarks?", heads, tuple(rows), AGREE)
@@ -234,7 +243,7 @@ FITS, FITS_NOT, UNCLEAR = "fits", "does not", "unclear"
 
 
 def fits(point: Point, domain: Domain) -> str:
-    """Whether the whole interval (the number itself, where there is none) lies in the domain's bands, outside of them, or neither."""
+    """Return whether the whole interval (the number itself, where there is none) lies in the domain's bands, outside of them, or neither."""
     if not point.valid or point.value is None or point.contradicted:
         return UNCLEAR
     words = _words(point)
@@ -251,19 +260,19 @@ def _reached(words: str) -> tuple[str, ...]:
 
 
 def fit(points: Sequence[Point]) -> Sheet:
-    """Which benchmarks fit which application (RCI paper, Table 6): by every model's interval."""
+    """Return which benchmarks fit which application (RCI paper, Table 6): by every model's interval."""
     rows: list[dict[str, Cell]] = []
     for n in sorted({p.n for p in points}):
         for b in benchmarks(points):
-            found = [p for p in points if p.n == n and p.benchmark == b and p.valid and p.value is not None]
-            if not found:
+            known = [p for p in points if p.n == n and p.benchmark == b and p.valid and p.value is not None]
+            if not known:
                 continue
             ends = [
-                end for p in found for end in (p.low if p.low is not None else p.value, p.high if p.high is not None else p.value) if end is not None
+                end for p in known for end in (p.low if p.low is not None else p.value, p.high if p.high is not None else p.value) if end is not None
             ]
-            verdicts = {d.key: {fits(p, d) for p in found} for d in DOMAINS}
+            verdicts = {d.key: {fits(p, d) for p in known} for d in DOMAINS}
             agreed: dict[str, Cell] = {key: next(iter(said)) if len(said) == 1 else UNCLEAR for key, said in verdicts.items()}
-            rows.append({"benchmark": b, "n": n, "models": len(found), "lowest": min(ends), "highest": max(ends), **agreed})
+            rows.append({"benchmark": b, "n": n, "models": len(known), "lowest": min(ends), "highest": max(ends), **agreed})
     heads = (
         _BENCHMARK,
         _GRID,
@@ -285,18 +294,18 @@ def fit(points: Sequence[Point]) -> Sheet:
 
 
 def percentiles(points: Sequence[Point]) -> Sheet:
-    """Each benchmark's percentile rank among those given, per model and grid (RCI paper, 3.2)."""
+    """Return each benchmark's percentile rank among those given, per model and grid (RCI paper, 3.2)."""
     out: dict[str, dict[str, Cell]] = {b: {"benchmark": b} for b in benchmarks(points)}
     heads: list[Column] = []
     few = []
     for pair in columns(points):
-        found = [p for p in points if (p.model, p.n) == pair and p.valid and p.value is not None]
-        if len(found) < FEWEST_RANKED:
+        known = [p for p in points if (p.model, p.n) == pair and p.valid and p.value is not None]
+        if len(known) < FEWEST_RANKED:
             few.append(label(pair))
             continue
-        for p, rank in zip(found, percentile_ranks([p.value for p in found if p.value is not None]), strict=True):
+        for p, rank in zip(known, percentile_ranks([p.value for p in known if p.value is not None]), strict=True):
             out[p.benchmark][label(pair)] = float(100 * rank)
-        heads.append(Column(label(pair), label(pair), digits=0, help=f"percent, among {len(found)} benchmarks"))
+        heads.append(Column(label(pair), label(pair), digits=0, help=f"percent, among {len(known)} benchmarks"))
     rows = tuple(row for row in out.values() if len(row) > 1)
     note = (
         "Percent of the benchmarks given whose RCI is lower, ties and itself counting half: 50 is the middle. "
@@ -314,14 +323,16 @@ FEWEST_SCORING = 10
 
 
 def readable(entries: Sequence[Entry], n: int) -> list[Entry]:
-    """Return the results with cell shares at a grid that mean something: no failed gate (then every cell says the same, or guesses), and no
-    handful of docs that score."""
+    """Return the results with cell shares at a grid that mean something.
+
+    Not those whose gate fails (every cell says the same, or guesses), nor those of a handful of docs that score.
+    """
     kept = [entry for entry in entries if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
     return [entry for entry in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
 
 
 def _scoring(entry: Entry, n: int) -> float | None:
-    """About how many docs have a cell that scores: MPP over the ceiling, times docs; None where that is not known."""
+    """Return about how many docs have a cell that scores: MPP over the ceiling, times docs; None where that is not known."""
     best, ceiling = entry.whole.measures.get(f"mpp{n}"), entry.whole.measures.get("ceiling")
     if best is None or ceiling is None or best.value is None or not ceiling.value:
         return None
@@ -329,7 +340,7 @@ def _scoring(entry: Entry, n: int) -> float | None:
 
 
 def cells(entries: Sequence[Entry]) -> list[Sheet]:
-    """Where in the image the score comes from, one table a grid; the last row is the mean over results (RCI paper, figure 3)."""
+    """Return where in the image the score comes from, one table a grid; the last row is the mean over results (RCI paper, figure 3)."""
     return [sheet for n in sorted({n for entry in entries for n in entry.grids}) if (sheet := _cells(readable(entries, n), n)).rows]
 
 
@@ -337,9 +348,9 @@ def _cells(entries: Sequence[Entry], n: int) -> Sheet:
     names = [f"r{row + 1}c{col + 1}" for row in range(n) for col in range(n)]
     rows: list[dict[str, Cell]] = []
     for entry in entries:
-        found = entry.shares(n) or {}
-        most = int(np.argmax(found["score"]))
-        rows.append({"benchmark": entry.base, "model": entry.model, "docs": found["docs"], **_share_row(names, found), "most": names[most]})
+        shares = entry.shares(n) or {}
+        most = int(np.argmax(shares["score"]))
+        rows.append({"benchmark": entry.base, "model": entry.model, "docs": shares["docs"], **_share_row(names, shares), "most": names[most]})
     if len(rows) > 1:
         mean = {key: np.mean([(e.shares(n) or {})[key] for e in entries], axis=0).tolist() for key in ("score",)}
         rows.append({"benchmark": f"mean of {len(entries)} results", "most": names[int(np.argmax(mean["score"]))], **_share_row(names, mean)})

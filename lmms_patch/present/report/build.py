@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 import datetime
 import io
 import json
 import os
 import shutil
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from lmms_patch import __version__, files
-from lmms_patch.errors import OptionError, PatchError, RecordError
+from lmms_patch.errors import OptionError, PatchError, RecordError, require
 from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published
-from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
+from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
 from lmms_patch.present.report.gather import Source, Tell
 from lmms_patch.present.sheets import FORMS, Column, Sheet
+from lmms_patch.present.sheets import to_json as cell_json
 from lmms_patch.runs import run
 from lmms_patch.text import harmless
 
@@ -57,17 +58,18 @@ def build(
         tell: is handed a line as work goes on.
 
     Raises:
-        PatchError: a file cannot be read, or the folder not be written.
+        PatchError: a file cannot be read, the folder cannot be written, or matplotlib is missing.
     """
+    require("report", "matplotlib")
     check_output(output)
-    found = run.find(paths) if paths else []
-    entries, sources, warnings = gather.gather(found, examples=count, categories=categories, tell=tell) if found else ([], [], [])
+    runs = run.find(paths) if paths else []
+    entries, sources, warnings = gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
     points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
     if not entries and not points:
         raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
     shown, more = _examples(entries, sources, images, tell)
     regions, unseen = _regions(entries, sources, images, tell)
-    contrasts, untold = magic.contrasts(found, run.labels(source.run for source in sources))
+    contrasts, untold = magic.contrasts(runs, run.labels(source.run for source in sources))
     with _folder(output) as folder:
         (folder / "figures").mkdir()
         drawn = figures.figures(entries, points, folder / "figures", tell)
@@ -110,58 +112,51 @@ def _made() -> dict[str, str]:
 
 
 def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
-    """The picked docs, with their images where those can be had; and warnings."""
-    wanted: dict[str, set[int]] = defaultdict(set)
-    pairs = [(entry, source) for entry, source in zip(entries, sources, strict=True) if not entry.magic]
-    for _, source in pairs:
-        wanted[source.result.described["base"]] |= {int(line.record.doc_id) for lines in source.picked.values() for line in lines}
-    pictures: dict[str, Mapping[int, Any]] = {}
-    warnings = []
-    for base, ids in wanted.items() if images is not None else ():
-        tell(f"taking {len(ids)} images of {base}")
-        try:
-            pictures[base] = images(base, sorted(ids)) if ids and images is not None else {}
-        except PatchError as error:
-            warnings.append(f"examples of {base} have no images: {error}")
+    """Return the picked docs, with their images where those can be had; and warnings."""
+    picked = [one for one in _picked(entries, sources) if not one[0].magic]
+    pictures, warnings = _pictures([(entry.base, int(line.record.doc_id)) for entry, _, line in picked], images, tell)
     out = []
-    for entry, source in pairs:
-        for rule, lines in source.picked.items():
-            for line in lines:
-                made = examples.example(entry.id, rule, line, entry.metric)
-                image = pictures.get(entry.base, {}).get(made.doc_id)
-                fits = image is not None and tuple(image.size) == made.size  # of another size: not the image of this run
-                out.append(examples.example(entry.id, rule, line, entry.metric, picture(image)) if fits else made)
+    for entry, rule, line in picked:
+        made = examples.example(entry.id, rule, line, entry.metric)
+        image = pictures.get(entry.base, {}).get(made.doc_id)
+        fits = image is not None and tuple(image.size) == made.size  # of another size: not the image of this run
+        out.append(dataclasses.replace(made, image=picture(image)) if fits else made)
     return out, warnings
 
 
 def _regions(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[RegionExample], list[str]]:
-    """The picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
-    picked = [
-        (entry, rule, line)
-        for entry, source in zip(entries, sources, strict=True)
-        for rule, lines in source.picked.items()
-        for line in (lines if entry.magic else ())
-    ]
-    wanted: dict[str, set[str]] = defaultdict(set)
-    for entry, _, line in picked:
-        wanted[entry.base] |= {digest} if (digest := magic_examples.asked(line)) else set()
-    found: dict[str, Mapping[Any, Any]] = {}
-    warnings = []
-    for base, digests in wanted.items() if images is not None else ():
-        tell(f"taking {len(digests)} images of {base}")
-        try:
-            found[base] = images(base, sorted(digests)) if digests and images is not None else {}
-        except PatchError as error:
-            warnings.append(f"examples of {base} have no images: {error}")
+    """Return the picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
+    picked = [(*one, magic_examples.asked(one[2])) for one in _picked(entries, sources) if one[0].magic]
+    pictures, warnings = _pictures([(entry.base, digest) for entry, _, _, digest in picked if digest], images, tell)
     out = []
-    for entry, rule, line in picked:
-        seen = found.get(entry.base, {}).get(magic_examples.asked(line))
+    for entry, rule, line, digest in picked:
+        seen = pictures.get(entry.base, {}).get(digest)
         out.append(magic_examples.example(entry.id, rule, line, None if seen is None else picture(seen)))
     return out, warnings
 
 
+def _picked(entries: Sequence[Entry], sources: Sequence[Source]) -> list[tuple[Entry, str, Any]]:
+    """Return the picked docs of all results: the result, the rule, and the line of the sample log."""
+    pairs = zip(entries, sources, strict=True)
+    return [(entry, rule, line) for entry, source in pairs for rule, lines in source.picked.items() for line in lines]
+
+
+def _pictures(wanted: Sequence[tuple[str, Any]], images: Images | None, tell: Tell) -> tuple[dict[str, Mapping[Any, Any]], list[str]]:
+    """Return the images of some docs, by base task and doc, as far as they can be had; and warnings."""
+    pictures: dict[str, Mapping[Any, Any]] = {}
+    warnings = []
+    for base in dict.fromkeys(base for base, _ in wanted) if images is not None else ():
+        docs = sorted({doc for other, doc in wanted if other == base})
+        tell(f"taking {len(docs)} images of {base}")
+        try:
+            pictures[base] = images(base, docs) if images is not None else {}
+        except PatchError as error:
+            warnings.append(f"examples of {base} have no images: {error}")
+    return pictures, warnings
+
+
 def picture(image: Any) -> str:
-    """A small JPEG of an image, as a ``data:`` URI; transparent parts on white."""
+    """Return a small JPEG of an image, as a ``data:`` URI; transparent parts on white."""
     from PIL import Image
 
     small = image.convert("RGBA")
@@ -190,14 +185,13 @@ def _tables(folder: Path, report: Report) -> None:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """``report.json``: schema 1, what made it, the results and the tables (``lmms-patch schema report``)."""
-    column = Column("", "")
+    """Return ``report.json``: schema 1, what made it, the results and the tables (``lmms-patch schema report``)."""
     return {
         "schema": 1,
         "title": report.title,
         "made": dict(report.made),
         "warnings": list(report.warnings),
-        "results": [_entry_json(entry, column) for entry in report.entries],
+        "results": [_entry_json(entry) for entry in report.entries],
         "tables": {section: [sheet.to_json() for sheet in sheets] for section, sheets in report.sheets.items()},
         "figures": [{"name": f.name, "title": f.title, "caption": f.caption, "section": f.section} for f in report.figures],
         "examples": [
@@ -207,22 +201,20 @@ def to_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _entry_json(entry: Entry, column: Column) -> dict[str, Any]:
-    def numbers(measures: Mapping[str, Any]) -> dict[str, Any]:
-        sheet = Sheet("", "", tuple(Column(name, "") for name in measures), (dict(measures),))
-        row: dict[str, Any] = sheet.to_json()["rows"][0]
-        return row
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    def numbers(part: Part) -> dict[str, Any]:
+        measures = {name: cell_json(one) for name, one in part.measures.items()}
+        return {"docs": part.docs, "gate": part.gate, "measures": measures}
 
-    parts = {name: {"docs": part.docs, "gate": part.gate, "measures": numbers(part.measures)} for name, part in entry.categories.items()}
     plain = {key: getattr(entry, key) for key in ("id", "model", "base", "task", "kind", "metric", "type", "date", "path")}
-    whole = {"docs": entry.whole.docs, "gate": entry.whole.gate, "measures": numbers(entry.whole.measures)}
     excluded = {str(n): dict(reasons) for n, reasons in entry.excluded.items()}
     counts = {"excluded": excluded, "failures": dict(entry.failures), "warnings": list(entry.warnings)}
-    return {**plain, "grids": list(entry.grids), **whole, "categories": parts, **counts}
+    categories = {name: numbers(part) for name, part in entry.categories.items()}
+    return {**plain, "grids": list(entry.grids), **numbers(entry.whole), "categories": categories, **counts}
 
 
 def check_output(output: Path) -> None:
-    """Whether a report may be written there.
+    """Check that a report may be written there.
 
     Raises:
         OptionError: a file, a folder with other things in it, or no right to write.
@@ -269,7 +261,7 @@ def _folder(output: Path) -> Any:
 
 
 def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
-    """What ``lmms-patch prune`` left in these folders; None where it left nothing."""
+    """Return what ``lmms-patch prune`` left in these folders; None where it left nothing."""
     rows = []
     for path in paths:
         for file in sorted(Path(path).rglob("pruned.json")) if Path(path).is_dir() else ():
@@ -289,15 +281,15 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
 
 def _pruning(file: Path) -> dict[str, Any]:
     try:
-        found = files.parse_json(file.read_text(encoding="utf-8"))
-        kept, removed = len(found["kept"]), len(found["removed"])
-        judged = found.get("judged") or {}
+        pruned = files.parse_json(file.read_text(encoding="utf-8"))
+        kept, removed = len(pruned["kept"]), len(pruned["removed"])
+        judged = pruned.get("judged") or {}
         return {
-            "base": str(found["base"]),
+            "base": str(pruned["base"]),
             "docs": kept + removed,
             "removed": removed,
             "kept": kept,
-            "stopped": str(found["stopped"]),
+            "stopped": str(pruned["stopped"]),
             "verdict": str(judged.get("sentence") or ""),
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

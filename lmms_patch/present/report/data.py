@@ -91,9 +91,9 @@ class Entry:
     magic: Mapping[str, Any] = field(default_factory=dict)
 
     def shares(self, n: int) -> Mapping[str, Any] | None:
-        """``score``, ``win``, ``p_cells`` (n² numbers, row by row), ``centre``, ``p``, ``docs`` of a grid; None where no cell scores."""
-        found = self.whole.grid(n).get("shares")
-        return found if found and found.get("score") is not None else None
+        """Return ``score``, ``win``, ``p_cells`` (n² numbers, row by row), ``centre``, ``p``, ``docs`` of a grid; None where no cell scores."""
+        shares = self.whole.grid(n).get("shares")
+        return shares if shares and shares.get("score") is not None else None
 
 
 @dataclass(frozen=True)

@@ -49,31 +49,31 @@ class Picker:
         self._kept: dict[str, list[tuple[int, int, Line]]] = {}
 
     def see(self, line: Line) -> None:
-        """One line of the sample log."""
+        """Take a line of the sample log, if its doc is one to show."""
         if not self._count:
             return
         rule = rule_of(line, self._metric)
         if rule is None:
             return
         doc_id = int(line.record.doc_id)
-        found = (
+        ranked = (
             -int(hashlib.sha256(f"{self._base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], 16),
             doc_id,
             line,
         )
         heap = self._kept.setdefault(rule, [])
         if len(heap) < self._count:
-            heapq.heappush(heap, found)
+            heapq.heappush(heap, ranked)
         else:
-            heapq.heappushpop(heap, found)
+            heapq.heappushpop(heap, ranked)
 
     def picked(self) -> dict[str, list[Line]]:
-        """Rule -> lines."""
+        """Return the picked lines by rule."""
         return {rule: [line for _, _, line in sorted(self._kept[rule], key=lambda one: -one[0])] for rule in RULES if rule in self._kept}
 
 
 def rule_of(line: Line, metric: str) -> str | None:
-    """The rule that a doc falls under; None where its full image or a cell is unscored, or it has no cells.
+    """Return the rule that a doc falls under; None where its full image or a cell is unscored, or it has no cells.
 
     Args:
         line: of the sample log.
@@ -98,7 +98,7 @@ def rule_of(line: Line, metric: str) -> str | None:
 
 
 def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence[int]) -> bool:
-    """Whether one wrong answer is given by at least as many cells as the right one, while no answer is given by most cells.
+    """Return whether one wrong answer is given by at least as many cells as the right one, while no answer is given by most cells.
 
     (Where most cells give one wrong answer, say "unknown", a right one stands out: that is no guess.)
     """
@@ -108,7 +108,7 @@ def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence
 
 
 def full_marks(record: Record, metric: str) -> float:
-    """What the doc's gold answer scores; 1 where that is not known or not above 0."""
+    """Return what the doc's gold answer scores; 1 where that is not known or not above 0."""
     golds = [one.scores.get(metric) for one in record.baselines if "gold" in one.roles]
     return max([score for score in golds if score is not None and score > 0], default=1.0)
 
@@ -129,13 +129,13 @@ def answers_of(line: Line) -> list[str]:
 def _answer(given: Sequence[Any]) -> str:
     if len(given) == 1:
         return str(given[0])
-    losses = [float(found[1]) if (found := _LOSSES.match(str(one))) else None for one in given]
+    losses = [float(match[1]) if (match := _LOSSES.match(str(one))) else None for one in given]
     known = [loss for loss in losses if loss is not None]
     return f"option {losses.index(min(known))}" if len(known) == len(losses) else " | ".join(map(str, given))
 
 
 def example(entry: str, rule: str, line: Line, metric: str, image: str | None = None) -> Example:
-    """One picked doc as it is shown.
+    """Return one picked doc as it is shown.
 
     Args:
         entry: id of its result in the report.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lmms_patch.present.report.data import CellAnswer, Example, RegionExample
 from lmms_patch.present.report.safe import picture
+from lmms_patch.text import clean
 
 WIDTH = 320.0
 TALLEST, FLATTEST = 1.5, 0.25
@@ -61,17 +62,17 @@ class Frame:
 
 
 def verdict(right: bool | None) -> str:
-    """``right``, ``wrong`` or ``unscored``."""
+    """Return ``right``, ``wrong`` or ``unscored``."""
     return "unscored" if right is None else "right" if right else "wrong"
 
 
 def frames(example: Example) -> list[Frame]:
-    """The grids of an example, coarsest first."""
+    """Return the grids of an example, coarsest first."""
     return [_frame(example, n, example.grids[n]) for n in sorted(example.grids)]
 
 
 def image(example: Example | RegionExample) -> str | None:
-    """Its image, where it has one that may be shown."""
+    """Return its image, where it has one that may be shown."""
     return picture(example.image)
 
 
@@ -88,18 +89,18 @@ def _frame(example: Example, n: int, cells: Sequence[CellAnswer]) -> Frame:
         at = x + w * left / 100 + inset, y + h * top / 100 + inset
         size = max(0.5, w * width / 100 - 2 * inset), max(0.5, h * tall / 100 - 2 * inset)
         boxes.append(
-            Box(round(at[0], 2), round(at[1], 2), round(size[0], 2), round(size[1], 2), verdict(cell.right), _short(cell.answer, size[0]), cell)
+            Box(
+                round(at[0], 2),
+                round(at[1], 2),
+                round(size[0], 2),
+                round(size[1], 2),
+                verdict(cell.right),
+                clean(cell.answer, room) if (room := int(size[0] / _LETTER)) > 2 else "",
+                cell,
+            )
         )
     right = [f"row {cell.row + 1} column {cell.col + 1}" for cell in cells if cell.right]
     unscored = sum(cell.right is None for cell in cells)
     label = f"{example.alt}; grid {n} by {n}: {len(right)} of {len(cells)} cells right{': ' + ', '.join(right) if right else ''}"
     label += f"; {unscored} unscored" if unscored else ""
     return Frame(n, WIDTH, round(height, 2), round(x, 2), round(y, 2), round(w, 2), round(h, 2), tuple(boxes), len(right), label)
-
-
-def _short(answer: str, width: float) -> str:
-    """An answer on one line of so many units; nothing where not even three letters have room."""
-    text, most = " ".join(answer[:200].split()), int(width / _LETTER)
-    if len(text) <= most:
-        return text
-    return text[: most - 1] + "…" if most >= 3 else ""

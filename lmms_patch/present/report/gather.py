@@ -48,12 +48,12 @@ class Source:
 
 
 def gather(
-    found: Sequence[Run], *, examples: int = 2, categories: bool = True, tell: Tell = lambda line: None
+    given: Sequence[Run], *, examples: int = 2, categories: bool = True, tell: Tell = lambda line: None
 ) -> tuple[list[Entry], list[Source], list[str]]:
-    """The newest result of each model, task and filter.
+    """Return the newest result of each model, task and filter.
 
     Args:
-        found: the runs.
+        given: the runs.
         examples: how many docs to pick by each rule.
         categories: also each category by itself, where the run named any.
         tell: is handed a line when a log is being read.
@@ -64,12 +64,12 @@ def gather(
     Raises:
         RecordError: a sample log is cut or of another run; no run has a wrapped task that scored a doc.
     """
-    latest, older = runs.newest(found)
+    latest, older = runs.newest(given)
     warnings = [f"{older} older results of the same model and task are not shown"] if older else []
     warnings += [f"{run.path}: {result.task} scored nothing" for run, result in latest if not result.docs]
     latest = [(run, result) for run, result in latest if result.docs]
     if not latest:
-        where = ", ".join(str(run.path) for run in found[:3])
+        where = ", ".join(str(run.path) for run in given[:3])
         raise RecordError(f"{where}: no wrapped task that scored a doc in these runs; ask for one, such as --tasks gqa_rci3")
     labels = runs.labels(run for run, _ in latest)
     ids = _ids([f"{labels[run.identity]}-{runs.task_label(run, result)}" for run, result in latest])
@@ -91,7 +91,7 @@ def gather(
 
 
 def _same_docs(one: TaskResult, other: TaskResult) -> bool:
-    """Whether two results are of the same docs of one benchmark, as far as they say."""
+    """Return whether two results are of the same docs of one benchmark, as far as they say."""
     ours, theirs = ((result.details.get("made") or {}).get("docs") for result in (one, other))
     return one.described["base"] == other.described["base"] and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
 
@@ -101,10 +101,10 @@ def _blind(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]
     if result.described["kind"] == "blind":
         return None
     of_model = [pair for pair in latest if pair[0].identity == run.identity and pair[1].described["kind"] == "blind"]
-    found = [pair for pair in of_model if pair[1].filter == result.filter and _asked_alike(pair[1], result)]
-    same = [pair for pair in found if _same_docs(pair[1], result)]
-    if found and not same:
-        warnings.append(f"{result.task}: the blind run was asked other docs ({found[-1][1].docs} and {result.docs}) and is not set beside it")
+    asked = [pair for pair in of_model if pair[1].filter == result.filter and _asked_alike(pair[1], result)]
+    same = [pair for pair in asked if _same_docs(pair[1], result)]
+    if asked and not same:
+        warnings.append(f"{result.task}: the blind run was asked other docs ({asked[-1][1].docs} and {result.docs}) and is not set beside it")
     return same[-1] if same else None
 
 
@@ -117,20 +117,20 @@ def _gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Estima
     if not KINDS[full[1].described["kind"]].full:
         return None
     with contextlib.suppress(RecordError):
-        found = paired.gain(blind, full)
-        return None if found is None else found.estimate
+        gained = paired.gain(blind, full)
+        return None if gained is None else gained.estimate
     return None
 
 
 def _tst(result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]) -> Estimate | None:
-    """The best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
+    """Return the best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
     kind = KINDS[result.described["kind"]]
-    found = [measures(r)["score"] for _, r in latest if KINDS[r.described["kind"]].folds and r.details.get("tst_details") and _same_docs(r, result)]
-    return None if kind.folds else max(found, key=lambda one: -1.0 if one.value is None else one.value, default=None)
+    scores = [measures(r)["score"] for _, r in latest if KINDS[r.described["kind"]].folds and r.details.get("tst_details") and _same_docs(r, result)]
+    return None if kind.folds else max(scores, key=lambda one: -1.0 if one.value is None else one.value, default=None)
 
 
 def _ids(texts: Sequence[str]) -> list[str]:
-    """Names for use in a page: letters, digits and hyphens; each once."""
+    """Return names for use in a page: letters, digits and hyphens; each once."""
     out: list[str] = []
     for text in texts:
         plain = "e-" + (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "entry")
@@ -202,7 +202,7 @@ def _read(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]
 
 
 def _read_magic(run: Run, result: TaskResult, examples: int, categories: bool) -> _Read:
-    """A MAGIC task: its numbers are the run's own, and its log is checked against them."""
+    """Return a MAGIC task: its numbers are the run's own, and its log is checked against them."""
     about = magic_pairs.stored(run, result)
     try:
         out = _Read(run, result, Part(result.docs, measures(result), None), warnings=[str(line) for line in about["warnings"]])
@@ -219,7 +219,7 @@ def _read_magic(run: Run, result: TaskResult, examples: int, categories: bool) -
 
 
 def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Record]:
-    """Yield the record of each line, without boxes; count and pick as they pass."""
+    """Yield the record of each line; count and pick as they pass."""
     for line in lines:
         record = line.record
         picker.see(line)
@@ -236,40 +236,40 @@ def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Reco
 
 
 def _blind_scores(run: Run, result: TaskResult) -> dict[int, float] | None:
-    """By doc id, the scores of the base's blind task in the same run; None without."""
+    """Return by doc id the scores of the base's blind task in the same run; None without."""
     described = result.described
     for other in run.tasks:
         about = other.described
         if about["kind"] == "blind" and about["base"] == described["base"] and other.filter == result.filter and (log := run.log(other)):
-            found = {line.record.doc_id: line.record.views[0].scores.get(described["metric"]) for line in read_lines(log, other.place, lean=True)}
-            return {doc_id: score for doc_id, score in found.items() if score is not None}
+            scores = {line.record.doc_id: line.record.views[0].scores.get(described["metric"]) for line in read_lines(log, other.place, lean=True)}
+            return {doc_id: score for doc_id, score in scores.items() if score is not None}
     return None
 
 
 def _numbers(out: _Read, run: TaskRun, categories: bool) -> None:
-    """With a blind run beside it, the index is also freed of what the text alone gives; and each category by itself."""
+    """Add each category by itself; with a blind run beside it, also free the index of what the text alone gives."""
     index = KINDS[out.result.described["kind"]].index
     if run.blind:
         again = recompute(run)
         if again.analysis is not None:
             analysis = numbers.to_json(again.analysis)
             out.whole = Part(out.whole.docs, {**out.whole.measures, **of_analysis(analysis, index)}, again.analysis.gate.number, analysis)
-    found, why = by_category(run) if categories else ({}, "")
+    by_name, why = by_category(run) if categories else ({}, "")
     if why:
         out.warnings.append(why)
-    for name, one in found.items():
+    for name, one in by_name.items():
         analysis = numbers.to_json(one)
         out.categories[name] = Part(one.n_docs, of_analysis(analysis, index), one.gate.number, analysis)
 
 
 def _tst_categories(out: _Read) -> None:
-    """A text-only cross-validation splits by category itself."""
-    for name, found in ((out.result.details.get("tst_details") or {}).get("categories") or {}).items():
-        score = Estimate(found["accuracy"], None, found["low"], found["high"], found["docs"], found["docs"], 0)
+    """Add the categories into which a text-only cross-validation splits by itself."""
+    for name, stored in ((out.result.details.get("tst_details") or {}).get("categories") or {}).items():
+        score = Estimate(stored["accuracy"], None, stored["low"], stored["high"], stored["docs"], stored["docs"], 0)
         score = trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score  # those of earlier versions could leave it
-        bare = {key: Estimate(found[key], None, None, None, found["docs"], found["docs"], 0) for key in ("majority", "chance", "s")}
+        bare = {key: Estimate(stored[key], None, None, None, stored["docs"], stored["docs"], 0) for key in ("majority", "chance", "s")}
         own = {"score": score, "tst": score, "tst_majority": bare["majority"], "chance": bare["chance"], "tst_s": bare["s"]}
-        out.categories[name] = Part(found["docs"], own, None)
+        out.categories[name] = Part(stored["docs"], own, None)
 
 
 def _gate(number: float | None) -> int | None:

@@ -27,29 +27,29 @@ _LEVEL = "In brackets: 95 % interval, from a bootstrap over images, all docs on 
 
 
 def parts(result_details: Mapping[str, Any]) -> dict[str, Part]:
-    """The numbers of each question type, as the run computed them; empty where there is one type only."""
+    """Return the numbers of each question type, as the run computed them; empty where there is one type only."""
     out = {}
     for name, numbers in (result_details["magic"].get("by_type") or {}).items():
-        found = {metric: of_file(one, (0.0, 1.0)) for metric, one in numbers.items()}
-        score = found.get(result_details["magic"]["metric"])
-        docs = max((one.n for one in found.values()), default=0)
-        out[str(name)] = Part(docs, {**({"score": score} if score else {}), **found}, None)
+        estimates = {metric: of_file(one, (0.0, 1.0)) for metric, one in numbers.items()}
+        score = estimates.get(result_details["magic"]["metric"])
+        docs = max((one.n for one in estimates.values()), default=0)
+        out[str(name)] = Part(docs, {**({"score": score} if score else {}), **estimates}, None)
     return out
 
 
 def numbers_of(part: Part) -> dict[str, Estimate]:
-    """The MAGIC numbers of some docs, by name, in the order of the paper's Table 2."""
+    """Return the MAGIC numbers of some docs, by name, in the order of the paper's Table 2."""
     return {name: part.measures[name] for name in order(part.measures)}
 
 
-def contrasts(found: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrasted], list[str]]:
-    """What other boxes change, for each model that has two variants of the same data; and why others are not there.
+def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrasted], list[str]]:
+    """Return what other boxes change, for each model that has two variants of the same data; and why others are not there.
 
     Args:
-        found: the runs of the report.
+        given: the runs of the report.
         labels: the models' names in the report.
     """
-    scored = [run.path for run in found if any(result.described["kind"] == "magic" and result.details.get("magic") for result in run.tasks)]
+    scored = [run.path for run in given if any(result.described["kind"] == "magic" and result.details.get("magic") for result in run.tasks)]
     if not scored:
         return [], []
     gathered = variants.gather(scored)
@@ -61,10 +61,10 @@ def contrasts(found: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def sheets(entries: Sequence[Entry], found: Sequence[Contrasted] = ()) -> list[Sheet]:
-    """All tables of MAGIC; those without rows are left out."""
+def sheets(entries: Sequence[Entry], changed: Sequence[Contrasted] = ()) -> list[Sheet]:
+    """Return all tables of MAGIC; those without rows are left out."""
     some = [entry for entry in entries if entry.magic]
-    return [sheet for sheet in (overview(some), contrast(found), contrast_sides(found), tasks(some), types(some), counts(some)) if sheet.rows]
+    return [sheet for sheet in (overview(some), contrast(changed), contrast_sides(changed), tasks(some), types(some), counts(some)) if sheet.rows]
 
 
 def _about(entry: Entry) -> dict[str, Cell]:
@@ -75,7 +75,7 @@ _OVERVIEW = tuple(name for name in WORDS if not name.startswith(("self_heal", "a
 
 
 def overview(entries: Sequence[Entry]) -> Sheet:
-    """The paper's Table 2: of each model, answers and MagiScore with all boxes drawn, and Self-Heal beside them."""
+    """Return the paper's Table 2: of each model, answers and MagiScore with all boxes drawn, and Self-Heal beside them."""
     rows = []
     for entry in (one for one in entries if one.magic["variant"] == "all"):
         healing = [one for one in entries if one.magic["variant"] == "selfheal" and _together(one, entry)]
@@ -91,13 +91,13 @@ def overview(entries: Sequence[Entry]) -> Sheet:
 
 
 def _together(one: Entry, other: Entry) -> bool:
-    """Whether two results are of one model, dataset, seed and judge."""
+    """Return whether two results are of one model, dataset, seed and judge."""
     keys = ("dataset", "seed", "judge", "judged_by")
     return one.model == other.model and all(one.magic.get(key) == other.magic.get(key) for key in keys)
 
 
 def tasks(entries: Sequence[Entry]) -> Sheet:
-    """Every number of every task."""
+    """Return every number of every task."""
     rows: list[dict[str, Cell]] = [
         {**_about(entry), "shown": VARIANTS[entry.magic["variant"]], "docs": entry.whole.docs, **numbers_of(entry.whole)} for entry in entries
     ]
@@ -116,7 +116,7 @@ def _metrics(rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
 
 
 def types(entries: Sequence[Entry]) -> Sheet:
-    """Every number by question type."""
+    """Return every number by question type."""
     rows: list[dict[str, Cell]] = [
         {**_about(entry), "type": name or "(none)", "docs": part.docs, **numbers_of(part)}
         for entry in entries
@@ -132,10 +132,10 @@ _CONTRAST = Column("contrast", "contrast", help=_HOW)
 _MIND = Column("mind", "mind")
 
 
-def contrast(found: Sequence[Contrasted]) -> Sheet:
-    """What other boxes cost or give, paired by item: the differences, one row for each model and contrast."""
+def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
+    """Return what other boxes cost or give, paired by item: the differences, one row for each model and contrast."""
     rows: list[dict[str, Cell]] = []
-    for one in found:
+    for one in contrasted:
         differences = {name: difference.estimate for name, difference in one.found.differences.items()}
         about: dict[str, Cell] = {"model": one.model, "contrast": CONTRASTS[one.found.name][0], "tasks": f"{one.second} − {one.first}"}
         rows.append({**about, "items": one.found.items, **differences, "mind": "; ".join(one.minds) or None})
@@ -149,8 +149,8 @@ def contrast(found: Sequence[Contrasted]) -> Sheet:
     return Sheet("magic_contrasts", "What other boxes cost or give", (*heads, *metrics, *last), tuple(rows), note)
 
 
-def contrast_sides(found: Sequence[Contrasted]) -> Sheet:
-    """The same with both sides and the p-values, one row for each metric."""
+def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
+    """Return the same with both sides and the p-values, one row for each metric."""
     rows: list[dict[str, Cell]] = [
         {
             "model": one.model,
@@ -162,7 +162,7 @@ def contrast_sides(found: Sequence[Contrasted]) -> Sheet:
             "p": difference.p,
             "items": difference.estimate.n,
         }
-        for one in found
+        for one in contrasted
         for name, difference in one.found.differences.items()
     ]
     heads = (
@@ -179,7 +179,7 @@ def contrast_sides(found: Sequence[Contrasted]) -> Sheet:
 
 
 def counts(entries: Sequence[Entry]) -> Sheet:
-    """How many docs each convention touches."""
+    """Return how many docs each convention touches."""
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         out = {key: value for key, value in (entry.magic.get("left_out") or {}).items() if isinstance(value, int)}

@@ -35,23 +35,23 @@ _QUESTION = re.compile(r"\*\*Question\*\*: (.*?)(?=\n\*\*Thought Process\*\*:|\Z
 
 
 def right(record: Record) -> tuple[bool | None, str]:
-    """Whether the final answer is right, and who says so: the judge where there is a verdict, else synonyms."""
+    """Return whether the final answer is right, and who says so: the judge where there is a verdict, else synonyms."""
     return (record["short"], "by the judge") if record.get("short") is not None else (record["synonym"], "by synonyms")
 
 
 def healed(record: Record) -> bool | None:
-    """Whether the injected error is corrected: by the judge where there is a verdict, else by words."""
+    """Return whether the injected error is corrected: by the judge where there is a verdict, else by words."""
     return record["healed"] if record.get("healed") is not None else record.get("healed_words")
 
 
 def rule_of(record: Record) -> str | None:
-    """The rule that a doc falls under; None where nothing is known of its answer."""
+    """Return the rule that a doc falls under; None where nothing is known of its answer."""
     is_right, _ = right(record)
     if "failed" in record:
         return None
     if record["variant"] == "selfheal":
-        found = healed(record)
-        return None if found is None else "healed" if found else "not healed"
+        is_healed = healed(record)
+        return None if is_healed is None else "healed" if is_healed else "not healed"
     if record["invented"]:
         return "invented"
     if is_right is None:
@@ -71,7 +71,7 @@ def rule_of(record: Record) -> str | None:
 
 
 def pick(lines: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[Mapping[str, Any]]]:
-    """A few docs of each rule: those whose hash of the item's name is smallest, so that models and variants show the same where they can.
+    """Return a few docs of each rule: those whose hash of the item's name is smallest, so that models and variants show the same where they can.
 
     Args:
         lines: of the sample log.
@@ -80,11 +80,11 @@ def pick(lines: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[Mappi
     Returns:
         Rule -> lines.
     """
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    by_rule: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines if count else ():
         if (rule := rule_of(line["magic"])) is not None:
-            found.setdefault(rule, []).append(line)
-    return {rule: heapq.nsmallest(count, found[rule], key=_hash) for rule in RULES if rule in found}
+            by_rule.setdefault(rule, []).append(line)
+    return {rule: heapq.nsmallest(count, by_rule[rule], key=_hash) for rule in RULES if rule in by_rule}
 
 
 def _hash(line: Mapping[str, Any]) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def _hash(line: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def example(entry: str, rule: str, line: Mapping[str, Any], image: str | None = None) -> RegionExample:
-    """One picked doc as it is shown.
+    """Return one picked doc as it is shown.
 
     Args:
         entry: id of its result in the report.
@@ -125,6 +125,6 @@ def example(entry: str, rule: str, line: Mapping[str, Any], image: str | None = 
 
 
 def asked(line: Mapping[str, Any]) -> str | None:
-    """The digest of what a doc shows, by which its image is found again; None in logs without it."""
-    found = line["magic"].get("asked")
-    return str(found["doc"]) if isinstance(found, Mapping) and found.get("doc") else None
+    """Return the digest of what a doc shows, by which its image is found again; None in logs without it."""
+    digests = line["magic"].get("asked")
+    return str(digests["doc"]) if isinstance(digests, Mapping) and digests.get("doc") else None

@@ -57,12 +57,12 @@ CONTRASTS = {
 
 
 def columns(metrics: Iterable[str]) -> tuple[Column, ...]:
-    """A column for each of these metrics, in the order of ``WORDS``."""
+    """Return a column for each of these metrics, in the order of ``WORDS``."""
     there = set(metrics)
     return tuple(Column(name, title, help=f"{words}; {SHARE}") for name, (title, words) in WORDS.items() if name in there)
 
 
 def order(metrics: Iterable[str]) -> list[str]:
-    """These metrics in the order of ``WORDS``."""
+    """Return these metrics in the order of ``WORDS``."""
     there = set(metrics)
     return [name for name in WORDS if name in there]

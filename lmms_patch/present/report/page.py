@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import jinja2
 from markupsafe import Markup
 
-from lmms_patch.present.report import gallery, safe, shapes, wording
+from lmms_patch.present.report import gallery, markup, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
 from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
@@ -44,7 +44,7 @@ class Assets:
 
 @functools.cache
 def assets() -> Assets:
-    """The style sheet, the script and the policy, for ``base.html.j2``."""
+    """Return the style sheet, the script and the policy, for ``base.html.j2``."""
     css, js = (_source(name) for name in ("page.css", "page.js"))
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
@@ -62,13 +62,13 @@ def _hash(text: str) -> str:
 
 
 def _finalize(value: Any) -> Any:
-    """Each string on its way into a page: of a bearable length, readable. What is markup already was made here."""
+    """Return each string on its way into a page: of a bearable length, readable. What is markup already was made here."""
     return block(cut(value, LONGEST)) if type(value) is str else value
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The templates of this folder: escaping always on, an unknown name is an error.
+    """Return the templates of this folder: escaping always on, an unknown name is an error.
 
     Other pages of ours extend ``base.html.j2`` and take ``macros.html.j2``; they pass ``assets`` and ``title``.
     """
@@ -93,11 +93,12 @@ def environment() -> jinja2.Environment:
         "p_value": wording.p_value,
         "short_reason": wording.short_reason,
         "estimate": _estimate,
+        "with_ends": lambda number, signed: Markup(markup.estimate(number, signed)),
     }
     made.globals |= {
         "spark": shapes.spark,
-        "sheet_cell": shapes.sheet_cell,
-        "numeric_columns": shapes.numeric_columns,
+        "sheet_rows": markup.rows,
+        "numeric": markup.numeric,
         "shown_as": shapes.SHOWN_AS,
         "shares_of": shapes.shares,
         "numbers_of": shapes.numbers,
@@ -108,11 +109,11 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def _estimate(found: Any) -> Any:
-    """An estimate in plain JSON types as one that cells take."""
-    if found is None:
+def _estimate(given: Any) -> Any:
+    """Return an estimate in plain JSON types as one that cells take."""
+    if given is None:
         return None
-    get = found.get
+    get = given.get
     return Estimate(
         get("value"), get("se"), get("low"), get("high"), get("n") or 0, get("clusters") or 0, get("draws") or 0, reason=get("reason") or ""
     )
@@ -124,7 +125,7 @@ def _image(example: Example | RegionExample) -> Markup | None:
 
 
 def page(report: Report) -> str:
-    """The page of a report.
+    """Return the page of a report.
 
     Args:
         report: everything that it shows. Files that it links to lie beside it: ``tables/<sheet>.{csv,json,md,tex}``,
@@ -136,7 +137,7 @@ def page(report: Report) -> str:
     Raises:
         ValueError: a drawing with more in it than shapes (``safe.drawing``).
     """
-    found = shapes.facts(report)
+    facts = shapes.facts(report)
     places = shapes.placed(report)
     drawn = [Markup(safe.drawing(figure.svg, f"f{i}")) for i, figure in enumerate(report.figures)]
     return (
@@ -146,8 +147,8 @@ def page(report: Report) -> str:
             assets=assets(),
             title=report.title,
             report=report,
-            facts=found,
-            matrix=shapes.matrix(report, found),
+            facts=facts,
+            matrix=shapes.matrix(report, facts),
             rows=shapes.rows(report.entries),
             drawn=drawn,
             own_figures=places.own,
@@ -156,8 +157,8 @@ def page(report: Report) -> str:
             examples=_examples(report, report.examples, RULES),
             regions=_examples(report, report.regions, REGION_RULES),
             rules={**RULES, **REGION_RULES},
-            model_key={model: f"m{i}" for i, model in enumerate(found.models)},
-            base_key={base: f"b{i}" for i, base in enumerate(found.benchmarks)},
+            model_key={model: f"m{i}" for i, model in enumerate(facts.models)},
+            base_key={base: f"b{i}" for i, base in enumerate(facts.benchmarks)},
         )
     )
 
@@ -166,7 +167,7 @@ _One = TypeVar("_One", Example, RegionExample)
 
 
 def _examples(report: Report, given: Sequence[_One], rules: Iterable[str]) -> list[tuple[_One, Entry]]:
-    """Examples with their results, rule by rule; those of a result that is not in the report are left out."""
+    """Return examples with their results, rule by rule; those of a result that is not in the report are left out."""
     entries = {entry.id: entry for entry in report.entries}
     order = {rule: i for i, rule in enumerate(rules)}
     known = [(one, entries[one.entry]) for one in given if one.entry in entries]

@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lmms_patch.present.ranking import means_by_corrected
 from lmms_patch.present.report.data import Entry
 from lmms_patch.runs import reading
-from lmms_patch.stats.intervals import normal_quantile
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 T = TypeVar("T", bound=Hashable)
@@ -60,18 +60,19 @@ class Point:
 
     @property
     def key(self) -> tuple[str, str, int]:
+        """What makes it one number of a table."""
         return self.benchmark, self.model, self.n
 
     @property
-    def se(self) -> float | None:
-        """The standard error that the width of the interval means; None without one."""
-        if self.low is None or self.high is None:
-            return None
-        return (self.high - self.low) / (2 * normal_quantile((1 + self.level) / 2))
+    def estimate(self) -> Estimate:
+        """The index with its interval and the words beside it; without a value where it may not be read."""
+        value = self.value if self.valid else None
+        estimate = Estimate(value, None, self.low, self.high, self.docs or 0, 0, 0, self.level, self.reason)
+        return reading.noted(estimate, *self.words)
 
 
 def points_of(entries: Sequence[Entry]) -> list[Point]:
-    """The indices of some results, in their order.
+    """Return the indices of some results, in their order.
 
     Where a model has two results of one benchmark at one grid (other filters, ``gqa_rci`` beside ``gqa_pcri3``), the
     benchmark is named with the task.
@@ -81,47 +82,48 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
     out = []
     for entry in entries:
         for n in entry.grids if entry.index else ():
-            found = entry.whole.measures.get(f"{entry.index}{n}")
-            if found is None:
+            index = entry.whole.measures.get(f"{entry.index}{n}")
+            if index is None:
                 continue
-            valid = found.value is not None and entry.whole.gate != 0
-            reason = found.reason or ("" if valid else entry.whole.gate_word)
+            valid = index.value is not None and entry.whole.gate != 0
+            reason = index.reason or ("" if valid else entry.whole.gate_word)
             if valid and entry.whole.gate is None:
                 reason = "; ".join(filter(None, ["whether it beats chance is not known", reason]))
             name = f"{entry.base} ({entry.task})" if entry.base in several else entry.base
-            value, low, high = (found.value, found.low, found.high) if valid else (None, None, None)
+            value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
             adj = entry.whole.measures.get(f"{entry.index}{n}_adj")
             measured = adj if valid and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
-            words = reading.words(found) if valid else ()
-            out.append(Point(name, entry.model, n, value, low, high, found.n, entry.type, valid, reason, found.level, "", words, measured))
+            words = reading.words(index) if valid else ()
+            out.append(Point(name, entry.model, n, value, low, high, index.n, entry.type, valid, reason, index.level, "", words, measured))
     return out
 
 
-LUCK_REMOVED = "luck removed"
+def luck_free(points: Sequence[Point]) -> tuple[list[Point], bool]:
+    """Return the points as means take them, and whether that is with luck removed (``ranking.means_by_corrected``), as on a leaderboard.
 
-
-def luck_free(points: Sequence[Point]) -> tuple[list[Point], str]:
-    """Return what models are ranked by, and ``LUCK_REMOVED`` where that is the corrected index.
-
-    It is the corrected one where every point that may be read has a measured null, as on a leaderboard; where it is not defined, the
-    point may then not be read. Else it is the one as published.
+    A point whose corrected index is not defined may then not be read.
     """
-    valid = [p for p in points if p.valid]
-    if any(p.corrected is None for p in valid) or all(p.corrected is None or p.corrected.value is None for p in valid):
-        return list(points), ""
-    return [_corrected(p) for p in points], LUCK_REMOVED
+    corrected: dict[tuple[str, int], list[Estimate | None]] = {}
+    for point in points:
+        if point.valid:
+            corrected.setdefault((point.benchmark, point.n), []).append(point.corrected)
+    is_corrected = means_by_corrected(corrected.values())
+    return [_corrected(point) if is_corrected else point for point in points], is_corrected
 
 
 def _corrected(point: Point) -> Point:
-    found = point.corrected
-    if not point.valid or found is None:
+    corrected = point.corrected
+    if not point.valid or corrected is None:
         return point
-    plain = dataclasses.replace(point, value=found.value, low=found.low, high=found.high, docs=found.n, level=found.level)
-    return dataclasses.replace(plain, valid=found.value is not None, reason=found.reason, words=reading.words(found))
+    plain = dataclasses.replace(point, value=corrected.value, low=corrected.low, high=corrected.high, docs=corrected.n, level=corrected.level)
+    return dataclasses.replace(plain, valid=corrected.value is not None, reason=corrected.reason, words=reading.words(corrected))
 
 
 def distinct(points: Sequence[Point]) -> list[Point]:
-    """The points with each benchmark, model and grid once: models of published tables are named with their table where two have the same."""
+    """Return the points with each benchmark, model and grid once.
+
+    Where two have the same, models of published tables are named with their table.
+    """
     values: dict[tuple[str, str, int], set[float | None]] = {}
     for point in points:
         values.setdefault(point.key, set()).add(point.value)
@@ -138,24 +140,24 @@ def distinct(points: Sequence[Point]) -> list[Point]:
 
 
 def once(items: Iterable[T]) -> list[T]:
-    """Each item once, in the order in which they come."""
+    """Return each item once, in the order in which they come."""
     return list(dict.fromkeys(items))
 
 
 def benchmarks(points: Iterable[Point]) -> list[str]:
-    """In the order in which they come."""
+    """Return the benchmarks in the order in which they come."""
     return once(point.benchmark for point in points)
 
 
 def columns(points: Sequence[Point]) -> list[tuple[str, int]]:
-    """The (model, n) that there are: models in the order in which they come, grids from coarse to fine."""
+    """Return the (model, n) that there are: models in the order in which they come, grids from coarse to fine."""
     models, grids = once(point.model for point in points), sorted({point.n for point in points})
     there = {(point.model, point.n) for point in points}
     return [(model, n) for model in models for n in grids if (model, n) in there]
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """Some names in a sentence; the rest as a number.
+    """Join names for a sentence; the rest as a number.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -166,5 +168,5 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """``1 model``, ``2 models``."""
+    """Return a number with its noun: ``1 model``, ``2 models``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -38,7 +38,7 @@ _ALLOWED = "dataset,model,n,rci (or pcri); or dataset and a column '<model>, n=3
 
 
 def read(path: Path) -> list[Point]:
-    """The indices of a table, in its order.
+    """Return the indices of a table, in its order.
 
     Raises:
         RecordError: not a CSV file of one of the two layouts; a line with another number of cells, a grid outside of 2..9, an index
@@ -73,7 +73,7 @@ def read(path: Path) -> list[Point]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty, each with the number of its line."""
+    """Yield the rows that are not empty, each with the number of its line."""
     try:
         if Path(path).stat().st_size > LARGEST:
             raise RecordError(f"{path}: larger than {LARGEST // 1_000_000} MB; not a table of indices")
@@ -94,7 +94,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def task_type(benchmark: str, given: str = "") -> str:
-    """A task type of the papers: as it is given, or of a benchmark of theirs by its name; "" where neither is known.
+    """Return a task type of the papers: as it is given, or of a benchmark of theirs by its name; "" where neither is known.
 
     >>> task_type("GQA_TestDev_Balanced"), task_type("AI2D_TEST"), task_type("gqarium")
     ('vqa', 'mcq', '')
@@ -144,7 +144,7 @@ class _Cells:
         return int(text)
 
     def point(self, line: int, where: tuple[str, str, int], cells: Mapping[str, str], docs: int | None = None, given: str = "") -> Point:
-        """``cells``: by ``""``, ``_low``, ``_high``, ``_note``, ``_reason``."""
+        """Return the point of some cells, which are given by ``""``, ``_low``, ``_high``, ``_note``, ``_reason``."""
         benchmark, model, n = where
         value, low, high = (self.number(line, cells.get(end, ""), f"index{end}") for end in ("", "_low", "_high"))
         for end in (value, low, high):
@@ -167,11 +167,11 @@ class _Long(_Cells):
 
     def __init__(self, path: Path, keys: Sequence[str]) -> None:
         super().__init__(path, keys)
-        found = [name for name in INDEX if name in keys]
-        if len(found) != 1:
-            what = f"both {' and '.join(found)}" if found else "no column rci"
+        columns = [name for name in INDEX if name in keys]
+        if len(columns) != 1:
+            what = f"both {' and '.join(columns)}" if columns else "no column rci"
             raise RecordError(f"{path}: {what}; expected the columns {_ALLOWED}")
-        self.index = found[0]
+        self.index = columns[0]
 
     def points(self, line: int, cells: Sequence[str]) -> Iterator[Point]:
         row = self.row(cells)

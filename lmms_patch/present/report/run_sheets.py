@@ -20,7 +20,7 @@ SCALE = "on the metric's own scale"
 
 
 def band_text(estimate: Estimate | None) -> str | None:
-    """The bands that the interval reaches; the band of the number itself where there is none."""
+    """Return the bands that the interval reaches; the band of the number itself where there is none."""
     if estimate is None or estimate.value is None:
         return None
     if estimate.low is None or estimate.high is None:
@@ -29,7 +29,7 @@ def band_text(estimate: Estimate | None) -> str | None:
 
 
 def runs(entries: Sequence[Entry]) -> list[Sheet]:
-    """Each result and grid; the categories; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
+    """Return each result and grid; the categories; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
     entries = [entry for entry in entries if not entry.magic]
     out = [_runs(entries)] if entries else []
     if any(entry.categories for entry in entries):
@@ -41,15 +41,22 @@ def runs(entries: Sequence[Entry]) -> list[Sheet]:
 
 _INDEX_COLUMNS = (
     Column("mpp", "MPP", help=f"native metric when each doc keeps the answer of its best cell, {SCALE}"),
-    Column("index", "index", signed=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task"),
+    Column("index", "index", signed=True, index=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task"),
     Column("band", "band", help="the bands (RCI paper, 3.2) that the interval reaches; with luck removed where that is measured"),
     Column(
         "adj",
         "index, luck removed",
         signed=True,
+        index=True,
         help="both sides corrected by what answers earn without the right picture, measured on another doc's; assumed null: by other docs' answers",
     ),
-    Column("adj_blind", "index, luck and blind removed", signed=True, help="with an assumed null: the answers of the blind run are taken off too"),
+    Column(
+        "adj_blind",
+        "index, luck and blind removed",
+        signed=True,
+        index=True,
+        help="with an assumed null: the answers of the blind run are taken off too",
+    ),
     Column("mark", "contradicted", help="where the index with luck removed lies on the other side of 0, or in a band that does not touch"),
     Column("gap", "FIP - MPP", signed=True, help=SCALE),
 )
@@ -148,7 +155,7 @@ def _bare(estimate: Estimate | None) -> Cell:
 
 
 def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
-    """The columns that say anything."""
+    """Return the columns that say anything."""
     return tuple(c for c in columns if any(row.get(c.key) is not None for row in rows))
 
 
@@ -196,9 +203,9 @@ def _excluded(entries: Sequence[Entry]) -> Sheet:
 
 
 def tst(entries: Sequence[Entry]) -> list[Sheet]:
-    """Text-only cross-validations; and what each model scores without the image."""
-    found = [_tst(entries), _blind(entries)]
-    return [sheet for sheet in found if sheet.rows]
+    """Return text-only cross-validations, and what each model scores without the image."""
+    tables = [_tst(entries), _blind(entries)]
+    return [sheet for sheet in tables if sheet.rows]
 
 
 def _tst(entries: Sequence[Entry]) -> Sheet:

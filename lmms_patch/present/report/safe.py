@@ -17,7 +17,7 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={
 
 
 def picture(uri: str | None) -> str | None:
-    """The URI, where it is a picture in itself (``data:``, base64, a raster format); else None."""
+    """Return the URI, where it is a picture in itself (``data:``, base64, a raster format); else None."""
     return uri if uri and _PICTURE.fullmatch(uri) else None
 
 
@@ -50,7 +50,7 @@ _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 
 
 def drawing(svg: str, name: str) -> str:
-    """An SVG drawing that is nothing but shapes and texts, for use inside the page.
+    """Return an SVG drawing that is nothing but shapes and texts, for use inside the page.
 
     Elements and attributes that are not on the list are refused; styles become attributes (the page's policy allows no
     inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; width and height of
@@ -90,13 +90,13 @@ def _local(tag: object) -> str:
 
 
 def _spread(root: ElementTree.Element, style: str, name: str) -> None:
-    """Rules for everything (the only ones that matplotlib writes) are inherited from the outer element."""
+    """Set a style sheet's rules for everything (matplotlib writes no others) on the outer element, from which all inherit."""
     if not style.strip():
         return
-    found = _EVERYTHING.match(style)
-    if not found:
+    rule = _EVERYTHING.match(style)
+    if not rule:
         raise ValueError(f"figure {name}: a style sheet with rules of its own")
-    for key, value in _looks(found["looks"]):
+    for key, value in _looks(rule["looks"]):
         root.attrib.setdefault(key, value)
 
 
@@ -121,17 +121,17 @@ def _check(element: ElementTree.Element, name: str) -> None:
 
 
 def _looks(style: str) -> Iterator[tuple[str, str]]:
-    """The declarations of a style that have an attribute of the same name; the others do not change a drawing."""
+    """Yield the declarations of a style that have an attribute of the same name; the others do not change a drawing."""
     for declaration in re.split(r";(?![^(]*\))", style):
         key, _, value = (part.strip() for part in declaration.partition(":"))
-        if key == "font" and (found := _FONT.match(value)):
-            yield from ((f"font-{part}", text) for part, text in found.groupdict().items() if text)
+        if key == "font" and (font := _FONT.match(value)):
+            yield from ((f"font-{part}", text) for part, text in font.groupdict().items() if text)
         elif key in _LOOKS and value:
             yield key, value
 
 
 def _inside(tag: str, key: str, value: str, name: str) -> str:
-    """An attribute whose links stay inside the drawing."""
+    """Return an attribute whose links stay inside the drawing."""
     if key == "id":
         return f"{name}-{value}"
     if key == "href":
@@ -140,7 +140,7 @@ def _inside(tag: str, key: str, value: str, name: str) -> str:
         if tag == "image" and picture("".join(value.split())):
             return "".join(value.split())
         raise ValueError(f"figure {name}: a link to {value[:60]!r}")
-    value = _URL.sub(lambda found: f"url(#{name}-{found['id']})", value)
+    value = _URL.sub(lambda link: f"url(#{name}-{link['id']})", value)
     if re.search(r"url\((?!#)|javascript:|https?:|//", value, re.IGNORECASE):
         raise ValueError(f"figure {name}: {key} leads out of the drawing: {value[:60]!r}")
     return value

@@ -12,8 +12,7 @@ from typing import Any
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import band_text
-from lmms_patch.present.report.wording import band_class, colour, ends, number, raw, value, words
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.report.wording import words
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import from_json
 from lmms_patch.runs.measures import NO_INTERVAL
@@ -93,7 +92,7 @@ class Row:
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
-    """A line for each result and grid. MAGIC tasks have tables of their own."""
+    """Return a line for each result and grid. MAGIC tasks have tables of their own."""
     return [_row(entry, n) for entry in entries if not entry.magic for n in (entry.grids or (None,))]
 
 
@@ -146,7 +145,7 @@ class Number:
 
 
 def numbers(part: Part, entry: Entry) -> list[Number]:
-    """Every number of some docs of a result, once."""
+    """Return every number of some docs of a result, once."""
     out = []
     for name, estimate in part.measures.items():
         if name == "score" if entry.magic else name in ("fip", entry.metric) and "score" in part.measures:
@@ -158,12 +157,12 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
 
 
 def label(name: str, entry: Entry) -> str:
-    """What a number is called, for people."""
-    if found := _INDEX.match(name):
-        rest = {"_adj": ", luck removed", "_adj_blind": ", luck and blind answers removed"}.get(found["rest"] or "", "")
-        return f"{found['index'].upper()} {found['n']}×{found['n']}{rest}"
-    if found := _GRID.match(name):
-        return f"{_WHAT[found['what']]}, {found['n']}×{found['n']}"
+    """Return what a number is called, for people."""
+    if match := _INDEX.match(name):
+        rest = {"_adj": ", luck removed", "_adj_blind": ", luck and blind answers removed"}.get(match["rest"] or "", "")
+        return f"{match['index'].upper()} {match['n']}×{match['n']}{rest}"
+    if match := _GRID.match(name):
+        return f"{_WHAT[match['what']]}, {match['n']}×{match['n']}"
     if entry.magic and (own := entry.metric if name == "score" else name) in WORDS:
         return WORDS[own][0]
     if name == "score":
@@ -202,30 +201,30 @@ class Shares:
 
 
 def shares(part: Part, n: int) -> Shares | None:
-    """The shares of a grid; None where no cell scores, or they are not known."""
-    found = part.grid(n).get("shares")
-    if not found or not found.get("score") or len(found["score"]) != n * n:
+    """Return the shares of a grid; None where no cell scores, or they are not known."""
+    stored = part.grid(n).get("shares")
+    if not stored or not stored.get("score") or len(stored["score"]) != n * n:
         return None
-    score, win, p = found["score"], found.get("win") or [None] * n * n, found.get("p_cells") or [None] * n * n
+    score, win, p = stored["score"], stored.get("win") or [None] * n * n, stored.get("p_cells") or [None] * n * n
     made = [
         Share(i // n + 1, i % n + 1, s, w, max(0, min(8, round(4 * s * n * n))), q is not None and q < 0.05)
         for i, (s, w, q) in enumerate(zip(score, win, p, strict=True))
     ]
     return Shares(
-        n, tuple(tuple(made[row * n : (row + 1) * n]) for row in range(n)), found.get("p"), found.get("centre"), found.get("docs", part.docs)
+        n, tuple(tuple(made[row * n : (row + 1) * n]) for row in range(n)), stored.get("p"), stored.get("centre"), stored.get("docs", part.docs)
     )
 
 
 def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
-    """Those that get a tab: the largest, in their own order; and how many others there are."""
+    """Return the categories that get a tab (the largest, in their own order), and how many others there are."""
     most = {name for name, _ in sorted(entry.categories.items(), key=lambda one: -one[1].docs)[:TABS]}
     return [(name, part) for name, part in entry.categories.items() if name in most], len(entry.categories) - len(most)
 
 
 def marks(part: Part, entry: Entry) -> str:
     """Return how indices and corrected indices of some docs contradict each other, at any grid; empty where they do not."""
-    found = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
-    return "; ".join(f"{n}×{n}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in found.items() if mark)
+    by_grid = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
+    return "; ".join(f"{n}×{n}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -265,7 +264,7 @@ class Facts:
 
 
 def facts(report: Report) -> Facts:
-    """What was run, counted."""
+    """Return what was run, counted."""
     entries = report.entries
     docs: dict[str, int] = {}
     for entry in entries:
@@ -287,9 +286,9 @@ def facts(report: Report) -> Facts:
     )
 
 
-def matrix(report: Report, found: Facts) -> list[tuple[str, list[list[Entry]]]]:
-    """Benchmark -> for each model its results."""
-    return [(base, [[e for e in report.entries if e.base == base and e.model == model] for model in found.models]) for base in found.benchmarks]
+def matrix(report: Report, facts: Facts) -> list[tuple[str, list[list[Entry]]]]:
+    """Return for each benchmark and model its results."""
+    return [(base, [[e for e in report.entries if e.base == base and e.model == model] for model in facts.models]) for base in facts.benchmarks]
 
 
 FEW = 8
@@ -312,7 +311,7 @@ class Places:
 
 
 def placed(report: Report) -> Places:
-    """Where each drawing goes."""
+    """Return where each drawing goes."""
     known = {entry.id for entry in report.entries}
     own: dict[str, list[int]] = {}
     sections: dict[str, list[int]] = {}
@@ -327,50 +326,11 @@ def placed(report: Report) -> Places:
     return Places(own, sections, named)
 
 
-# --- tables that others made ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A cell of a sheet: its text, interval, what it is sorted by, its style, a reason where it is not defined, and words beside it."""
-
-    text: str
-    ends: str
-    value: str
-    style: str
-    reason: str
-    words: str = ""
-
-
-def numeric_columns(sheet: Sheet) -> set[str]:
-    """Keys of the columns whose cells are numbers."""
-    return {column.key for column in sheet.columns if any(isinstance(row.get(column.key), (int, float, Estimate)) for row in sheet.rows)}
-
-
-def sheet_cell(row: Mapping[str, Cell], column: Column) -> Shown:
-    """A cell of a sheet as the page shows it."""
-    cell = row.get(column.key)
-    if cell is None:
-        return Shown("", "", "", "", "")
-    if isinstance(cell, str):
-        return Shown(cell, "", cell, "", "")
-    if isinstance(cell, bool):
-        return Shown("yes" if cell else "no", "", raw(cell), "", "")
-    coloured = column.signed and bool(re.search(r"rci|pcri|\bindex\b", f"{column.key} {column.title} {column.help}", re.IGNORECASE))
-    if not isinstance(cell, Estimate):
-        return Shown(number(cell, column.signed, column.digits), "", raw(cell), f"num {band_class(cell)}".strip() if coloured else "num", "")
-    return Shown(
-        value(cell, column.signed, column.digits),
-        ends(cell, column.signed, column.digits),
-        raw(cell),
-        f"num {colour(cell)}".strip() if coloured else "num",
-        cell.reason if cell.value is None else "",
-        words(cell),
-    )
+# --- what is missing, and drawings in cells ---------------------------------------------------------
 
 
 def notes(entry: Entry) -> Iterator[str]:
-    """What is missing in a result, and why: one line each."""
+    """Yield what is missing in a result, and why: one line each."""
     for n, reasons in entry.excluded.items():
         for reason, count in reasons.items():
             yield f"{count:,} {'doc is' if count == 1 else 'docs are'} not used at {n}×{n}: {reason}"
@@ -384,7 +344,7 @@ def notes(entry: Entry) -> Iterator[str]:
 
 
 def spark(estimate: Estimate | None) -> dict[str, Any] | None:
-    """The places of an index and its interval on a line from −1 to +1 that is 100 wide; beyond it, the ends are cut and marked."""
+    """Return the places of an index and its interval on a line from −1 to +1 that is 100 wide; beyond it, the ends are cut and marked."""
     if estimate is None or estimate.value is None or not math.isfinite(estimate.value):
         return None
 

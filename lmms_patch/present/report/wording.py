@@ -1,4 +1,4 @@
-"""Numbers as people read them in a page: a true minus, the decimals that they can carry, ``N/A`` and a reason. Pure."""
+"""Numbers as a page shows them: a true minus, the decimals that they can carry, ``N/A`` and a reason. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import math
 import re
 from typing import Any
 
-from lmms_patch.present.sheets import NOT_DEFINED
+from lmms_patch.present import sheets
 from lmms_patch.runs import reading
 from lmms_patch.stats.gate import SAME
 from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import clean
 
 
 def number(value: float | int | None, signed: bool = False, digits: int = 3, largest: float | None = None) -> str:
-    """A number as people read it, with a true minus; ``N/A`` where there is none.
+    """Return a number with a true minus; ``N/A`` where there is none.
 
     Args:
         value: the number.
@@ -25,17 +26,12 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, lar
     >>> number(-0.15151), number(0.25, signed=True), number(1830.25), number(None)
     ('−0.152', '+0.250', '1,830.2', 'N/A')
     """
-    if value is None or not math.isfinite(value):
-        return NOT_DEFINED
-    if isinstance(value, int):
-        return f"{value:{'+' if signed else ''},d}".replace("-", "−")
-    places = digits if max(abs(value), abs(largest or 0.0)) < 10 else min(digits, 1)
-    text = f"{value:{'+' if signed else ''},.{places}f}"
-    return text.lstrip("+-") if not any(c in "123456789" for c in text) else text.replace("-", "−")
+    places = digits if max(abs(value or 0.0), abs(largest or 0.0)) < 10 else min(digits, 1)
+    return sheets.number(value, signed, places, thousands=True).replace("-", "−")
 
 
 def value(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
-    """Return the number of an estimate as people read it, without its interval and words."""
+    """Return the number of an estimate, without its interval and words."""
     if reading.misleads(estimate):
         return reading.IN_PLACE
     return number(estimate.value, signed, digits, max(abs(estimate.low or 0), abs(estimate.high or 0)))
@@ -47,7 +43,7 @@ def words(estimate: Estimate | None) -> str:
 
 
 def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
-    """Return the interval as people read it; empty where there is none, or none to be shown."""
+    """Return the interval; empty where there is none, or none to be shown."""
     if estimate.value is None or estimate.low is None or estimate.high is None or not reading.shows_interval(estimate):
         return ""
     largest = max(abs(estimate.low), abs(estimate.high), abs(estimate.value))
@@ -55,7 +51,7 @@ def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
 
 
 def raw(value: Any) -> str:
-    """What a cell is sorted by; empty: last."""
+    """Return what a cell is sorted by; empty: last."""
     if isinstance(value, Estimate):
         value = value.value
     if isinstance(value, (bool, int)):
@@ -66,39 +62,37 @@ def raw(value: Any) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share, in percent.
+    """Return a share in percent.
 
     >>> percent(0.11111)
     '11.1'
     """
-    return NOT_DEFINED if value is None else f"{100 * value:.1f}"
+    return sheets.number(None if value is None else 100.0 * value, digits=1)
 
 
 def p_value(p: float | None) -> str:
-    """A p-value.
+    """Return a p-value with its name; empty where there is none.
 
     >>> p_value(0.0321), p_value(0.0004)
     ('p = 0.032', 'p < 0.001')
     """
-    if p is None:
-        return ""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return f"p = {sheets.p_text(p)}".replace("= <", "< ") if p is not None else ""
 
 
 def band_class(value: float | None) -> str:
-    """The style of an index: its band (RCI paper, 3.2), or nothing."""
+    """Return the style of an index, its band (RCI paper, 3.2); empty without an index."""
     return "" if value is None or not math.isfinite(value) else band(value).replace(" ", "-")
 
 
 def colour(estimate: Estimate | None) -> str:
-    """Return the style of an index by its band; nothing where it must not be read as it stands."""
+    """Return the style of an index by its band; empty where it must not be read as it stands."""
     if estimate is None or reading.contradicted(estimate) or reading.assumed(estimate):
         return ""
     return band_class(estimate.value)
 
 
 def short_reason(reason: str) -> str:
-    """The first words of a reason: enough for a cell of a table.
+    """Return the first words of a reason: enough for a cell of a table.
 
     >>> short_reason("near chance: FIP 0.3 is below 0.34, the floor 0.28 and its margin")
     'near chance'
@@ -107,5 +101,4 @@ def short_reason(reason: str) -> str:
     """
     if reason.startswith(SAME):
         return reading.DOES_NOT_LOOK
-    head = re.split(r"[:;,(]", reason, maxsplit=1)[0].strip()
-    return head if len(head) <= 48 else head[:47].rstrip() + "…"
+    return clean(re.split(r"[:;,(]", reason, maxsplit=1)[0].strip(), 48)

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from lmms_patch.compare.contrast import CONTRASTS
 from lmms_patch.compare.variants import Contrasted, MagicRuns, numbers_of
 from lmms_patch.magic.score import results
-from lmms_patch.present.sheets import Cell, Column, Sheet, shown
+from lmms_patch.present import sheets
+from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
 from lmms_patch.runs.results import TaskResult
-from lmms_patch.stats.resample import Estimate
 
 _ORDER = (*results.HEALED, *results.JUDGED, *results.ANSWERS, "answer_found", *results.MAGISCORE, *results.REGIONS)
-_SIGNED = Column("", "", signed=True)
 _WHAT = {
     "distraction": "without adversarial boxes",
     "boxes": "with boxes",
@@ -20,36 +19,36 @@ _WHAT = {
 }
 
 
-def text(found: MagicRuns) -> str:
-    """Everything, for people."""
+def text(runs: MagicRuns) -> str:
+    """Return everything, for people."""
     blocks = []
-    models = list(dict.fromkeys(task.model for task in found.tasks))
+    models = list(dict.fromkeys(task.model for task in runs.tasks))
     for model in models:
-        tasks = [task.result for task in found.tasks if task.model == model]
+        tasks = [task.result for task in runs.tasks if task.model == model]
         blocks += [*([model] if len(models) > 1 else []), table(tasks), "\n".join(minds(tasks))]
-        blocks += [contrast_table(one) for one in found.contrasts if one.model == model]
-    return "\n\n".join(block for block in [*blocks, "\n".join(found.notes)] if block)
+        blocks += [contrast_table(one) for one in runs.contrasts if one.model == model]
+    return "\n\n".join(block for block in [*blocks, "\n".join(runs.notes)] if block)
 
 
 def table(tasks: Sequence[TaskResult]) -> str:
-    """One row per metric, one column per task; fractions with their intervals.
+    """Return one row per metric, one column per task; fractions with their intervals.
 
     Args:
         tasks: MAGIC tasks in which something was scored.
     """
     numbers = [numbers_of(task) for task in tasks]
     names = [name for name in _ORDER if any(name in own for own in numbers)]
-    columns = (Column("metric", "metric"), *(Column(str(place), task.task) for place, task in enumerate(tasks)))
-    rows: list[Mapping[str, Cell]] = [{"metric": "docs", **{str(place): task.docs for place, task in enumerate(tasks)}}]
-    rows += [{"metric": name, **{str(place): own.get(name) for place, own in enumerate(numbers)}} for name in names]
+    rows: list[list[Cell]] = [["docs", *(task.docs for task in tasks)]]
+    rows += [[name, *(own.get(name) for own in numbers)] for name in names]
     level = next((one.level for own in numbers for one in own.values()), 0.95)
     judges = sorted({str(judge) for task in tasks if (judge := task.details["magic"].get("judge"))})
     judged = f" Judge: {', '.join(judges)}." if judges else ""
-    return f"{Sheet('', '', columns, tuple(rows)).to_text()}\n\nFractions with {100 * level:g} % intervals, images resampled.{judged}"
+    shown = sheets.table(["metric", *(task.task for task in tasks)], rows).to_text()
+    return f"{shown}\n\nFractions with {100 * level:g} % intervals, images resampled.{judged}"
 
 
 def minds(tasks: Sequence[TaskResult]) -> list[str]:
-    """What to know of the numbers, as the runs said it; what all tasks say comes once."""
+    """Return what to know of the numbers, as the runs said it. What all tasks say comes once."""
     said = {task.task: [str(line) for line in task.details["magic"].get("warnings", [])] for task in tasks}
     common = [line for line in next(iter(said.values()), []) if all(line in lines for lines in said.values())]
     own = [f"mind: {name}: {line}" for name, lines in said.items() for line in lines if line not in common]
@@ -57,51 +56,33 @@ def minds(tasks: Sequence[TaskResult]) -> list[str]:
 
 
 def contrast_table(one: Contrasted) -> str:
-    """One contrast: its table, and what its first accuracy says."""
-    found = one.found
-    columns = (
-        Column("metric", "metric"),
-        Column("first", one.first),
-        Column("second", one.second),
-        Column("difference", "difference", signed=True),
-        Column("p", "p"),
-    )
-    rows = tuple(
-        {
-            "metric": name,
-            "first": "N/A" if d.first is None else d.first,
-            "second": "N/A" if d.second is None else d.second,
-            "difference": d.estimate,
-            "p": _p(d.p),
-        }
-        for name, d in found.differences.items()
-    )
-    head = f"{one.second} - {one.first}, {_WHAT[found.name]}: {found.items} items in both"
-    lines = [head, Sheet("", "", columns, rows).to_text(), *(f"mind: {line}" for line in one.minds), *sentence(one)]
-    return "\n".join(lines)
+    """Return the table of a contrast, and what its first accuracy says."""
+    rows = []
+    for name, d in one.found.differences.items():
+        sides = (NOT_DEFINED if side is None else side for side in (d.first, d.second))
+        rows.append([name, *sides, d.estimate, p_text(d.p)])
+    heads = ("metric", one.first, one.second, Column("", "difference", signed=True), "p")
+    head = f"{one.second} - {one.first}, {_WHAT[one.found.name]}: {one.found.items} items in both"
+    return "\n".join([head, sheets.table(heads, rows).to_text(), *(f"mind: {line}" for line in one.minds), *sentence(one)])
 
 
 def sentence(one: Contrasted) -> list[str]:
-    """What the accuracy of a contrast says, in one sentence: by the judge where there is one, else by synonyms."""
+    """Say in one sentence what the accuracy of a contrast shows: by the judge where there is one, else by synonyms."""
     name = next((name for name in ("acc_short", "acc_synonym") if name in one.found.differences), None)
     if name is None:
         return []
-    found = one.found.differences[name]
-    value, low, high = found.estimate.value, found.estimate.low, found.estimate.high
+    difference, where = one.found.differences[name], _WHAT[one.found.name]
+    value, low, high = difference.estimate.value, difference.estimate.low, difference.estimate.high
     if value is None or low is None or high is None:
-        return [f"{name}: nothing can be said: {found.estimate.reason or 'no interval'}."]
+        return [f"{name}: nothing can be said: {difference.estimate.reason or 'no interval'}."]
+    said = f"{shown(difference.estimate, Column('', '', signed=True))}, p {p_text(difference.p)}"
     if low <= 0 <= high:
-        return [f"No difference is shown in {name} {_WHAT[one.found.name]}: {shown(found.estimate, _SIGNED)}, p {_p(found.p)}."]
-    more = "more" if value > 0 else "less"
-    return [f"The model is {more} often right {_WHAT[one.found.name]} ({name}): {shown(found.estimate, _SIGNED)}, p {_p(found.p)}."]
+        return [f"No difference is shown in {name} {where}: {said}."]
+    return [f"The model is {'more' if value > 0 else 'less'} often right {where} ({name}): {said}."]
 
 
-def _p(p: float | None) -> str:
-    return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def sheet(found: MagicRuns) -> Sheet:
-    """All numbers and contrasts, one row each."""
+def sheet(runs: MagicRuns) -> Sheet:
+    """Return all numbers and contrasts, one row each."""
     columns = (
         Column("model", "model"),
         Column("task", "task", help="of a contrast: the second task - the first"),
@@ -115,18 +96,18 @@ def sheet(found: MagicRuns) -> Sheet:
         Column("judge", "judge"),
     )
     rows: list[Mapping[str, Cell]] = []
-    for task in found.tasks:
+    for task in runs.tasks:
         about: dict[str, Cell] = {"model": task.model, "task": task.task, "variant": task.variant, "judge": task.about.get("judge")}
         rows += [{**about, "metric": name, "value": task.numbers[name], "docs": task.numbers[name].n} for name in _ORDER if name in task.numbers]
-    for one in found.contrasts:
+    for one in runs.contrasts:
         about = {"model": one.model, "task": f"{one.second} - {one.first}", "variant": one.found.name}
         for name, d in one.found.differences.items():
             rows.append({**about, "metric": name, "value": d.estimate, "first": d.first, "second": d.second, "p": d.p, "docs": d.estimate.n})
     return Sheet("magic", "MAGIC", columns, tuple(rows), "Intervals from a bootstrap over images; contrasts are paired by item.")
 
 
-def to_json(found: MagicRuns) -> dict[str, object]:
-    """What ``lmms-patch magic show --json`` writes (schema ``magic-show``)."""
+def to_json(runs: MagicRuns) -> dict[str, object]:
+    """Return what ``lmms-patch magic show --json`` writes (schema ``magic-show``)."""
     return {
         "schema": 1,
         "tasks": [
@@ -138,11 +119,11 @@ def to_json(found: MagicRuns) -> dict[str, object]:
                 "judge": task.about.get("judge"),
                 "docs": task.result.docs,
                 "results": str(task.run.path),
-                "numbers": {name: _estimate(one) for name, one in task.numbers.items()},
+                "numbers": {name: results.to_json(one) for name, one in task.numbers.items()},
                 "counts": task.about.get("counts", {}),
                 "warnings": list(task.about.get("warnings", [])),
             }
-            for task in found.tasks
+            for task in runs.tasks
         ],
         "contrasts": [
             {
@@ -155,16 +136,12 @@ def to_json(found: MagicRuns) -> dict[str, object]:
                 "only_first": one.found.only_first,
                 "only_second": one.found.only_second,
                 "differences": {
-                    name: {"first": d.first, "second": d.second, "difference": _estimate(d.estimate), "p": d.p, "differing": d.differing}
+                    name: {"first": d.first, "second": d.second, "difference": results.to_json(d.estimate), "p": d.p, "differing": d.differing}
                     for name, d in one.found.differences.items()
                 },
                 "minds": list(one.minds),
             }
-            for one in found.contrasts
+            for one in runs.contrasts
         ],
-        "notes": list(found.notes),
+        "notes": list(runs.notes),
     }
-
-
-def _estimate(one: Estimate) -> dict[str, object]:
-    return results.to_json(one)

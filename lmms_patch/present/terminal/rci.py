@@ -10,6 +10,8 @@ from typing import Any
 
 from lmms_patch import text
 from lmms_patch.ask.spec import KINDS, REGIONS, Key, end
+from lmms_patch.present import sheets
+from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, number
 from lmms_patch.rci.analysis import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
@@ -20,7 +22,6 @@ from lmms_patch.stats.gate import NOT_SHOWN
 from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate
 
-Row = list[str]
 _OF_EARLIER_VERSIONS = {"text priors not removed from the adjusted index: run the blind task too": ASSUMED}
 """Lines in results files of earlier versions, by what is said now: the blind task may be in the same run."""
 BLIND_IS_HERE = f"{ASSUMED}; lmms-patch analyze, or report, takes the blind run of this folder as null too"
@@ -70,7 +71,7 @@ class Shown:
 
 
 def load(path: Path) -> list[Shown]:
-    """The wrapped tasks of a results file that show the image in some way, with the numbers of the run.
+    """Return the wrapped tasks of a results file that show the image in some way, with the numbers of the run.
 
     Raises:
         RecordError: the file cannot be read.
@@ -85,7 +86,7 @@ def _of(result: TaskResult, name: str) -> Shown:
 
 
 def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
-    """The same rows, with recomputed numbers."""
+    """Return the rows of the table with recomputed numbers."""
     out = []
     for a in analyzed:
         stored = _of(a.run.result, a.run.name)
@@ -99,69 +100,71 @@ def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
 
 
 def _of_metric(metric: str, analysis: Analysis) -> dict[str, float | None]:
-    """The metric on full images and on best cells or boxes, by the names that the harness writes."""
+    """Return the metric on full images and on best cells or boxes, by the names that the harness writes."""
     return {metric: analysis.fip.value, **{f"{metric}_mpp{end(key)}": grid.mpp.value for key, grid in analysis.sets.items()}}
 
 
 def table(shown: Sequence[Shown]) -> str:
     """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
 
-    Scores are on the metric's own scale; ``n/a`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
+    Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
     says that the index means nothing. FIP, MPP and the index leave out the docs that the third column counts: where they are not the
     same docs at every grid, there is a FIP for each. Of docs with a failed call, all or some numbers are missing. What stands beside an
     index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
     """
-    parts = [_grid_table([s for s in shown if not s.regions]) if not all(s.regions for s in shown) else ""]
-    parts.append(_region_table([s for s in shown if s.regions]))
-    return "\n\n".join(part for part in parts if part)
+    of_grids, of_boxes = [s for s in shown if not s.regions], [s for s in shown if s.regions]
+    parts = [_grid_table(of_grids)] if of_grids or not shown else []
+    parts += [_region_table(of_boxes), _difference_table(of_boxes)] if of_boxes else []
+    return "\n\n".join(parts)
+
+
+def _level(shown: Sequence[Shown]) -> str:
+    """Return the coverage of the intervals, for a head."""
+    return f"[{100 * next((s.analysis['fip']['level'] for s in shown if s.analysis), 0.95):.3g} %]"
+
+
+def _or_na(cell: Cell) -> Cell:
+    return NOT_DEFINED if cell is None else cell
 
 
 def _region_table(shown: Sequence[Shown]) -> str:
-    """One row per task and set of boxes, and one per task with what sets the two apart."""
-    if not shown:
-        return ""
-    level = next((s.analysis["fip"]["level"] for s in shown if s.analysis), 0.95)
-    header = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)", f"RCI [{100 * level:.3g} %]", "luck removed", "one box, on average"]
-    rows = []
+    """Return one row per task and set of boxes."""
+    heads: list[str | Column] = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
+    heads += [Column("", f"RCI {_level(shown)}", signed=True), Column("", "luck removed", signed=True), "one box, on average"]
+    rows: list[list[Cell]] = []
     for s in shown:
         for key in REGIONS:
-            found = s.set(key)
-            docs = (
-                f"{found['mpp']['n']} ({found['excluded']} left out)" if found and found["excluded"] else str(found["mpp"]["n"]) if found else "n/a"
-            )
-            ends = [number(s.metrics.get("chance")), number(found.get("fip")), number(s.metrics.get(f"{s.described['metric']}_mpp{end(key)}"))]
+            numbers = s.set(key)
+            docs = str(numbers["mpp"]["n"]) + (f" ({numbers['excluded']} left out)" if numbers["excluded"] else "") if numbers else NOT_DEFINED
+            scores = (s.metrics.get("chance"), numbers.get("fip"), s.metrics.get(f"{s.described['metric']}_mpp{end(key)}"))
             name = f"rci{end(key)}"
-            rows.append([s.name, key, docs, *ends, _index(s, name, key), _adjusted(s, name, key), _with_span(s, f"mean_{key}")])
-    return "\n\n".join([aligned([header, *rows]), _difference_table(shown)])
+            rows.append([s.name, key, docs, *map(_or_na, scores), _index(s, name, key), _adjusted(s, name, key), _estimate(s, f"mean_{key}")])
+    return sheets.table(heads, rows).to_text()
 
 
 def _difference_table(shown: Sequence[Shown]) -> str:
-    header = ["task", "relevant minus adversarial", "docs with both", "best boxes", "best of equally many", "one box, on average"]
-    rows = []
+    """Return what sets relevant and adversarial boxes apart, one row per task."""
+    titles = ("best boxes", "best of equally many", "one box, on average")
+    heads: list[str | Column] = ["task", "relevant minus adversarial", "docs with both"]
+    heads += [Column("", title, signed=True) for title in titles]
+    rows: list[list[Cell]] = []
     for s in shown:
         docs = s.metrics.get("n_both")
-        differences = [_with_span(s, name) for name in DIFFERENCES]
-        rows.append([s.name, s.described["metric"], "n/a" if docs is None else str(int(docs)), *differences])
-    return aligned([header, *rows])
-
-
-def _with_span(shown: Shown, name: str) -> str:
-    numbers, signed = shown.metrics, name in DIFFERENCES
-    low, high = numbers.get(f"{name}_low"), numbers.get(f"{name}_high")
-    return number(numbers.get(name), signed=signed) + _span(low, high, signed)
+        rows.append([s.name, s.described["metric"], NOT_DEFINED if docs is None else int(docs), *(_estimate(s, name) for name in DIFFERENCES)])
+    return sheets.table(heads, rows).to_text()
 
 
 def _grid_table(shown: Sequence[Shown]) -> str:
+    """Return one row per task with its grids side by side."""
     grids = sorted({n for s in shown for n in s.grids})
     name = next((s.index for s in shown if s.index), None) or "rci"
     hidden = sorted({n for s in shown for n in s.described["grids"] if s.described["kind"] == "occlude"})
-    level = next((s.analysis["fip"]["level"] for s in shown if s.analysis), 0.95)
-    header = ["task", "metric", "docs", "chance", "full (FIP)"]
-    header += [f"best of {n * n} (MPP_{n})" for n in grids]
-    header += [text for n in grids for text in (f"{name.upper()}_{n} [{100 * level:.3g} %]", "luck removed")]
-    header += [f"drop_{n}" for n in hidden]
-    rows = [[s.name, s.described["metric"], _docs(s), number(s.metrics.get("chance")), _fip_text(s), *_cells(s, grids, hidden)] for s in shown]
-    return aligned([header, *rows])
+    heads: list[str | Column] = ["task", "metric", "docs", "chance", "full (FIP)", *(f"best of {n * n} (MPP_{n})" for n in grids)]
+    for n in grids:
+        heads += [Column("", f"{name.upper()}_{n} {_level(shown)}", signed=True), Column("", "luck removed", signed=True)]
+    heads += [f"drop_{n}" for n in hidden]
+    rows = [[s.name, s.described["metric"], _docs(s), _or_na(s.metrics.get("chance")), _fip_text(s), *_cells(s, grids, hidden)] for s in shown]
+    return sheets.table(heads, rows).to_text()
 
 
 def _fip(shown: Shown) -> float | None:
@@ -172,27 +175,27 @@ def _fip(shown: Shown) -> float | None:
 
 
 def _fips_of_used_docs(shown: Shown) -> list[float]:
-    """FIP over the docs that MPP and the index use, grid by grid; empty where they use all docs, or the run does not say."""
+    """Return FIP over the docs that MPP and the index use, grid by grid; empty where they use all docs, or the run does not say."""
     grids = [shown.set(n) for n in shown.grids]
     known = [grid["fip"] for grid in grids if grid.get("fip") is not None]
     return known if len(known) == len(grids) and any(grid.get("excluded") for grid in grids) else []
 
 
 def _fip_text(shown: Shown) -> str:
-    """FIP over the docs of the index, so that 1 - MPP / FIP is the index beside it."""
-    used = dict.fromkeys(map(number, _fips_of_used_docs(shown)))
-    return " / ".join(used) or number(_fip(shown))
+    """Return FIP over the docs of the index, so that 1 - MPP / FIP is the index beside it."""
+    return " / ".join(dict.fromkeys(map(number, _fips_of_used_docs(shown)))) or number(_fip(shown))
 
 
 def _fip_of_used_docs(shown: Shown) -> str:
     """Say what FIP is over all docs, where the table shows that of the docs that the index uses; "" where it shows that of all."""
-    own = number(_fip(shown))
-    if not (used := _fips_of_used_docs(shown)) or set(map(number, used)) == {own}:
+    of_all = number(_fip(shown))
+    if not (fips := _fips_of_used_docs(shown)) or set(map(number, fips)) == {of_all}:
         return ""
-    return f"full (FIP) is over the docs that the index uses; over all {int(shown.metrics.get('n_docs') or 0)} docs it is {own}"
+    return f"full (FIP) is over the docs that the index uses; over all {int(shown.metrics.get('n_docs') or 0)} docs it is {of_all}"
 
 
 def _docs(shown: Shown) -> str:
+    """Return how many docs count, and how many are left out or failed."""
     failed = int(shown.metrics.get("n_failed") or 0)
     docs = int(shown.metrics.get("n_docs") or (0 if failed else shown.metrics.get("records")) or 0)
     out = max([int(shown.metrics.get(f"n_excluded{n}") or 0) for n in shown.grids], default=0)
@@ -200,30 +203,33 @@ def _docs(shown: Shown) -> str:
     return f"{docs} ({', '.join(notes)})" if notes else str(docs)
 
 
-def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> Row:
-    numbers, m, index = shown.metrics, shown.described["metric"], shown.index
-    best = [number(numbers[f"{m}_mpp{n}"]) if f"{m}_mpp{n}" in numbers else "" for n in grids]
-    values = [text for n in grids for text in (_index(shown, f"{index}{n}", n), _adjusted(shown, f"{index}{n}", n))]
-    drops = [number(numbers[f"{m}_drop{n}"]) if f"{m}_drop{n}" in numbers else "" for n in hidden]
-    return best + values + drops
+def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> list[Cell]:
+    """Return the cells of a task from MPP on; empty ones where it was not asked for them."""
+    numbers, metric, index = shown.metrics, shown.described["metric"], shown.index
+    cells: list[Cell] = [_or_na(numbers[name]) if (name := f"{metric}_mpp{n}") in numbers else None for n in grids]
+    for n in grids:
+        cells += [_index(shown, f"{index}{n}", n), _adjusted(shown, f"{index}{n}", n)]
+    return cells + [_or_na(numbers[name]) if (name := f"{metric}_drop{n}") in numbers else None for n in hidden]
 
 
-def _index(shown: Shown, name: str, key: Key) -> str:
+def _index(shown: Shown, name: str, key: Key) -> Cell:
+    """Return the index as published, or why it must not be read."""
     if name not in shown.metrics:
-        return ""
-    found = _estimate(shown, name)
-    if found.value is None:
-        return shown.refused or "n/a"
-    return _text(reading.raw(found, reading.mark_of(shown.set(key)), _marginal(shown)))
+        return None
+    index = _estimate(shown, name)
+    if index.value is None:
+        return shown.refused or NOT_DEFINED
+    return reading.raw(index, reading.mark_of(shown.set(key)), _marginal(shown))
 
 
-def _adjusted(shown: Shown, name: str, key: Key) -> str:
-    if name not in shown.metrics or shown.metrics[name] is None:
-        return ""
-    found, adj = _estimate(shown, f"{name}_adj"), shown.set(key).get("adj") or {}
-    if found.value is None:
-        return str(adj.get("estimate", {}).get("reason", "")).partition(":")[0] or "n/a"
-    return _text(reading.corrected(found, reading.null_of(shown.set(key)), _marginal(shown), isinstance(key, str)))
+def _adjusted(shown: Shown, name: str, key: Key) -> Cell:
+    """Return the index with luck removed, or why it is not defined."""
+    if shown.metrics.get(name) is None:
+        return None
+    index, adj = _estimate(shown, f"{name}_adj"), shown.set(key).get("adj") or {}
+    if index.value is None:
+        return str(adj.get("estimate", {}).get("reason", "")).partition(":")[0] or NOT_DEFINED
+    return reading.corrected(index, reading.null_of(shown.set(key)), _marginal(shown), isinstance(key, str))
 
 
 def _marginal(shown: Shown) -> bool:
@@ -231,38 +237,14 @@ def _marginal(shown: Shown) -> bool:
 
 
 def _estimate(shown: Shown, name: str) -> Estimate:
-    """A number of the table with the ends of its interval."""
+    """Return a number of the table with the ends of its interval."""
     value, low, high = (shown.metrics.get(f"{name}{ending}") for ending in ("", "_low", "_high"))
     return Estimate(value, None, low, high, 0, 0, 0)
 
 
-def _text(estimate: Estimate) -> str:
-    return reading.text(estimate, lambda value: number(value, signed=True))
-
-
-def _span(low: float | None, high: float | None, signed: bool = True) -> str:
-    """Return an interval as it stands behind a number; empty where there is none, or one without width, as runs of earlier versions have it."""
-    return "" if low is None or high is None or low == high else f" [{number(low, signed=signed)}, {number(high, signed=signed)}]"
-
-
-def number(value: float | None, signed: bool = False) -> str:
-    """A score with three decimals; n/a where there is none."""
-    if value is None:
-        return "n/a"
-    return f"{value:+.3f}" if signed else f"{value:.3f}"
-
-
-def aligned(rows: Sequence[Row]) -> str:
-    """Rows as a table, the first one its header."""
-    rows = [[text.line(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
-
-
 def warnings(shown: Sequence[Shown]) -> list[str]:
-    """What to mind, one line each, with the tasks that it is true of."""
-    found: dict[str, list[str]] = {}
+    """Return what to mind, one line each, with the tasks that it is true of."""
+    tasks: dict[str, list[str]] = {}
     blind = {s.described["base"] for s in shown if s.described["kind"] == "blind"}
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
@@ -273,12 +255,12 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
             lines = _of_failures(s)
         for line in dict.fromkeys(_OF_EARLIER_VERSIONS.get(line, line) for line in lines if line):
-            found.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
-    return [text.line(f"{', '.join(names)}: {line}") for line, names in found.items()]
+            tasks.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
+    return [text.line(f"{', '.join(names)}: {line}") for line, names in tasks.items()]
 
 
 def _left_out(shown: Shown) -> list[str]:
-    """Of a task with boxes: why docs are left out, and how many."""
+    """Return of a task with boxes why docs are left out, and how many."""
     out = []
     for key, reasons in ((shown.analysis.get("regions") or {}).get("left_out") or {}).items():
         told = ", ".join(f"{count} with {why}" for why, count in sorted(reasons.items(), key=lambda item: -item[1]))
@@ -296,26 +278,32 @@ def _of_failures(shown: Shown) -> list[str]:
 
 def chances(shown: Sequence[Shown]) -> str:
     """Return every chance floor of every task, and the gate: what the full image had to beat, a wrong image among it."""
-    header = ["task", "metric", "full (FIP)", "needs", "gate", "wrong image", "full - wrong", "docs asked"]
-    header += ["uniform", "constant", "by stratum", "other gold", "published rule", "ceiling"]
-    rows = []
+    heads: list[str | Column] = [
+        "task",
+        "metric",
+        "full (FIP)",
+        "needs",
+        "gate",
+        "wrong image",
+        Column("", "full - wrong", signed=True),
+        "docs asked",
+    ]
+    heads += ["uniform", "constant", "by stratum", "other gold", "published rule", "ceiling"]
+    rows: list[list[Cell]] = []
     for s in shown:
         chance, gate = s.analysis.get("chance", {}), s.analysis.get("gate", {})
-        floors = [number((chance.get("floors", {}).get(name) or {}).get("value")) for name in ("uniform", "constant", "stratum", "other")]
+        floors = [(chance.get("floors", {}).get(name) or {}).get("value") for name in ("uniform", "constant", "stratum", "other")]
         looked: Mapping[str, Any] = next(iter(gate.get("looks") or ()), {})
-        image = [number(looked.get("other")), _difference(looked), str(looked.get("docs") or "n/a")]
-        ends = [number(chance.get("published")), number(s.metrics.get("ceiling"))]
-        rows.append([s.name, s.described["metric"], number(_fip(s)), number(gate.get("threshold")), reading.gate_word(gate), *image, *floors, *ends])
-    return aligned([header, *rows])
-
-
-def _difference(looked: Mapping[str, Any]) -> str:
-    found = looked.get("difference") or {}
-    return number(found.get("value"), signed=True) + _span(found.get("low"), found.get("high"))
+        ends = looked.get("difference") or {}
+        difference = Estimate(ends.get("value"), None, ends.get("low"), ends.get("high"), 0, 0, 0)
+        needs = [s.name, s.described["metric"], _fip(s), gate.get("threshold"), reading.gate_word(gate)]
+        cells = [*needs, looked.get("other"), difference, looked.get("docs"), *floors, chance.get("published"), s.metrics.get("ceiling")]
+        rows.append([_or_na(cell) for cell in cells])
+    return sheets.table(heads, rows).to_text()
 
 
 def cell_tables(shown: Sequence[Shown]) -> str:
-    """For each task and grid: the share of the score that each cell earns, in percent, and whether it could be even."""
+    """Return for each task and grid the share of the score that each cell earns, in percent, and whether it could be even."""
     tables = [_cell_table(s, n, s.analysis["grids"][str(n)].get("shares")) for s in shown if s.analysis for n in s.grids]
     return "\n\n".join([*tables, *(f"{s.name}: no shares of cells; the boxes of a doc are no places that all docs have" for s in shown if s.regions)])
 
@@ -331,23 +319,23 @@ def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
 
 
 def category_table(analyzed: Analyzed) -> str:
-    """One row per category of a task."""
+    """Return one row per category of a task."""
     described = {**analyzed.run.result.described, "metric": analyzed.analysis.metric if analyzed.analysis else ""}
     rows = []
-    for name, found in analyzed.categories.items():
-        flat: dict[str, Any] = metrics(found, KINDS[described["kind"]].prefix) | _of_metric(found.metric, found)
-        rows.append(Shown(name, described, flat, to_json(found)))
+    for name, analysis in analyzed.categories.items():
+        flat: dict[str, Any] = metrics(analysis, KINDS[described["kind"]].prefix) | _of_metric(analysis.metric, analysis)
+        rows.append(Shown(name, described, flat, to_json(analysis)))
     return f"{analyzed.run.name}, by category\n{table(rows)}"
 
 
 def pooled_table(pooled: Sequence[Pooled]) -> str:
-    """One row per group and grid: the index of the pooled FIP and MPP."""
-    header = ["group", "grid", "docs", "full (FIP)", "best cell (MPP)", "RCI [interval]"]
-    rows = []
+    """Return one row per group and grid: the index of the pooled FIP and MPP."""
+    heads: list[str | Column] = ["group", "grid", "docs", "full (FIP)", "best cell (MPP)", Column("", "RCI [interval]", signed=True)]
+    rows: list[list[Cell]] = []
     for p in pooled:
-        value = p.index.reason if p.index.value is None else number(p.index.value, signed=True) + _span(p.index.low, p.index.high)
-        rows.append([p.group, f"{p.n}x{p.n}", str(p.index.n), number(p.fip), number(p.mpp), value])
-    return aligned([header, *rows])
+        index = p.index.reason if p.index.value is None else p.index
+        rows.append([p.group, f"{p.n}x{p.n}", p.index.n, number(p.fip), number(p.mpp), index])
+    return sheets.table(heads, rows).to_text()
 
 
 def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyzed]] = ()) -> str:
@@ -357,19 +345,23 @@ def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyze
         averaged: the tasks.
         runs: what they are averaged of; an index that must not be read as it stands in one of them is marked.
     """
-    header = ["task", "number", "runs", "mean", "SD between runs", "interval over docs"]
-    rows = []
+    heads: list[str | Column] = ["task", "number", "runs", "mean", "SD between runs", "interval over docs"]
+    rows: list[list[Cell]] = []
     for a in averaged:
-        said = _in_any(a.task, runs)
+        beside = _in_any(a.task, runs)
         for name, value in a.metrics.items():
-            if name.endswith(("_low", "_high")):
-                continue
-            estimate = a.intervals.get(name)
-            span = _span(estimate.low, estimate.high).strip() if estimate else ""
-            rows.append([a.task, ", ".join([name, *said.get(name, ())]), str(a.runs), number(value), number(a.spread[name]), span])
-        for name, split in a.split.items():
-            rows.append([a.task, f"{name}, cell chosen on another run", str(a.runs), number(split.value), "", _span(split.low, split.high).strip()])
-    return aligned([header, *rows])
+            if not name.endswith(("_low", "_high")):
+                said = ", ".join([name, *beside.get(name, ())])
+                rows.append([a.task, said, a.runs, number(value), number(a.spread[name]), _span(a.intervals.get(name))])
+        rows += [[a.task, f"{name}, cell chosen on another run", a.runs, number(one.value), "", _span(one)] for name, one in a.split.items()]
+    return sheets.table(heads, rows).to_text()
+
+
+def _span(estimate: Estimate | None) -> str:
+    """Return the interval alone; empty where there is none to be shown."""
+    if estimate is None or estimate.low is None or estimate.high is None or not reading.shows_interval(estimate):
+        return ""
+    return f"[{number(estimate.low, signed=True)}, {number(estimate.high, signed=True)}]"
 
 
 def _in_any(task: str, runs: Sequence[Sequence[Analyzed]]) -> dict[str, tuple[str, ...]]:
@@ -422,11 +414,11 @@ def _phrase(shown: Shown) -> str:
     """Return what is true of a task, of ``_PHRASES``; empty where nothing is clear."""
     if shown.refused:
         return _REFUSED[shown.refused]
-    found = [shown.set(n) for n in shown.grids]
-    measured = bool(found) and all(reading.null_of(grid) == reading.MEASURED for grid in found)
+    grids = [shown.set(n) for n in shown.grids]
+    measured = bool(grids) and all(reading.null_of(grid) == reading.MEASURED for grid in grids)
     names = [f"{shown.index}{n}{'_adj' * measured}" for n in shown.grids]
     low, high = ([end for name in names if (end := shown.metrics.get(f"{name}_{ending}")) is not None] for ending in ("low", "high"))
-    if len(low) + len(high) < 2 * len(names) or (not measured and any(reading.mark_of(grid) for grid in found)):
+    if len(low) + len(high) < 2 * len(names) or (not measured and any(reading.mark_of(grid) for grid in grids)):
         return ""
     if any(a == b for a, b in zip(low, high, strict=True)):  # of an earlier version: an interval without width says nothing
         return ""
@@ -439,7 +431,7 @@ def _phrase(shown: Shown) -> str:
 
 
 def _words_of_regions(shown: Sequence[Shown]) -> list[str]:
-    """Whether one relevant box is worth more than one adversarial box, where the interval of their means says so."""
+    """Say whether one relevant box is worth more than one adversarial box, where the interval of their means tells."""
     more = [_named(s) for s in shown if (s.metrics.get("regions_mean_low") or 0) > 0]
     less = [_named(s) for s in shown if (s.metrics.get("regions_mean_high") or 0) < 0]
     out = [f"a relevant box answers more than an adversarial one in {_listed(more)}"] if more else []

@@ -9,27 +9,27 @@ from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.stats.resample import Estimate
 
 
-def text(found: StepSenses) -> str:
-    """The table, and what to know to read it."""
-    shown = sheet(found)
+def text(senses: StepSenses) -> str:
+    """Return the table, and what to know to read it."""
+    shown = sheet(senses)
     lines = [shown.to_text(), "", shown.note]
-    for one in found.scores:
+    for one in senses.scores:
         together = len(one.annotators)
         if 1 < together <= MOST_ANNOTATORS and len(one.pairs) < together * (together - 1) // 2:
             alone = sorted(set(one.annotators) - {name for pair in one.pairs for name in pair.annotators})
             who = f"{', '.join(alone)} with nobody" if alone else "some pairs"
             lines.append(f"mind: {one.source}: annotators that share no step have no kappa ({who})")
-    lines += [f"mind: {count} {source} lines have no verdict yet; they are no part of this" for source, count in found.unlabelled.items() if count]
-    lines += [f"mind: {note}" for note in found.notes]
+    lines += [f"mind: {count} {source} lines have no verdict yet; they are no part of this" for source, count in senses.unlabelled.items() if count]
+    lines += [f"mind: {note}" for note in senses.notes]
     lines += [f"mind: {line}" for line in _without_interval(shown)]
-    if not found.clustered:
+    if not senses.clustered:
         lines.append("mind: the files do not say which items share an image (column 'group'); items are resampled each for itself")
     return "\n".join(lines)
 
 
-def sheet(found: StepSenses) -> Sheet:
-    """A row per source, one per pair of annotators, one per judge and person."""
-    level = found.scores[0].micro.level
+def sheet(senses: StepSenses) -> Sheet:
+    """Return a row per source, one per pair of annotators, one per judge and person."""
+    level = senses.scores[0].micro.level
     columns = (
         Column("source", "source", help="who labelled: people or a judge model; 'human and judge': how far these agree"),
         Column("annotators", "annotators"),
@@ -42,16 +42,16 @@ def sheet(found: StepSenses) -> Sheet:
         Column("kappa", "Cohen's kappa", help="-1 to 1; of all: over the label pairs of all pairs of annotators"),
     )
     rows: list[Mapping[str, Cell]] = []
-    for one in found.scores:
+    for one in senses.scores:
         rows.append(_score(one))
         rows += [_pair(one.source, pair) for pair in one.pairs] if len(one.pairs) > 1 else []
-    rows += [_pair("human and judge", pair) for pair in found.across]
-    note = f"Fractions with {100 * level:g} % intervals from a bootstrap over {'images' if found.clustered else 'items'}."
+    rows += [_pair("human and judge", pair) for pair in senses.across]
+    note = f"Fractions with {100 * level:g} % intervals from a bootstrap over {'images' if senses.clustered else 'items'}."
     return Sheet("stepsense", "StepSense", columns, tuple(rows), note)
 
 
 def _without_interval(shown: Sheet) -> list[str]:
-    """Why numbers of the table have no interval, or are not defined: a line for each reason."""
+    """Say why numbers of the table have no interval, or are not defined: a line for each reason."""
     where: dict[str, list[str]] = {}
     for row in shown.rows:
         for column in shown.columns:

@@ -1,6 +1,6 @@
 """Finished predictions on disk, so that a killed run goes on where it stopped.
 
-One JSON file for each fold; its name is a fingerprint of everything that the predictions depend on.
+Each fold is one JSON file. Its name is a fingerprint of everything that the predictions depend on.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,16 +21,16 @@ from lmms_patch.tst.lora.settings import LoraSettings
 FORMAT = 1
 """Raised whenever the same inputs would give other predictions."""
 
-_ONLY_MACHINE = ("cache", "device", "dtype", "micro_batch", "predict_batch", "gradient_checkpointing")
+_ONLY_MACHINE = {"cache", "device", "dtype", "micro_batch", "predict_batch", "gradient_checkpointing"}
 _MODEL_FILES = (".json", ".safetensors", ".bin", ".model", ".jinja", ".txt", ".gguf")
 
 
 def fingerprint(settings: LoraSettings, dtype: str, train: Sequence[Item] | None, test: Sequence[Item], seed: int) -> str:
-    """Of everything that predictions depend on, 32 hex digits.
+    """Return 32 hex digits that stand for everything the predictions depend on.
 
-    Settings that only fit the work to a machine are left out, so that a run that ran out of memory goes on with smaller
-    batches; and so are the golds of ``test``, which nothing depends on. What a branch or tag on the hub points to is
-    not looked at: name a commit as ``revision`` where it may move.
+    Two things are left out: settings that only fit the work to a machine, so that a run that ran out of memory goes on with
+    smaller batches; and the golds of ``test``, which no prediction depends on. For a model on the hub the fingerprint holds
+    its name and revision only: give a commit as ``revision`` if the branch may move.
 
     Args:
         settings: the model and how it is trained.
@@ -40,10 +39,12 @@ def fingerprint(settings: LoraSettings, dtype: str, train: Sequence[Item] | None
         test: items that are predicted.
         seed: fold seed.
     """
+    folder = Path(settings.model).expanduser()
+    local = sorted(path for path in folder.iterdir() if path.suffix in _MODEL_FILES) if folder.is_dir() else []
     parts = {
         "format": FORMAT,
         "settings": {key: value for key, value in settings.described().items() if key not in _ONLY_MACHINE},
-        "model": model_files(settings.model),
+        "model": [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in local],
         "dtype": dtype,
         "train": None if train is None else [[item.prompt, item.golds[:1], _asked(item)] for item in train],
         "test": [[item.prompt, _asked(item)] for item in test],
@@ -52,15 +53,8 @@ def fingerprint(settings: LoraSettings, dtype: str, train: Sequence[Item] | None
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def model_files(model: str) -> list[tuple[str, int, int]]:
-    """Name, size (bytes) and time of change (ns) of a local model's files; nothing for a hub id."""
-    folder = Path(model).expanduser()
-    files = sorted(path for path in folder.iterdir() if path.suffix in _MODEL_FILES) if folder.is_dir() else []
-    return [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-
-
 def usable(folder: str) -> Path | None:
-    """The cache folder, made if need be; None where no cache is wanted.
+    """Return the cache folder, made if need be; None where no cache is wanted.
 
     Raises:
         OptionError: it cannot be made.
@@ -76,10 +70,14 @@ def usable(folder: str) -> Path | None:
 
 
 def read(path: Path, count: int) -> list[Prediction] | None:
-    """The ``count`` predictions of a file; None where there is no such file, or, with a warning, where it is damaged."""
+    """Return the ``count`` predictions of a file; None if there is no such file, or, with a warning, if it is damaged."""
     try:
-        data = json.loads(path.read_text())
-        found = [_prediction(one) for one in data["predictions"]]
+        found = []
+        for one in json.loads(path.read_text())["predictions"]:
+            answers, probabilities = tuple(one["answers"]), np.array(one["probabilities"], np.float64)
+            if not all(isinstance(text, str) for text in (one["answer"], *answers)) or probabilities.shape != (len(answers),):
+                raise ValueError("not a prediction")
+            found.append(Prediction(one["answer"], answers, probabilities))
         if len(found) != count:
             raise ValueError(f"{len(found)} predictions instead of {count}")
     except FileNotFoundError:
@@ -97,13 +95,5 @@ def write(path: Path, predictions: Sequence[Prediction]) -> None:
 
 
 def _asked(item: Item) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The answers that an item's probabilities are over, and what is said for them; None where the answer is generated."""
+    """Return the answers that an item's probabilities are over, and what is said for them; None if the answer is generated."""
     return (item.answers, item.said) if item.is_choice else None
-
-
-def _prediction(data: Any) -> Prediction:
-    """Raises ValueError, KeyError or TypeError where it is not what ``write`` wrote."""
-    answers, probabilities = tuple(data["answers"]), np.array(data["probabilities"], np.float64)
-    if not all(isinstance(text, str) for text in (data["answer"], *answers)) or probabilities.shape != (len(answers),):
-        raise ValueError("not a prediction")
-    return Prediction(data["answer"], answers, probabilities)

@@ -1,8 +1,7 @@
-"""Loading a causal language model and its tokenizer, from the hub or a folder; what can go wrong, in one line each."""
+"""Loading a causal language model and its tokenizer, from the hub or a folder. What can go wrong is said in one line."""
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import os
 from collections.abc import Iterator
@@ -16,8 +15,6 @@ import torch
 from lmms_patch.errors import OptionError
 from lmms_patch.tst.lora.settings import LoraSettings
 from lmms_patch.tst.lora.text import Encoder
-
-_NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 
 
 @dataclass(frozen=True)
@@ -40,61 +37,50 @@ class Loaded:
 
 
 def device_of(settings: LoraSettings) -> torch.device:
-    """The device that is asked for; ``auto``: accelerate's choice, which is this rank's own GPU where there is one."""
-    if settings.device != "auto":
-        try:
-            return torch.device(settings.device)
-        except RuntimeError as error:
-            raise OptionError(f"device={settings.device} is not known; give auto, cpu, cuda or cuda:1") from error
-    from accelerate import PartialState
+    """Return the device that is asked for; ``auto``: accelerate's choice, which is this rank's own GPU where there is one."""
+    if settings.device == "auto":
+        from accelerate import PartialState
 
-    device: torch.device = PartialState().device
-    return device
+        return torch.device(PartialState().device)
+    try:
+        return torch.device(settings.device)
+    except RuntimeError as error:
+        raise OptionError(f"device={settings.device} is not known; give auto, cpu, cuda or cuda:1") from error
 
 
 def dtype_of(settings: LoraSettings, device: torch.device) -> torch.dtype:
-    """The number format that is asked for; ``auto``: bfloat16 where the GPU computes in it, else float32."""
-    if settings.dtype != "auto":
-        return {"bfloat16": torch.bfloat16, "float32": torch.float32}[settings.dtype]
+    """Return the number format that is asked for; ``auto``: bfloat16 where the GPU computes in it, else float32."""
     fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    return torch.bfloat16 if fast else torch.float32
-
-
-def require_peft() -> None:
-    """Raises OptionError where peft is not installed."""
-    if importlib.util.find_spec("peft") is None:
-        raise OptionError("tst_lora needs peft, which is not installed; type: pip install peft")
+    name = settings.dtype if settings.dtype != "auto" else "bfloat16" if fast else "float32"
+    return {"bfloat16": torch.bfloat16, "float32": torch.float32}[name]
 
 
 def load_tokenizer(settings: LoraSettings) -> Encoder:
-    """The model's tokenizer.
+    """Return the model's tokenizer.
 
     Raises:
-        OptionError: there is none, or it cannot be had.
+        OptionError: there is none, or it cannot be loaded.
     """
     from transformers import AutoTokenizer
 
-    name = _source(settings)
     with _load_errors(settings):
-        tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(_source(settings), revision=settings.revision, trust_remote_code=False)
     return Encoder(tokenizer, max_length=settings.max_length, system=settings.system)
 
 
 def load_model(settings: LoraSettings, device: torch.device, dtype: torch.dtype, pad: int) -> Loaded:
-    """The model itself, frozen, in evaluation mode.
+    """Return the model itself, frozen, in evaluation mode.
 
     Its own generation settings (a repetition penalty, say) are set aside: answers are plainly greedy.
 
     Raises:
-        OptionError: there is none, it is no causal language model, it cannot be had, or memory does not suffice.
+        OptionError: there is none, it is no causal language model, it cannot be loaded, or memory does not suffice.
     """
     from transformers import AutoModelForCausalLM, GenerationConfig
 
-    name = _source(settings)
+    how = {"revision": settings.revision, "trust_remote_code": False, "dtype": dtype, "device_map": {"": device}}
     with memory_errors("loading the model", "take a smaller model, or give dtype=bfloat16"), _load_errors(settings):
-        net: Any = AutoModelForCausalLM.from_pretrained(
-            name, revision=settings.revision, trust_remote_code=False, dtype=dtype, device_map={"": device}
-        )
+        net: Any = AutoModelForCausalLM.from_pretrained(_source(settings), **how)
     net.generation_config = GenerationConfig()
     net.requires_grad_(False)
     net.eval()
@@ -103,7 +89,7 @@ def load_model(settings: LoraSettings, device: torch.device, dtype: torch.dtype,
 
 @contextmanager
 def memory_errors(doing: str, remedy: str) -> Iterator[None]:
-    """Running out of memory becomes one line that says what to do."""
+    """Turn running out of memory into one line that says what to do."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -113,10 +99,10 @@ def memory_errors(doing: str, remedy: str) -> Iterator[None]:
 
 
 def _source(settings: LoraSettings) -> str:
-    """What transformers is asked for: a folder, else the hub id.
+    """Return the folder or hub id that transformers is asked for.
 
     Raises:
-        OptionError: what can only be a folder is missing.
+        OptionError: a name that can only be a folder, and the folder is missing.
     """
     path = Path(settings.model).expanduser()
     if path.is_dir():
@@ -128,23 +114,26 @@ def _source(settings: LoraSettings) -> str:
 
 @contextmanager
 def _load_errors(settings: LoraSettings) -> Iterator[None]:
-    """Whatever transformers raises when it loads becomes one line; running out of memory is left to others."""
+    """Turn whatever transformers raises when it loads into one line; ``memory_errors`` handles a lack of memory."""
     try:
         yield
+    except OptionError:
+        raise
     except Exception as error:  # its loaders raise anything, and pass on what files and networks raise
         if _is_memory(error):
             raise
-        name = f"model={settings.model}"
+        name, why = f"model={settings.model}", f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0].rstrip('.')}"
         if isinstance(error, ValueError) and "Unrecognized configuration class" in str(error):
-            raise OptionError(
-                f"{name}: not a causal language model; give one that AutoModelForCausalLM loads, such as {LoraSettings.model}"
-            ) from error
-        why = f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0].rstrip('.')}"
-        if Path(settings.model).expanduser().is_dir():
-            raise OptionError(f"{name}: the folder holds no model that can be loaded ({why}); give one with config, weights and tokenizer") from error
-        offline = "HF_HUB_OFFLINE is set: unset it, or " if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE") else ""
-        raise OptionError(f"{name}: cannot be had from the hub ({why}); {offline}give a local folder: model=/path/to/model") from error
+            said = f"not a causal language model; give one that AutoModelForCausalLM loads, such as {LoraSettings().model}"
+        elif Path(settings.model).expanduser().is_dir():
+            said = f"the folder holds no model that can be loaded ({why}); give one with config, weights and tokenizer"
+        else:
+            offline = os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE")
+            remedy = "HF_HUB_OFFLINE is set: unset it, or " if offline else ""
+            said = f"cannot be had from the hub ({why}); {remedy}give a local folder: model=/path/to/model"
+        raise OptionError(f"{name}: {said}") from error
 
 
 def _is_memory(error: Exception) -> bool:
-    return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in _NO_MEMORY)
+    signs = ("out of memory", "not enough memory", "can't allocate memory")
+    return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in signs)

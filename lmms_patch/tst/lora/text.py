@@ -1,12 +1,12 @@
 """Prompts and answers as token ids, alike in training and in inference.
 
-A prompt is the item's whole prompt inside the model's chat template, up to where the assistant begins;
-an answer is its own tokens and the end of the turn. Both are tokenized apart and joined as ids, so that
-the prompt's tokens are the same whatever follows.
+A prompt is the item's whole prompt inside the model's chat template, up to where the assistant begins. An answer is its own
+tokens and the end of the turn. Both are tokenized apart and joined as ids: the prompt's tokens are the same whatever follows.
 """
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,8 @@ class Encoder:
     """A tokenizer, and how its model is spoken to.
 
     With a chat template, the prompt is the user's message, and the answer ends with what the template puts after an
-    assistant's message, up to its first control token (``<|im_end|>``). Without one, the prompt is the text and a line
-    break, and the answer ends with the tokenizer's end token. Templates that know of thinking are told not to.
+    assistant's message, up to its first control token (``<|im_end|>``). Without a template, the prompt is the text and a line
+    break, and the answer ends with the tokenizer's end token. Thinking is switched off in templates that have such a switch.
 
     Attributes:
         end: ids that end an answer.
@@ -46,82 +46,65 @@ class Encoder:
 
     def __init__(self, tokenizer: Any, *, max_length: int, system: str = "") -> None:
         self.tokenizer = tokenizer
-        self._max_length = max_length
-        self._system = [{"role": "system", "content": system}] if system else []
-        self._system_text = f"{system}\n" if system else ""
+        self._max_length, self._system = max_length, system
         self.end = self._end()
-        eos = tokenizer.eos_token_id
-        self.stops = sorted({self.end[-1]} | ({eos} if eos is not None else set()))
+        self.stops = sorted({self.end[-1], tokenizer.eos_token_id} - {None})
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.end[-1]
 
-    @property
-    def has_template(self) -> bool:
-        """Whether the tokenizer has a chat template."""
-        return bool(self.tokenizer.chat_template)
-
     def prompt(self, text: str) -> tuple[int, ...]:
-        """A whole prompt, however long."""
-        if self.has_template:
-            messages = [*self._system, {"role": "user", "content": text}]
-            return tuple(self._templated(messages, add_generation_prompt=True, tokenize=True))
-        ids = self.tokenizer(f"{self._system_text}{text}\n").input_ids
+        """Return the ids of a whole prompt, however long."""
+        if self.tokenizer.chat_template:
+            return tuple(self._templated(text, add_generation_prompt=True, tokenize=True))
+        ids = self.tokenizer(f"{self._system}\n{text}\n" if self._system else f"{text}\n").input_ids
         while ids and ids[-1] == self.tokenizer.eos_token_id:  # some tokenizers end every text
             ids = ids[:-1]
         return tuple(ids)
 
     def answer(self, text: str) -> tuple[int, ...]:
-        """An answer, and the end of the turn."""
+        """Return the ids of an answer and of the end of the turn."""
         return (*self._plain(text), *self.end)
 
     def fitted(self, text: str, room: int) -> tuple[tuple[int, ...], bool]:
-        """A prompt that leaves ``room`` tokens for an answer, and whether it had to be cut.
+        """Return a prompt that leaves ``room`` tokens for an answer, and whether it had to be cut.
 
-        An over-long text loses its *beginning*: options and instructions stand at the end. The template around it
-        stays whole.
+        An over-long text loses its *beginning*: options and instructions stand at the end. The template around it stays whole.
 
         Raises:
             OptionError: not even an empty prompt would fit.
         """
-        ids = self.prompt(text)
-        limit = self._max_length - room
+        ids, limit = self.prompt(text), self._max_length - room
         if len(ids) <= limit:
             return ids, False
-        best = self.prompt("")
-        if len(best) > limit:
+        frame = len(self.prompt(""))
+        if frame > limit:
             raise OptionError(
-                f"max_length={self._max_length} leaves no room for a prompt: the chat template takes {len(best)} tokens "
-                f"and the answer {room}; give max_length={len(best) + room + 64} or more"
+                f"max_length={self._max_length} leaves no room for a prompt: the chat template takes {frame} tokens "
+                f"and the answer {room}; give max_length={frame + room + 64} or more"
             )
-        too_long, fits = 0, len(text)  # characters dropped from the beginning
-        while fits - too_long > 1:
-            middle = (too_long + fits) // 2
-            ids = self.prompt(text[middle:])
-            if len(ids) <= limit:
-                best, fits = ids, middle
-            else:
-                too_long = middle
-        return best, True
+        dropped = bisect.bisect_left(range(len(text)), -limit, key=lambda start: -len(self.prompt(text[start:])))
+        return self.prompt(text[dropped:]), True
 
     def decode(self, ids: list[int]) -> str:
-        """A generated answer, up to its first stop, without control tokens and outer blanks."""
+        """Return a generated answer up to its first stop, without control tokens and outer blanks."""
         length = next((at for at, token in enumerate(ids) if token in self.stops), len(ids))
         return str(self.tokenizer.decode(ids[:length], skip_special_tokens=True)).strip()
 
     def _plain(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False).input_ids)
 
-    def _templated(self, messages: list[dict[str, str]], **kwargs: Any) -> Any:
+    def _templated(self, text: str, answer: str = "", **kwargs: Any) -> Any:
+        given = {"system": self._system, "user": text, "assistant": answer}
+        messages = [{"role": role, "content": content} for role, content in given.items() if content or role == "user"]
         return self.tokenizer.apply_chat_template(messages, return_dict=False, enable_thinking=False, **kwargs)
 
     def _end(self) -> list[int]:
-        """What ends an answer.
+        """Return the ids that end an answer.
 
         Raises:
-            OptionError: nothing does.
+            OptionError: there are none.
         """
-        if self.has_template:
-            turns = [*self._system, {"role": "user", "content": "?"}, {"role": "assistant", "content": _MARK}]
-            after = self._plain(self._templated(turns, tokenize=False).rpartition(_MARK)[2])
+        if self.tokenizer.chat_template:
+            after = self._plain(self._templated("?", _MARK, tokenize=False).rpartition(_MARK)[2])
             control = {token for token, added in self.tokenizer.added_tokens_decoder.items() if added.special}
             length = next((at + 1 for at, token in enumerate(after) if token in control), 0)
             if length:

@@ -2,11 +2,8 @@
 
 import io
 import sys
-from typing import get_args
 
-from lmms_patch.app.commands.common import Grouping, Match, examples, progress, tell, teller
-from lmms_patch.ask import spec
-from lmms_patch.tst.controls import MATCHES
+from lmms_patch.app.commands.common import examples, progress, tell, teller
 
 
 class Terminal(io.StringIO):
@@ -42,8 +39,3 @@ def test_examples_are_kept_with_the_function():
 
     assert command() == 3
     assert command.epilog == "Examples:\n\n# why\nlmms-patch x"
-
-
-def test_words_that_are_written_out_are_those_that_are_checked():
-    assert sorted(get_args(Grouping)) == sorted(spec.GROUPINGS)
-    assert get_args(Match) == MATCHES

@@ -1,16 +1,17 @@
 """What ``lmms-patch prune`` hands on; what comes of it is in tests/harness/tst/test_prune.py."""
 
-import dataclasses
 import inspect
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from lmms_patch.app import pruning
+from lmms_patch.app import api, pruning
 from lmms_patch.app.cli import main
 from lmms_patch.app.commands import prune
+from lmms_patch.ask.spec import Options
 from lmms_patch.errors import OptionError
+from lmms_patch.tst.controls import CONTROLS, MATCHES, SHUFFLES
 from lmms_patch.tst.selection import BY, STRATEGIES
 
 
@@ -30,7 +31,7 @@ def asked(monkeypatch):
 
 def test_left_out_is_the_default_of_the_work(asked, capsys):
     assert main(["prune", "toy"]) == 2
-    assert asked == [pruning.Arguments("toy")]
+    assert asked == [pruning.Arguments(task="toy")]
     assert capsys.readouterr().err == "round 1\nlmms-patch: far enough\n"
 
 
@@ -45,20 +46,27 @@ def test_every_option_reaches_the_work(asked):
     words += "--against m --seed 9 --fresh"
     assert main(["prune", "toy", *words.split()]) == 2
     (found,) = asked
-    default = pruning.Arguments("toy")
-    same = [field.name for field in dataclasses.fields(found) if getattr(found, field.name) == getattr(default, field.name)]
+    default = pruning.Arguments(task="toy")
+    same = [name for name, value in found if value == getattr(default, name)]
     assert same == ["task"]
     assert (found.output, found.scores_of, found.near_chance_stop) == (Path("o"), Path("f"), False)
     assert (found.budget, found.batch, found.floor, found.grid) == (40, 8, 2, 3)
 
 
 def test_words_that_are_written_out_are_those_that_are_checked():
-    assert get_args(prune.By) == (*BY, "locality")
-    assert get_args(prune.Strategy) == STRATEGIES
-    assert len(inspect.signature(prune.command).parameters) == len(dataclasses.fields(pruning.Arguments)) + 1, "and --quiet"
+    words = {name: get_args(field.annotation) for name, field in pruning.Arguments.model_fields.items()}
+    assert words["by"] == (*BY, "locality")
+    assert words["strategy"] == STRATEGIES
+    assert words["match"] == MATCHES
+    assert sorted(words["grouping"]) == sorted(get_args(Options.model_fields["grouping"].annotation))
+    default = pruning.Arguments(task="toy")
+    assert (default.controls, default.shuffles) == (CONTROLS, SHUFFLES)
+    assert len(inspect.signature(prune.command).parameters) == len(pruning.Arguments.model_fields) + 1, "and --quiet"
 
 
-@pytest.mark.parametrize(("given", "says"), [({"model": "tree"}, "model must be boosting or forest"), ({"match": "x"}, "match must be category")])
+@pytest.mark.parametrize(
+    ("given", "says"), [({"model": "tree"}, "model must be 'boosting' or 'forest'"), ({"match": "x"}, "match must be 'category'")]
+)
 def test_python_is_checked_as_the_command_line_is(given, says):
     with pytest.raises(OptionError, match=says):
-        pruning.Arguments("toy", **given).check()
+        api.prune("toy", **given)

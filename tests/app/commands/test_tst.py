@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from lmms_patch.app import stress
+from lmms_patch.app import api, stress
 from lmms_patch.app.cli import main
 from lmms_patch.app.stress import RunError, command_of
 from lmms_patch.ask.spec import Options, from_file
@@ -131,7 +131,7 @@ def test_the_ends_of_what_is_possible(tmp_path, folds, name):
     ("arguments", "says"),
     [
         (["--fold-seed", "-1"], "fold_seed must be a whole number of at least 0, not -1"),
-        (["--fold-seeds", "0"], "fold_seeds must be a whole number of at least 1, not 0"),
+        (["--fold-seeds", "0"], "fold_seeds must be a whole number of at least 1, and at most 1000, not 0"),
     ],
 )
 def test_impossible_seeds_are_one_line(harness, capsys, arguments, says):
@@ -238,5 +238,5 @@ def test_a_quiet_failure_still_says_why(harness, tmp_path, capsys, prints, says)
 
 
 def test_a_diagnostic_that_is_none_is_refused_in_python_too(tmp_path):
-    with pytest.raises(OptionError, match="diagnostic must be rf or lora, not 'bert'"):
-        command_of(stress.Arguments("gqa", diagnostic="bert"), tmp_path)
+    with pytest.raises(OptionError, match="diagnostic must be 'rf' or 'lora', not 'bert'"):
+        api.tst("gqa", diagnostic="bert", output=tmp_path)

@@ -76,7 +76,7 @@ def test_a_malformed_verdict_is_no_verdict_and_is_asked_again_next_time(magic_da
         assert details["numbers"]["acc_short"]["value"] == pytest.approx(1 / 2)
         assert details["numbers"]["acc_short"]["n"] == 2
         assert details["counts"]["unjudged_acc_short"] == 1
-        assert any("acc_short is of the 2 docs that have a verdict" in line for line in details["warnings"])
+        assert any("acc_short is computed over the 2 docs with a verdict" in line for line in details["warnings"])
         broken, before = False, len(server.asked)
         details = run(Model(says), "magic")["results"]["magic"]["magic,none"]["magic"]
         assert len(server.asked) - before == 2  # short and full of the one doc

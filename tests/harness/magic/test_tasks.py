@@ -133,7 +133,7 @@ def test_items_that_cannot_be_used_are_left_out_and_counted(magic_data):
 def test_a_wrong_setting_is_one_line(magic_data, monkeypatch):
     magic_data([row(0)])
     monkeypatch.setenv("MAGIC_PREFILL", "maybe")
-    assert "MAGIC_PREFILL is 'maybe'" in refusal("magic_selfheal")
+    assert "MAGIC_PREFILL must be 'auto', 'prompt' or 'assistant', not 'maybe'" in refusal("magic_selfheal")
 
 
 # --- what the harness's response cache goes by ----------------------------------------------------

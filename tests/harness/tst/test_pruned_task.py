@@ -403,5 +403,5 @@ def test_splits_without_names_are_refused(toy, tmp_path, monkeypatch):
     """Data from memory: the filter could not tell the evaluated split."""
     rows = datasets.Dataset.from_list([{k: v for k, v in row.items() if k != "image"} for row in toys.rows(4, number=lambda i: 2 * i + 1)])
     monkeypatch.setattr(datasets, "load_dataset", lambda *a, **k: datasets.DatasetDict(test=rows, train=rows.select([0])))
-    with pytest.raises(CannotWrapError, match="its splits do not know their names, so test cannot be told from train"):
+    with pytest.raises(CannotWrapError, match="its rows do not carry the name of their split, so the filter cannot tell test from train"):
         pruned_task.write("toy", keys_of(rows)[:1], tmp_path / "out", include_path=str(toy))

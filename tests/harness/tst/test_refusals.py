@@ -67,7 +67,7 @@ def test_mixed_runs_are_refused_whatever_the_order(tmp_path):
         (TstRf, {"trees": 0}, "trees must be a whole number of at least 1, not 0"),
         (TstRf, {"trees": "many"}, "trees must be a whole number of at least 1, not 'many'"),
         (TstRf, {"workers": "many"}, "workers"),
-        (TstLora, {"epoch": 3, "cache": "none"}, "'epoch' is not known; allowed: "),
+        (TstLora, {"epoch": 3, "cache": "none"}, "--model_args of tst_lora: unknown option 'epoch'; did you mean epochs?"),
         (TstLora, {"groupings": "bad"}, "groupings='bad' is not possible; allowed: all, headline"),
         (TstLora, {"preset": "bad"}, "--model_args of tst_lora: preset 'bad' is not known; allowed: paper, released"),
         (TstLora, {"epochs": 0}, "--model_args of tst_lora: epochs must be a whole number of at least 1, not 0"),
@@ -82,8 +82,8 @@ def test_model_arguments(model, given, says):
 @pytest.mark.parametrize(
     ("profile", "says"),
     [
-        ({"grouping": "scene"}, "grouping must be 'auto' or 'source' or 'none' or 'text', not 'scene'"),
-        ({"fold_seeds": 0}, "fold_seeds must be a whole number of at least 1, not 0"),
+        ({"grouping": "scene"}, "grouping must be 'auto', 'source', 'none' or 'text', not 'scene'"),
+        ({"fold_seeds": 0}, "fold_seeds must be a whole number of at least 1, and at most 1000, not 0"),
         ({"fold_seed": -1}, "fold_seed must be a whole number of at least 0, not -1"),
         ({"group": "place"}, "option group names the field 'place', which its docs do not have; allowed: question, choices"),
         ({"category": "meta.kind"}, "option category names the field 'meta.kind', which its docs do not have; allowed: question, choices"),

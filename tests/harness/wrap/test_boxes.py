@@ -129,7 +129,7 @@ def test_every_request_gets_its_own_box(protocol, fetch, manager):
 
 @pytest.mark.parametrize("change", [by_pickle, by_deepcopy], ids=lambda f: f.__name__)
 def test_ids_that_became_plain_numbers_serve_with_one_task(change, manager):
-    model = ADAPTERS["simple"](lambda docs, show, doc_id, task, split: first_of_all(docs, rci, change(doc_id), task, split), False)
+    model = ADAPTERS["simple"](lambda docs, show, doc_id, task, split: first_of_all(docs, show, change(doc_id), task, split), False)
     samples = toys.simple_evaluate(model=model, tasks=["a_regions"], task_manager=manager, log_samples=True, bootstrap_iters=0)["samples"]
     assert {s["doc_id"]: [r[0] for r in s["resps"]] for s in samples["a_regions"]} == {doc: wanted(0, doc) for doc in range(4)}
 

@@ -381,7 +381,7 @@ def test_a_failed_magic_response_is_in_no_number(magic_data, told, monkeypatch):
     assert numbers["magic"]["magic"]["numbers"]["answer_found"]["n"] == 3
     assert [doc for doc, record in records.items() if record.get("failed")] == [2]
     assert len(read_response.calls) == 3
-    assert [line for _, line in told if "1 of 4 calls failed: these docs are in no number" in line]
+    assert [line for _, line in told if "1 of 4 calls failed: these docs count in no number" in line]
 
 
 class Noting:

@@ -159,7 +159,7 @@ def test_damaged_saliency(world: World) -> None:
 
 def test_truncated_files_and_missing_folders_are_one_line(world: World) -> None:
     text = (world.folder / "questions.json").read_text()
-    for content, word in ((text[:-40], "is the file whole"), ("[1]", "must be one JSON object"), ("{}", "not one item can be built of 0 questions")):
+    for content, word in ((text[:-40], "is the file whole"), ("[1]", "must be one JSON object"), ("{}", "no item can be built from 0 questions")):
         (world.folder / "questions.json").write_text(content)
         with pytest.raises(BuildError, match=word):
             world.build()

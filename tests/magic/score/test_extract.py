@@ -5,7 +5,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lmms_patch.magic.score.extract import ANOTHER, Mentions, is_exhaustive, regions, regions_of_steps, renumber
+from lmms_patch.magic.score.extract import ANOTHER, Mentions, regions, regions_of_steps, renumber
 from lmms_patch.magic.score.mentions import groups, same_length
 
 PHRASES = yaml.safe_load((Path(__file__).parent / "phrases.yaml").read_text(encoding="utf-8"))
@@ -51,12 +51,6 @@ def test_union_over_steps():
     mentions = regions_of_steps(["I look at R1.", "R2 is not relevant.", "R2 can be ignored, and R9.", "Box 1 is enough."], 4)
     assert mentions == Mentions(frozenset({1, 2}), frozenset({9}), frozenset({2}))
     assert regions_of_steps([], 4) == Mentions(frozenset(), frozenset(), frozenset())
-
-
-def test_exhaustive():
-    assert is_exhaustive(regions("R1-R4", 4), 4)
-    assert not is_exhaustive(regions("R1-R3", 4), 4)
-    assert not is_exhaustive(regions("nothing", 0), 0)
 
 
 def test_same_length_keeps_every_place():

@@ -45,10 +45,10 @@ def test_what_spreadsheets_do_is_understood(tmp_path):
     ("name", "content", "message"),
     [
         ("a.csv", "item,step,correct\nq,1,1\n", "line 1: no column 'annotator'"),
-        ("a.csv", f"{HEAD}\nq,1,a,2\n", "line 2: correct is '2'; allowed: 1, 0, or empty"),
-        ("a.csv", f"{HEAD}\nq,1,a,1\nq,0,a,1\n", "line 3: step '0'"),
-        ("a.csv", f"{HEAD}\nq,1.5,a,1\n", "line 2: step '1.5'"),
-        ("a.csv", f"{HEAD}\n,1,a,1\n", "line 2: no 'item'"),
+        ("a.csv", f"{HEAD}\nq,1,a,2\n", "line 2: correct must be 1, 0, or empty where it is not labelled yet, not '2'"),
+        ("a.csv", f"{HEAD}\nq,1,a,1\nq,0,a,1\n", "line 3: step must be a whole number from 1, not '0'"),
+        ("a.csv", f"{HEAD}\nq,1.5,a,1\n", "line 2: step must be a whole number from 1, not '1.5'"),
+        ("a.csv", f"{HEAD}\n,1,a,1\n", "line 2: item must be the id of an item, not ''"),
         ("a.csv", f"{HEAD}\nq,1,,1\n", "line 2: a verdict, but no 'annotator'"),
         ("a.csv", f"{HEAD}\nq,1,a,1\nq,1,a,0\n", "line 3: a labelled step 1 of q in line 2 already"),
         ("a.csv", f"{HEAD}\nq,1,a,\nq,2,,\n", "none of the 2 steps is labelled yet; write 1 (correct) or 0 in the column 'correct'"),
@@ -56,11 +56,11 @@ def test_what_spreadsheets_do_is_understood(tmp_path):
         ("a.csv", "", "line 1: no column 'item'"),
         ("a.csv", f'{HEAD}\nq,1,a,"1\n', "not CSV"),
         ("a.csv", HEAD.encode() + b"\nq,1,\xe9,1\n", "not UTF-8"),
-        ("a.csv", f"{HEAD},source\nq,1,a,1,robot\n", "line 2: source 'robot'; allowed: human, judge"),
+        ("a.csv", f"{HEAD},source\nq,1,a,1,robot\n", "line 2: source must be 'human' or 'judge', not 'robot'"),
         ("a.csv", f"{HEAD},group\nq,1,a,1,g\nq,2,a,1,h\n", "line 3: q has another group in"),
         ("a.csv", f"{HEAD},text\nq,1,a,1,A dog.\nq,1,b,1,A cat.\n", "line 3: step 1 of q has another text in"),
         ("a.jsonl", '{"item": "q", "step": 1, "annotator": "a", "correct": 1}\n{"item"', "line 2: cut or not a JSON object"),
-        ("a.jsonl", '{"item": "q", "step": true, "annotator": "a", "correct": 1}', "line 1: step True"),
+        ("a.jsonl", '{"item": "q", "step": true, "annotator": "a", "correct": 1}', "line 1: step must be a whole number from 1, not True"),
         ("a.jsonl", '{"item": "q", "step": 1, "annotator": "a", "correct": 1, "correct": 0}', "line 1: the key 'correct' stands twice"),
         ("a.jsonl", r'{"item": "q", "step": 1, "annotator": "a\ud800", "correct": 1}', "line 1: annotator holds half a character"),
         ("a.csv", f"{HEAD},correct\nq,1,a,1,0\n", "line 1: several columns 'correct'"),
@@ -75,10 +75,18 @@ def test_mistakes_are_one_clear_line(tmp_path, name, content, message):
     assert "\n" not in str(caught.value)
 
 
+def test_all_mistakes_of_a_file_are_told_at_once(tmp_path):
+    with pytest.raises(
+        LabelError,
+        match=r"a\.csv: 3 faults: \(1\) line 2: correct must be .*\(2\) line 4: step must be .*\(3\) line 5: a labelled step 1 of q in line 3 already",
+    ):
+        read_labels([put(tmp_path, "a.csv", f"{HEAD}\nq,1,a,2\nq,1,a,1\nq,0,a,1\nq,1,a,0\n")])
+
+
 def test_mistakes_between_files(tmp_path):
     one = put(tmp_path, "one.csv", f"{HEAD},text\nq,1,a,1,A dog.\n")
     two = put(tmp_path, "two.csv", f"{HEAD},text\nq,1,a,1,A dog.\n")
-    with pytest.raises(LabelError, match=r"two\.csv, line 2: a labelled step 1 of q in .*one\.csv, line 2 already"):
+    with pytest.raises(LabelError, match=r"two\.csv: line 2: a labelled step 1 of q in .*one\.csv, line 2 already"):
         read_labels([one, two])
     other_run = put(tmp_path, "other.csv", f"{HEAD},text\nq,1,b,1,It is a cat.\n")
     with pytest.raises(LabelError, match="labels of two runs"):

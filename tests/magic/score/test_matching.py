@@ -151,7 +151,7 @@ def test_exact_is_also_a_synonym(answer, gold):
 
 
 def test_the_table_is_well_formed():
-    data = yaml.safe_load((matching.resources.files("lmms_patch.magic") / "synonyms.yaml").read_text())
+    data = yaml.safe_load((matching.resources.files("lmms_patch.magic.score") / "synonyms.yaml").read_text())
     for name, entry in data.items():
         assert set(entry) == {"exclusive", "sets"}, name
         assert isinstance(entry["exclusive"], bool)

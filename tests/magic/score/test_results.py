@@ -92,7 +92,7 @@ def test_an_accuracy_is_of_the_docs_that_have_a_verdict_and_says_so():
     counts = results.counts(docs, "all", judged=True)
     assert (counts["unjudged_acc_short"], counts["unjudged_acc_full"]) == (1, 2)
     told = results.warnings(counts, judged=True)
-    assert any("acc_full is of the 2 docs that have a verdict; 2 of 4 have none" in line for line in told)
+    assert any("acc_full is computed over the 2 docs with a verdict; 2 of 4 have none" in line for line in told)
 
 
 def test_self_heal_is_a_share_of_runs_resampled_by_item():

@@ -295,12 +295,12 @@ def test_an_interrupted_write_leaves_the_old_board(tmp_path, monkeypatch, fails_
     real, calls = os.replace, []
 
     def replace(source, target):
-        calls.append(target)
+        calls.append(target)  # those after the failure put back what was there
         if len(calls) == fails_at + 1:
             raise OSError(28, "No space left on device")
         real(source, target)
 
-    monkeypatch.setattr(write.os, "replace", replace)
+    monkeypatch.setattr(os, "replace", replace)
     if fails_at < 6:  # five files of the board and one card
         with pytest.raises(PatchError, match="No space left on device"):
             leaderboard([tmp_path / "runs"], tmp_path / "board")

@@ -10,9 +10,9 @@ from lmms_patch.app import schemas
 from lmms_patch.present.board.board import board
 from lmms_patch.present.board.build import leaderboard
 from lmms_patch.present.board.overall import changes, overall
-from lmms_patch.present.board.ranks import by_of
 from lmms_patch.present.board.store import NAME, load
 from lmms_patch.present.board.tables import flat_sheet, head, overall_note, remarks
+from lmms_patch.present.ranking import by_of
 from tests.making.boards import LUCK, board_of, document, index_task, shown
 from tests.making.boards import write as write_runs
 from tests.making.runs import as_before, guesses_on_cells, never_looks, one_cell_knows, world_run, write_run
@@ -184,7 +184,7 @@ def test_means_are_of_the_corrected_index_where_every_null_is_measured(tmp_path)
         assert [(line.model, round(line.mean_abs.value, 9), str(line.place)) for line in table.lines] == [("b", 0.1, "1"), ("a", 0.3, "2")]
         assert "Of the index with luck removed: every null is measured." in overall_note(table)
     (step,) = changes(found)
-    assert {line.model: line.coarse for line in step.lines} == pytest.approx({"a": 0.3, "b": 0.0})
+    assert {line.model: line.coarse.value for line in step.lines} == pytest.approx({"a": 0.3, "b": 0.0})
 
 
 def test_one_benchmark_without_and_all_means_are_of_the_raw_index(tmp_path):

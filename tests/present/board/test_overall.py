@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lmms_patch.present.board.board import board
-from lmms_patch.present.board.overall import changes, overall, shared_benchmarks
-from lmms_patch.present.board.ranks import by_of
+from lmms_patch.present.board.overall import changes, overall
 from lmms_patch.present.board.store import Store, find, update
 from lmms_patch.present.board.tables import changes_sheet, overall_note, overall_sheet
+from lmms_patch.present.ranking import by_of, mean_index, mean_size, shared_benchmarks
 from lmms_patch.present.report import models
 from lmms_patch.present.report.points import Point
+from lmms_patch.stats.resample import Estimate
 from tests.making.boards import board_of, document, index_task
 
 
@@ -99,7 +100,7 @@ def test_a_board_and_a_report_give_one_interval(tmp_path):
         theirs = standings[line.model]
         assert (line.mean_abs.value, line.mean_abs.low, line.mean_abs.high) == (theirs.size.value, theirs.size.low, theirs.size.high)
         assert (line.mean.value, line.mean.low, line.mean.high) == (theirs.signed.value, theirs.signed.low, theirs.signed.high)
-        assert (line.place.first, line.place.last) == (theirs.best, theirs.worst)
+        assert (line.place.first, line.place.last) == (theirs.place.first, theirs.place.last)
 
 
 @pytest.mark.parametrize("truths", [[0.0] * 12, [0.0] * 3, [0.1, -0.1, 0.3, 0.0], [-0.02, 0.02], [0.3, -0.3], [0.1]])
@@ -109,7 +110,7 @@ def test_the_intervals_of_means_cover_the_truth(truths, skew):
     Means of folded ends would not: with twelve truths of 0 they hold 0.55 of the time. Lopsided: x = truth + g(z), g(z) = 0.05 · (e^(kz) - 1) / k
     less its mean, whose exact interval is [x - g(1.96), x - g(-1.96)]."""
     stream = np.random.default_rng(1)
-    held = {models.mean_size: 0, models.mean_index: 0}
+    held = {mean_size: 0, mean_index: 0}
 
     def g(z):
         return 0.05 * (z if not skew else np.expm1(skew * z) / skew)
@@ -118,8 +119,8 @@ def test_the_intervals_of_means_cover_the_truth(truths, skew):
     for noise in g(stream.normal(0, 1, (1500, len(truths)))) - centre:
         values = np.asarray(truths) + noise
         ends = [(float(v - g(1.959964) + centre), float(v - g(-1.959964) + centre)) for v in values]
-        seen = [Point("", "", 3, float(v), *pair, 9, "", True, "") for v, pair in zip(values, ends, strict=True)]
-        for mean, truth in ((models.mean_size, np.abs(truths).mean()), (models.mean_index, np.mean(truths))):
+        seen = [Estimate(float(v), None, *pair, 9, 9, 0) for v, pair in zip(values, ends, strict=True)]
+        for mean, truth in ((mean_size, np.abs(truths).mean()), (mean_index, np.mean(truths))):
             found = mean(seen)
             held[mean] += found.low <= truth <= found.high
     assert min(held.values()) / 1500 > 0.933
@@ -211,7 +212,7 @@ def test_the_relative_change_is_the_papers(tmp_path):
     """PCRI paper, A.4.6: -0.036 at 2x2 to -0.079 at 3x3 is a relative drop of 119 % (119.6 % before rounding)."""
     (found,) = changes(board_of(tmp_path, document("InternVL2.5-26B", [two_grids("mcq", -0.036, -0.079)])))
     (line,) = found.lines
-    assert line.change == pytest.approx(-1.194, abs=0.001)
+    assert line.change.value == pytest.approx(-1.194, abs=0.001)
     assert line.cells["mcq"].value == pytest.approx(-1.194, abs=0.001)
 
 
@@ -220,7 +221,7 @@ def test_the_change_of_means_by_hand(tmp_path):
     found = board_of(tmp_path, document("m", [two_grids("x", -0.1, -0.2), two_grids("y", 0.2, 0.3)]), document("n", [two_grids("x", -0.1, -0.1)]))
     (table,) = changes(found, over=["x", "y"])
     first, second = table.lines
-    assert (first.coarse, first.fine, first.change) == pytest.approx((0.05, 0.05, 0.0))
+    assert (first.coarse.value, first.fine.value, first.change.value) == pytest.approx((0.05, 0.05, 0.0))
     assert {base: one.value for base, one in first.cells.items()} == pytest.approx({"x": -1.0, "y": 0.5})
     assert (second.coarse, second.change, second.lacks) == (None, None, ("y",))
     assert changes_sheet(table).rows[1]["lacks"] == "y"

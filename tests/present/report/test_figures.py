@@ -258,8 +258,8 @@ def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path):
 
 
 def test_long_names_are_cut_in_the_middle():
-    assert canvas.text("x" * 20 + "y" * 20, 11) == "xxxxx…yyyyy"
-    assert canvas.text("a\u202eb\ud800") == "a\ufffdb\ufffd"
+    assert canvas.name("x" * 20 + "y" * 20, 11) == "xxxxxxx … y"
+    assert canvas.name("a\u202eb\ud800") == "a\ufffdb\ufffd"
 
 
 @pytest.mark.parametrize(("colour", "ink"), [((0.0, 0.13, 0.3), "#ffffff"), ((1.0, 0.91, 0.2), "#000000")])

@@ -179,8 +179,8 @@ def test_one_without_and_they_are_ranked_by_the_index_as_published(other):
 def test_a_saturated_point_has_no_place_among_corrected_ones():
     saturated = dataclasses.replace(point("c", 0.0), corrected=Estimate(None, None, None, None, 100, 100, 0, reason="luck saturates"))
     found, which = luck_free([point("a", 0.05, 0.6), saturated])
-    assert (which, [(p.model, p.valid, p.value) for p in found]) == ("luck removed", [("a", True, 0.6), ("c", False, None)])
-    assert luck_free([saturated])[1] == ""
+    assert (which, [(p.model, p.valid, p.value) for p in found]) == (True, [("a", True, 0.6), ("c", False, None)])
+    assert not luck_free([saturated])[1]
 
 
 def test_drawings_show_what_the_tables_rank_by():

@@ -14,13 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_patch.present.report import gallery, page, shapes, wording
+from lmms_patch.present.report import gallery, markup, page, shapes, wording
 from lmms_patch.present.report.data import Part, Report
 from lmms_patch.present.sheets import Column
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block
 from tests.making import pages
 from tests.making.pages import rows_of, squeezed
+
+
+@pytest.fixture(scope="module")
+def html():
+    return page.page(pages.report())
+
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -314,8 +320,8 @@ def test_cells_of_sheets_are_sorted_by_their_numbers_and_indices_coloured(html):
 
 def test_differences_of_scores_are_not_coloured_as_indices():
     gap = Column("gap", "FIP - MPP", signed=True, help="on the metric's own scale")
-    assert shapes.sheet_cell({"gap": pages.estimate(-0.4)}, gap).style == "num"
-    assert shapes.sheet_cell({"index": pages.estimate(-0.4)}, Column("index", "index", signed=True)).style == "num strong-local"
+    assert 'class="num"' in markup.cell(pages.estimate(-0.4), gap)
+    assert 'class="num strong-local"' in markup.cell(pages.estimate(-0.4), Column("index", "index", signed=True, index=True))
 
 
 def test_files_are_linked_beside_the_page(html):

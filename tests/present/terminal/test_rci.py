@@ -43,14 +43,14 @@ def test_table_shows_every_number():
         "-0.125",
         "[-0.175,",
         "-0.075]",
-        "n/a",
+        "N/A",
         "-0.100",
         "[-0.150,",
         "-0.050]",
-        "n/a",
+        "N/A",
     ]
     assert lines[4].split()[-4:] == ["near", "chance", "near", "chance"]
-    assert lines[5].split() == ["zero_rci", "acc", "100", "n/a", "0.000", "0.500", "0.500", "n/a", "n/a"]
+    assert lines[5].split() == ["zero_rci", "acc", "100", "N/A", "0.000", "0.500", "0.500", "N/A", "N/A"]
 
 
 def test_the_sentence_says_what_cannot_be_read():
@@ -126,7 +126,7 @@ def test_occlude_shows_its_drop():
     spec = parse("gqa_occlude2")
     lines = table([Shown(spec.name, {**spec.described(), "metric": "acc"}, {"acc": 0.8, "acc_drop2": 0.25, "records": 10})]).splitlines()
     assert lines[0].split()[-1] == "drop_2"
-    assert lines[2].split() == ["gqa_occlude2", "acc", "10", "n/a", "0.800", "0.250"]
+    assert lines[2].split() == ["gqa_occlude2", "acc", "10", "N/A", "0.800", "0.250"]
 
 
 def test_a_run_shows_what_it_computed(tmp_path):
@@ -142,7 +142,7 @@ def test_a_run_shows_what_it_computed(tmp_path):
     assert "*" in text[1].split()[0]
     line = chances([shown]).splitlines()[2].split()
     assert line[4] == "valid"
-    assert line[5:8] == ["n/a"] * 3  # nothing was asked on a wrong image
+    assert line[5:8] == ["N/A"] * 3  # nothing was asked on a wrong image
     assert line[8] == "0.250"  # a random one of four letters
     assert any("assumed null" in line for line in warnings([shown]))
     assert any("not checked whether the answers depend on the image" in line for line in warnings([shown]))
@@ -191,7 +191,7 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
     assert meaning([one]) == "In words: toy cannot be read: the answers do not depend on the image."
     row = chances([one]).splitlines()[2]
     assert "does not look" in row
-    known, low, high = re.search(rf"{one.metrics['acc']:.3f}  (\+0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row).groups()
+    known, low, high = re.search(rf"{one.metrics['acc']:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row).groups()
     assert float(known) == 0 > float(low) > -0.01
     assert float(high) == -float(low)
 
@@ -211,7 +211,8 @@ def test_pure_guessing_on_cells_is_marked(worlds):
 def test_a_measured_null_stands_plainly_with_its_interval(worlds):
     one = worlds["known"]
     adj, low, high = (one.metrics[f"rci3_adj{end}"] for end in ("", "_low", "_high"))
-    assert cells_of(one)[1] == f"{adj:+.3f} [{low:+.3f}, {high:+.3f}]"
+    assert abs(adj) < 0.0005  # 0 has no sign
+    assert cells_of(one)[1] == f"0.000 [{low:+.3f}, {high:+.3f}]"
     assert warnings([one]) == []
 
 
@@ -236,7 +237,7 @@ def test_an_earlier_run_says_what_it_lacks(tmp_path):
     assert any("not checked whether the answers depend on the image" in line for line in lines)
     assert any(line.endswith("the raw index is mostly luck (assumed null)") for line in lines)
     assert "no task is clearly" in meaning([one])
-    assert chances([one]).splitlines()[2].split()[4:8] == ["valid", "n/a", "n/a", "n/a"]
+    assert chances([one]).splitlines()[2].split()[4:8] == ["valid", "N/A", "N/A", "N/A"]
 
 
 def judged(gate, index=0.2, low=0.1, high=0.3):

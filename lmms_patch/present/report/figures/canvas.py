@@ -55,7 +55,10 @@ SETTINGS: dict[str, Any] = {
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """Our settings, while figures are drawn; those of the process come back. Characters without a glyph are left to the reader's fonts."""
+    """Hold our settings while figures are drawn; those of the process come back.
+
+    Characters without a glyph are left to the reader's fonts.
+    """
     import matplotlib
 
     known: Any = {name: value for name, value in SETTINGS.items() if name in matplotlib.rcParams}
@@ -65,28 +68,20 @@ def style() -> Iterator[None]:
 
 
 def new(width: float, height: float, rows: int = 1, columns: int = 1, fixed: bool = False, **more: Any) -> tuple[Any, Any]:
-    """A figure and its axes, shape (rows, columns); sizes in inches. ``fixed``: the caller places the axes."""
+    """Return a figure and its axes, shape (rows, columns); sizes in inches. ``fixed``: the caller places the axes."""
     from matplotlib.figure import Figure as Drawing
 
     drawing = Drawing(figsize=(width, height), layout=None if fixed else "constrained")
     return drawing, drawing.subplots(rows, columns, squeeze=False, **more)
 
 
-def text(given: str, most: int = 36) -> str:
-    """A name as it is drawn: on one line, without control characters, cut in the middle where it is long.
-
-    >>> text("a\\x00b\\nc"), text("abcdefghij", 7)
-    ('a�b c', 'abc…hij')
-    """
-    shown = line(given)
-    if len(shown) <= most:
-        return shown
-    head = (most - 1) // 2
-    return f"{shown[:head]}…{shown[len(shown) - (most - 1 - head) :]}"
+def name(given: str, most: int = 36) -> str:
+    """Return a name as it is drawn: on one line, its middle left out where it is long."""
+    return line(given, most)
 
 
 def key(drawing: Any, marks: Sequence[Any]) -> None:
-    """A legend below all axes, in as many columns as there is room for."""
+    """Draw a legend below all axes, in as many columns as there is room for."""
     if marks:
         longest = max(len(mark.get_label()) for mark in marks)
         room = int(drawing.get_figwidth() * 12.5 / (longest + 8))
@@ -94,21 +89,21 @@ def key(drawing: Any, marks: Sequence[Any]) -> None:
 
 
 def mark(label: str, shape: str, colour: str, **more: Any) -> Any:
-    """An entry of a legend."""
+    """Return an entry of a legend."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **{"linestyle": "", "marker": shape, "color": colour, "markersize": 5, "label": label, **more})
 
 
 def plain_bar(bar: Any) -> None:
-    """A colour bar without a frame, and without seams between its colours."""
+    """Take the frame off a colour bar, and the seams between its colours."""
     bar.outline.set_visible(False)
     bar.solids.set_edgecolor("face")
     bar.solids.set_linewidth(0.4)
 
 
 def in_cells(mesh_colour: Sequence[float]) -> str:
-    """Black or white, whichever is read better on a colour (WCAG relative luminance)."""
+    """Return black or white, whichever is read better on a colour (WCAG relative luminance)."""
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in mesh_colour[:3])
     return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
 
@@ -117,15 +112,20 @@ def in_cells(mesh_colour: Sequence[float]) -> str:
 
 
 def write(drawing: Any, folder: Path, name: str, title: str, caption: str, alt: str, section: str, entries: Sequence[str] = ()) -> Figure:
-    """The figure's files, and what the page shows of it.
+    """Return the figure's files, and what the page shows of it.
 
     Args:
         drawing: matplotlib's figure.
         folder: where ``<name>.svg`` and ``<name>.png`` go.
-        name, title, caption, alt, section, entries: see ``data.Figure``.
+        name: of the files; this and the following are the fields of ``data.Figure``.
+        title: for people.
+        caption: what is drawn.
+        alt: what it shows, in words.
+        section: of the page.
+        entries: ids of the results that it shows.
     """
-    title, caption, alt = (text(words, len(words)) for words in (title, caption, alt))  # XML has no place for control characters
-    drawing.suptitle(text(title, int(11 * drawing.get_figwidth())), fontsize=10.5)
+    title, caption, alt = (line(words) for words in (title, caption, alt))  # XML has no place for control characters
+    drawing.suptitle(line(title, int(11 * drawing.get_figwidth())), fontsize=10.5)
     if drawing.get_layout_engine() is not None:
         drawing.get_layout_engine().execute(drawing)
     drawing.set_layout_engine("none")  # the places stay: laying out again for each file would take most of the time
@@ -140,7 +140,7 @@ def write(drawing: Any, folder: Path, name: str, title: str, caption: str, alt: 
 
 
 def _plain(svg: str) -> str:
-    """Without declaration, doctype, metadata and style sheet (it would hold for the whole page); its style goes to the root."""
+    """Return a drawing without declaration, doctype, metadata and style sheet. Its style goes to the root: a sheet would hold for the whole page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>\s*", "", svg, count=1, flags=re.DOTALL)
@@ -148,20 +148,20 @@ def _plain(svg: str) -> str:
 
 
 def on_white(svg: str) -> str:
-    """For a file: a white ground."""
+    """Return a drawing for a file: on white ground."""
     head, rest = svg.split(">", 1)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{head}><rect width="100%" height="100%" fill="#ffffff"/>{rest}'
 
 
 def for_page(svg: str, name: str, alt: str) -> str:
-    """For a page: no size of its own, no ground, ink in the page's colour, ids that no other figure has, and what it shows in words."""
+    """Return a drawing for a page: no size of its own, no ground, ink in the page's colour, own ids, and what it shows in words."""
     head, rest = svg.split(">", 1)
     head = re.sub(r'\s(width|height|version|xmlns:xlink)="[^"]*"', "", head)
     used = set(re.findall(r'(?:url\(|xlink:href=")#([^)"]*)', rest))
 
-    def tag(found: re.Match[str]) -> str:
-        """What is between < and >; names in texts are left as they are."""
-        one = found[0].replace(INK, "currentColor").replace("xlink:href=", "href=")
+    def tag(match: re.Match[str]) -> str:
+        """Return what is between < and >; names in texts are left as they are."""
+        one = match[0].replace(INK, "currentColor").replace("xlink:href=", "href=")
         one = re.sub(r'\sid="([^"]*)"', lambda known: f' id="{name}-{known[1]}"' if known[1] in used else "", one)
         return re.sub(r'(url\(|href=")#([^)"]*)', lambda known: f"{known[1]}#{name}-{known[2]}", one)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lmms_patch.present.report import wording
 from lmms_patch.present.report.benchmarks import readable
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas
@@ -27,7 +28,7 @@ Made = tuple[Any, str, str, str, str, str, tuple[str, ...]]
 
 
 def square(shares: Sequence[float], n: int) -> Array:
-    """n² shares, row by row from the top left, as percent in the shape that is drawn: [row, column]."""
+    """Return n² shares, row by row from the top left, as percent in the shape that is drawn: [row, column]."""
     return 100 * np.asarray(shares, float).reshape(n, n)
 
 
@@ -79,27 +80,29 @@ def _label(bar: Any, n: int) -> None:
 
 
 def _p(value: float | None) -> str:
-    return "not tested" if value is None else f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"
+    return wording.p_value(value) or "not tested"
 
 
 # --- one result -----------------------------------------------------------------------------------
 
 
 def heatmap(entry: Entry) -> Made | None:
-    """Both shares of each cell, a row of drawings per grid; None where no cell scores."""
-    grids = [(n, found) for n in entry.grids if (found := entry.shares(n))]
+    """Return both shares of each cell, a row of drawings per grid; None where no cell scores."""
+    grids = [(n, shares) for n in entry.grids if (shares := entry.shares(n))]
     if not grids:
         return None
     drawing, axes, bars = _places(len(grids))
-    for (n, found), pair, bar in zip(grids, axes, bars, strict=True):
-        score = square(found["score"], n)
-        win = square(found["win"], n) if found.get("win") is not None else None
+    for (n, shares), pair, bar in zip(grids, axes, bars, strict=True):
+        score = square(shares["score"], n)
+        win = square(shares["win"], n) if shares.get("win") is not None else None
         most = max(float(score.max()), 0.0 if win is None else float(win.max()))
-        stars = [p < ALPHA for p in found.get("p_cells") or ()]
+        stars = [p < ALPHA for p in shares.get("p_cells") or ()]
         made = mesh(pair[0], score, most, stars, n <= NUMBERED)
         if win is not None:
             mesh(pair[1], win, most, numbers=n <= NUMBERED)
-        pair[0].set_title(f"{n}×{n}, {counted(found['docs'], 'doc')}; even spread: {_p(found.get('p'))}\n{SCORE[0].lower()}{SCORE[1:]}", fontsize=8.5)
+        pair[0].set_title(
+            f"{n}×{n}, {counted(shares['docs'], 'doc')}; even spread: {_p(shares.get('p'))}\n{SCORE[0].lower()}{SCORE[1:]}", fontsize=8.5
+        )
         pair[1].set_title(f"{WIN[0].lower()}{WIN[1:]}", fontsize=8.5)
         pair[0].set(xlabel="column", ylabel="row")
         pair[1].set(xlabel="column")
@@ -110,12 +113,12 @@ def heatmap(entry: Entry) -> Made | None:
         f"is the top left. Star: Holm-corrected p < {ALPHA}, random turns of each doc's cells; p in the title: of an even spread over all cells."
     )
     caption += " Near chance: the cells are noise." if near else ""
-    title = f"{canvas.text(entry.base, 30)} with {canvas.text(entry.model, 30)}{near}: where the score comes from"
+    title = f"{canvas.name(entry.base, 30)} with {canvas.name(entry.model, 30)}{near}: where the score comes from"
     return drawing, f"cells-{entry.id}", title, caption, _alt(entry, grids), "runs", (entry.id,)
 
 
 def _places(rows: int) -> tuple[Any, Any, list[Any]]:
-    """A figure with two squares and a colour bar in each row, at fixed places: many are drawn, and laying out would take most of the time."""
+    """Return a figure with two squares and a colour bar in each row, at fixed places: many are drawn, and laying out would take most of the time."""
     side, above, below, title = 2.3, 0.45, 0.45, 0.4
     width, height = 6.6, title + rows * (side + above + below)
     drawing, axes = canvas.new(width, height, rows, 2, fixed=True)
@@ -130,11 +133,10 @@ def _places(rows: int) -> tuple[Any, Any, list[Any]]:
 
 def _alt(entry: Entry, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
     parts = []
-    for n, found in grids:
-        most = int(np.argmax(found["score"]))
-        parts.append(
-            f"{n} by {n}: most of the score, {100 * found['score'][most]:.1f} %, in row {most // n + 1}, column {most % n + 1}; {_p(found.get('p'))}"
-        )
+    for n, shares in grids:
+        most = int(np.argmax(shares["score"]))
+        place = f"row {most // n + 1}, column {most % n + 1}"
+        parts.append(f"{n} by {n}: most of the score, {100 * shares['score'][most]:.1f} %, in {place}; {_p(shares.get('p'))}")
     return f"Heatmap of {entry.base} with {entry.model}. {'. '.join(parts)}."
 
 
@@ -142,10 +144,10 @@ def _alt(entry: Entry, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
 
 
 def overview(entries: Sequence[Entry]) -> Iterator[Made]:
-    """Small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
+    """Draw small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
     for n in once(n for entry in entries for n in entry.grids):
-        found = readable(entries, n)
-        parts = [found[i : i + PANELS] for i in range(0, len(found), PANELS)] if len(found) > 1 else []
+        shown = readable(entries, n)
+        parts = [shown[i : i + PANELS] for i in range(0, len(shown), PANELS)] if len(shown) > 1 else []
         for k, part in enumerate(parts):
             yield _overview(
                 part, n, f"cells{n}-all" + (f"-{k + 1}" if len(parts) > 1 else ""), f" ({k + 1} of {len(parts)})" if len(parts) > 1 else ""
@@ -166,8 +168,8 @@ def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Made:
         made = mesh(one, values[i], most, numbers=n <= 3)
         one.set_xticks([])
         one.set_yticks([])
-        model = f"\n{canvas.text(entries[i].model, 24)}" if several else ""
-        one.set_title(canvas.text(entries[i].base, 24) + model, fontsize=8)
+        model = f"\n{canvas.name(entries[i].model, 24)}" if several else ""
+        one.set_title(canvas.name(entries[i].base, 24) + model, fontsize=8)
     _bar(drawing, made, axes.ravel().tolist(), n)
     caption = f"{SCORE}, percent, {n}×{n}; one scale for all; row 1, column 1 is the top left. Without results that the gate refuses, or few scores."
     title = f"Where the score comes from, {n}×{n}{part}"
@@ -176,11 +178,11 @@ def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Made:
 
 
 def boxes(entries: Sequence[Entry]) -> Iterator[Made]:
-    """The mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
+    """Yield the mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
     for n in once(n for entry in entries for n in entry.grids):
-        found = readable(entries, n)
-        if len(found) > 2 and n <= MOST_BOXES:
-            yield _boxes(found, n)
+        shown = readable(entries, n)
+        if len(shown) > 2 and n <= MOST_BOXES:
+            yield _boxes(shown, n)
 
 
 def _boxes(entries: Sequence[Entry], n: int) -> Made:
@@ -226,19 +228,19 @@ def _boxes(entries: Sequence[Entry], n: int) -> Made:
 
 
 def _floor(least: float, even: float) -> float:
-    """Where the axis of shares begins: at half of an even share, or at 0 where some share is lower."""
+    """Return where the axis of shares begins: at half of an even share, or at 0 where some share is lower."""
     return 0.0 if least < even / 2 else even / 2
 
 
 def model_colours(models: Sequence[str]) -> Callable[[str], str]:
-    """A colour for each of up to six models; one for all of more."""
+    """Return a colour for each of up to six models; one for all of more."""
     known = once(models)
     few = len(known) <= len(canvas.COLOURS)
     return lambda model: canvas.COLOURS[known.index(model) if few else 0]
 
 
 def model_key(drawing: Any, models: Sequence[str]) -> None:
-    """Which colour is which model, where there are several, and few."""
+    """Draw the legend of models, where there are several, and few."""
     known = once(models)
     if 1 < len(known) <= len(canvas.COLOURS):
-        canvas.key(drawing, [canvas.mark(canvas.text(model), "o", model_colours(models)(model)) for model in known])
+        canvas.key(drawing, [canvas.mark(canvas.name(model), "o", model_colours(models)(model)) for model in known])

@@ -23,12 +23,12 @@ SHADES = ("#B35806", "#FDB863", "#9A9A9A", "#B2ABD2", "#542788")
 
 
 def reach(values: Sequence[float]) -> float:
-    """How far the axis reaches from 0."""
+    """Return how far the axis reaches from 0."""
     return min(EDGE, max(LEAST, 1.12 * max((abs(v) for v in values), default=0.0)))
 
 
 def shade_bands(axes: Any, most: float) -> None:
-    """The bands of the RCI paper, 3.2, behind the points; horizontal axis is the index."""
+    """Draw the bands of the RCI paper, 3.2, behind the points; horizontal axis is the index."""
     ends = [-most, *(end for end, _ in BANDS), most]
     for left, right, colour in zip(ends[:-1], ends[1:], SHADES, strict=True):
         axes.axvspan(left, right, color=colour, alpha=0.13, linewidth=0, zorder=0)
@@ -37,7 +37,7 @@ def shade_bands(axes: Any, most: float) -> None:
 
 
 def band_names(axes: Any, most: float) -> None:
-    """Above the axes."""
+    """Write the bands' names above the axes."""
     ends = [-most, *(end for end, _ in BANDS), most]
     for left, right, name in zip(
         ends[:-1], ends[1:], ("strong\nlocal", "moderate\nlocal", "balanced", "moderate\nglobal", "strong\nglobal"), strict=True
@@ -49,7 +49,7 @@ def band_names(axes: Any, most: float) -> None:
 
 
 def forests(points: Sequence[Point]) -> Iterator[Made]:
-    """Index and interval of each benchmark, a drawing per grid; split by models and benchmarks where there are many."""
+    """Draw index and interval of each benchmark, a drawing per grid; split by models and benchmarks where there are many."""
     own = [p for p in points if not p.source]
     if len({p.model for p in points}) > (MOST_MODELS if any(p.low is not None for p in points) else MODELS):
         points = own  # the published ones are in the map
@@ -57,18 +57,18 @@ def forests(points: Sequence[Point]) -> Iterator[Made]:
     if len(models) > MOST_MODELS:
         return
     for n in sorted({p.n for p in points}):
-        found = [p for p in points if p.n == n]
-        order = _order(found)
+        of_grid = [p for p in points if p.n == n]
+        order = _order(of_grid)
         parts = [(models[i : i + MODELS], order[j : j + ROWS]) for i in range(0, len(models), MODELS) for j in range(0, len(order), ROWS)]
         for k, (some, rows) in enumerate(parts):
-            shown = [p for p in found if p.model in some and p.benchmark in rows]
+            shown = [p for p in of_grid if p.model in some and p.benchmark in rows]
             if shown:
                 end = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
                 yield _forest(shown, some, rows, n, f"index{n}{end[0]}", end[1])
 
 
 def _order(points: Sequence[Point]) -> list[str]:
-    """From the most local to the most global, by the mean over models; those without an index last."""
+    """Return the benchmarks from the most local to the most global, by the mean over models; those without an index last."""
 
     def mean(name: str) -> float:
         values = [p.value for p in points if p.benchmark == name and p.valid and p.value is not None]
@@ -88,13 +88,13 @@ def _forest(points: Sequence[Point], models: Sequence[str], rows: Sequence[str],
         m = models.index(point.model)
         place = rows.index(point.benchmark) + (m - (many - 1) / 2) * min(0.17, 0.8 / many)
         _draw(one, point, place, m, most)
-    one.set_yticks(range(len(rows)), [canvas.text(row) for row in rows])
+    one.set_yticks(range(len(rows)), [canvas.name(row) for row in rows])
     one.set_ylim(len(rows) - 0.5, -0.5)
     for place in range(len(rows)):
         one.axhline(place, color=canvas.INK, alpha=0.12, linewidth=0.6, zorder=0)
     levels = once(f"{100 * p.level:g} %" for p in points if p.low is not None)
     one.set_xlabel("index = 1 − MPP/FIP (below 0: one cell beats the whole image)" + (f";\nlines: {' or '.join(levels)} intervals" if levels else ""))
-    canvas.key(drawing, [canvas.mark(canvas.text(name), canvas.MARKERS[m], canvas.COLOURS[m]) for m, name in enumerate(models)])
+    canvas.key(drawing, [canvas.mark(canvas.name(name), canvas.MARKERS[m], canvas.COLOURS[m]) for m, name in enumerate(models)])
     docs = [p.docs for p in points if p.docs]
     size = "" if not docs else f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
     caption = f"The index of each benchmark and model on the {n}×{n} grid. {interval_text(points)}{size} Shaded: the bands of the RCI paper, 3.2."
@@ -109,7 +109,7 @@ def _forest(points: Sequence[Point], models: Sequence[str], rows: Sequence[str],
 
 
 def interval_text(points: Sequence[Point]) -> str:
-    """What the lines are."""
+    """Return what the lines are."""
     levels = once(f"{100 * p.level:g} %" for p in points if p.low is not None)
     return f"Lines: {' or '.join(levels)} interval, bootstrap over docs." if levels else "Published numbers, without intervals."
 
@@ -131,7 +131,7 @@ def _draw(axes: Any, point: Point, place: float, m: int, most: float) -> None:
 
 
 def short(value: float) -> str:
-    """Two decimals, without the leading 0.
+    """Return two decimals, without the leading 0.
 
     >>> short(-0.254), short(0.0012), short(-1.27)
     ('−.25', '.00', '−1.27')
@@ -144,17 +144,17 @@ def short(value: float) -> str:
 
 
 def maps(points: Sequence[Point]) -> Iterator[Made]:
-    """Benchmarks by models in colours that diverge around 0, per grid: for many models."""
+    """Draw benchmarks by models in colours that diverge around 0, per grid: for many models."""
     models, names = once(p.model for p in points), benchmarks(points)
     if len(models) < MAP_FROM or len(names) < 2:
         return
     for n in sorted({p.n for p in points}):
-        found = [p for p in points if p.n == n]
-        order = _order(found)
+        shown = [p for p in points if p.n == n]
+        order = _order(shown)
         parts = [(models[i : i + MAP_MODELS], order[j : j + ROWS]) for i in range(0, len(models), MAP_MODELS) for j in range(0, len(order), ROWS)]
         for k, (some, rows) in enumerate(parts):
             end = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
-            yield _map(found, some, rows, n, f"map{n}{end[0]}", end[1])
+            yield _map(shown, some, rows, n, f"map{n}{end[0]}", end[1])
 
 
 def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Made:
@@ -185,8 +185,8 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
         edgecolors="face",
         linewidth=0.3,
     )
-    one.set_xticks(np.arange(len(models)) + 0.5, [canvas.text(m, 28) for m in models], rotation=50, ha="right", rotation_mode="anchor")
-    one.set_yticks(np.arange(len(rows)) + 0.5, [canvas.text(row, 28) for row in rows])
+    one.set_xticks(np.arange(len(models)) + 0.5, [canvas.name(m, 28) for m in models], rotation=50, ha="right", rotation_mode="anchor")
+    one.set_yticks(np.arange(len(rows)) + 0.5, [canvas.name(row, 28) for row in rows])
     one.tick_params(length=0)
     one.invert_yaxis()
     one.spines[:].set_visible(False)
@@ -205,7 +205,7 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
 
 
 def matrices(points: Sequence[Point]) -> Iterator[Made]:
-    """Correlation over benchmarks between models and grids; one drawing per grid where there are many columns."""
+    """Draw the correlation over benchmarks between models and grids; one drawing per grid where there are many columns."""
     usable = [p for p in points if p.valid]
     sets = [usable] if len(columns(usable)) <= tables.WIDEST_MATRIX else [[p for p in usable if p.n == n] for n in sorted({p.n for p in usable})]
     for some in sets:
@@ -218,10 +218,10 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     import matplotlib
 
     size = len(pairs)
-    found = {(pairs.index(b), pairs.index(a)): r for (a, b), (r, _) in tables.by_pair(points).items()}
+    by_place = {(pairs.index(b), pairs.index(a)): r for (a, b), (r, _) in tables.by_pair(points).items()}
     values = np.full((size, size), np.nan)
     np.fill_diagonal(values, 1.0)
-    for (a, b), r in found.items():
+    for (a, b), r in by_place.items():
         values[a, b] = values[b, a] = np.nan if r.value is None else r.value
     least = -1.0 if np.nanmin(values) < 0 else 0.0
     colours = matplotlib.colormaps["PuOr" if least else "cividis"].resampled(33)
@@ -232,12 +232,12 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     made = one.pcolormesh(edges, edges, np.ma.masked_invalid(values), cmap=colours, vmin=least, vmax=1, edgecolors="face", linewidth=0.3)
     for a in range(size):
         for b in range(size):
-            one_r = found.get((max(a, b), min(a, b)))
+            one_r = by_place.get((max(a, b), min(a, b)))
             label = "1" if a == b else _r(one_r, size <= WITH_INTERVAL)
             ink = canvas.INK if np.isnan(values[a, b]) else canvas.in_cells(colours((values[a, b] - least) / (1 - least)))
             if size <= NUMBERED:
                 one.text(b + 0.5, a + 0.5, label, ha="center", va="center", fontsize=8 if size <= WITH_INTERVAL else 6.5, color=ink, in_layout=False)
-    labels = [f"{canvas.text(model, 24)}, {n}×{n}" for model, n in pairs]
+    labels = [f"{canvas.name(model, 24)}, {n}×{n}" for model, n in pairs]
     one.set_xticks(np.arange(size) + 0.5, labels, rotation=45, ha="right", rotation_mode="anchor")
     one.set_yticks(np.arange(size) + 0.5, labels)
     one.tick_params(length=0)
@@ -246,9 +246,9 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     bar = drawing.colorbar(made, ax=one, shrink=0.85, aspect=20, pad=0.02)
     bar.set_label("Pearson's r over benchmarks")
     canvas.plain_bar(bar)
-    counts = sorted({r.n for r in found.values()})
+    counts = sorted({r.n for r in by_place.values()})
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    known = [r.value for r in found.values() if r.value is not None]
+    known = [r.value for r in by_place.values() if r.value is not None]
     span = f" r from {min(known):.3f} to {max(known):.3f}." if known else ""
     caption = f"Pearson's r of the index over {over} benchmarks.{span} 95 % intervals by Fisher's z are in the table."
     if len(once(model for model, _ in pairs)) < size:

@@ -24,7 +24,7 @@ _LINES = "Lines: 95 % intervals, from a bootstrap over images."
 
 
 def drawings(entries: Sequence[Entry]) -> Iterator[Made]:
-    """Both drawings, of the tasks that show relevant and adversarial boxes."""
+    """Yield both drawings, of the tasks that show relevant and adversarial boxes."""
     shown = [entry for entry in entries if entry.magic and entry.magic.get("variant") == "all"]
     if any(_both(entry, mean) for entry in shown for mean in ("micro", "macro")):
         yield _precision_recall(shown)
@@ -33,13 +33,13 @@ def drawings(entries: Sequence[Entry]) -> Iterator[Made]:
 
 
 def _known(entry: Entry, *names: str) -> list[Estimate] | None:
-    found = [entry.whole.measures.get(name) for name in names]
-    known = [one for one in found if one is not None and one.value is not None]
+    given = [entry.whole.measures.get(name) for name in names]
+    known = [one for one in given if one is not None and one.value is not None]
     return known if len(known) == len(names) else None
 
 
 def _both(entry: Entry, mean: str) -> list[Estimate] | None:
-    """Recall and precision; None where one is not defined."""
+    """Return recall and precision; None where one is not defined."""
     return _known(entry, f"magiscore_recall_{mean}", f"magiscore_precision_{mean}")
 
 
@@ -55,7 +55,7 @@ def _precision_recall(entries: Sequence[Entry]) -> Made:
     for axis, mean in zip(axes.flat, ("micro", "macro"), strict=True):
         if mean == "micro":
             _contours(axis)
-        _points(axis, [(entry, found) for entry in entries if (found := _both(entry, mean))], entries)
+        _points(axis, [(entry, both) for entry in entries if (both := _both(entry, mean))], entries)
         axis.set(title=f"{mean}", xlabel="recall")
         _square(axis)
     axes[0, 0].set_ylabel("precision")
@@ -66,16 +66,16 @@ def _precision_recall(entries: Sequence[Entry]) -> Made:
         f"{_LINES}{_missing(entries)}"
     )
     told = [
-        f"{entry.model} {found[1].value:.2f} at {found[0].value:.2f}"
+        f"{entry.model} {both[1].value:.2f} at {both[0].value:.2f}"
         for entry in entries
-        if (found := _both(entry, "micro")) and found[1].value is not None
+        if (both := _both(entry, "micro")) and both[1].value is not None
     ]
     alt = f"Precision against recall of {counted(len(once(e.model for e in entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
     return drawing, "magic-precision-recall", "Which boxes are used", caption, alt, "magic", tuple(entry.id for entry in entries)
 
 
 def _contours(axis: Any) -> None:
-    """Where precision and recall have the same F1: P = F R / (2 R − F)."""
+    """Draw where precision and recall have the same F1: P = F R / (2 R − F)."""
     for level in F1:
         recall = np.linspace(level / (2 - level), 1, 80)
         axis.plot(recall, level * recall / (2 * recall - level), color=canvas.INK, alpha=canvas.FAINT, linewidth=0.7, zorder=0)
@@ -89,11 +89,11 @@ def _square(axis: Any) -> None:
     axis.set_aspect("equal")
 
 
-def _points(axis: Any, found: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry]) -> None:
-    """Each result as a point with both of its intervals."""
+def _points(axis: Any, points: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry]) -> None:
+    """Draw each result as a point with both of its intervals."""
     models, tasks = once(entry.model for entry in entries), once(entry.task for entry in entries)
     colour = model_colours(models)
-    for entry, (x, y) in found:
+    for entry, (x, y) in points:
         tone = colour(entry.model)
         shape = canvas.MARKERS[tasks.index(entry.task) % len(canvas.MARKERS)]
         if x.low is not None and x.high is not None:
@@ -101,11 +101,11 @@ def _points(axis: Any, found: Sequence[tuple[Entry, Sequence[Estimate]]], entrie
         if y.low is not None and y.high is not None:
             axis.plot([x.value, x.value], [y.low, y.high], color=tone, linewidth=1, solid_capstyle="butt")
         axis.plot([x.value], [y.value], shape, markersize=5.5, color=tone, clip_on=False)
-    if len(models) > len(canvas.COLOURS) and len(found) <= NAMED:  # too many for a legend of colours
-        for entry, (x, y) in found:
+    if len(models) > len(canvas.COLOURS) and len(points) <= NAMED:  # too many for a legend of colours
+        for entry, (x, y) in points:
             flip = (x.value or 0) > 0.5
             axis.annotate(
-                canvas.text(entry.model, 22),
+                canvas.name(entry.model, 22),
                 (x.value, y.value),
                 xytext=(-5 if flip else 5, 5),
                 textcoords="offset points",
@@ -115,13 +115,13 @@ def _points(axis: Any, found: Sequence[tuple[Entry, Sequence[Estimate]]], entrie
 
 
 def _key(drawing: Any, entries: Sequence[Entry]) -> None:
-    """Colours are models, shapes are tasks."""
+    """Draw the legend: colours are models, shapes are tasks."""
     models, tasks = once(entry.model for entry in entries), once(entry.task for entry in entries)
     colour = model_colours(models)
-    marks = [canvas.mark(canvas.text(model), "", colour(model), linestyle="-", linewidth=4) for model in models[: len(canvas.COLOURS)]]
+    marks = [canvas.mark(canvas.name(model), "", colour(model), linestyle="-", linewidth=4) for model in models[: len(canvas.COLOURS)]]
     if len(tasks) > 1:
         marks += [
-            canvas.mark(canvas.text(task), canvas.MARKERS[k % len(canvas.MARKERS)], canvas.INK, markerfacecolor="none")
+            canvas.mark(canvas.name(task), canvas.MARKERS[k % len(canvas.MARKERS)], canvas.INK, markerfacecolor="none")
             for k, task in enumerate(tasks)
         ]
     canvas.key(drawing, marks if len(models) <= len(canvas.COLOURS) else marks[len(canvas.COLOURS) :])
@@ -140,17 +140,17 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Made:
     drawing, axes = canvas.new(max(4.6, 3.7 * len(metrics)), 4.3, 1, len(metrics))
     told = []
     for axis, metric in zip(axes.flat, metrics, strict=True):
-        found = [(entry, known) for entry in entries if (known := _answered(entry, metric))]
-        _points(axis, found, entries)
+        points = [(entry, known) for entry in entries if (known := _answered(entry, metric))]
+        _points(axis, points, entries)
         axis.set(title=WORDS[metric][0] + (" (judged)" if metric == "acc_short" else " (no judge)"), xlabel="MagiScore F1, macro")
         _square(axis)
-        told += [f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for entry, (x, y) in found]
+        told += [f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for entry, (x, y) in points]
     axes[0, 0].set_ylabel("share of answers that are right")
     _key(drawing, entries)
     out = listed([entry.model for entry in entries if not any(_answered(entry, metric) for metric in metrics)], 6)
     caption = (
         "Does who looks at the right boxes also answer rightly (MAGIC paper, figure 4)? With relevant and adversarial boxes drawn. "
-        f"{_LINES} A model with the right answer and little focus found it elsewhere, or says little of where it looked."
+        f"{_LINES} A model with the right answer and little focus points it elsewhere, or says little of where it looked."
         f"{f' Not drawn, since not defined: {out}.' if out else ''}"
     )
     alt = f"Share of right answers against MagiScore F1: {listed(told, 6)}."

@@ -19,7 +19,7 @@ NAMED = 14
 
 
 def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """Results whose metrics can share an axis: fractions, percent, or each metric by itself."""
+    """Return the results whose metrics can share an axis: fractions, percent, or each metric by itself."""
     out: dict[str, list[Entry]] = {}
     for entry in entries:
         ceiling = entry.whole.measures.get("ceiling")
@@ -35,7 +35,7 @@ def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def _unit(scale: str) -> str:
-    return "scale 0 to 1" if scale == "0 to 1" else "scale 0 to 100" if scale == "0 to 100" else canvas.text(scale)
+    return "scale 0 to 1" if scale == "0 to 1" else "scale 0 to 100" if scale == "0 to 100" else canvas.name(scale)
 
 
 # --- the whole image against the best cell --------------------------------------------------------
@@ -51,7 +51,7 @@ class Both:
 
 
 def both(entry: Entry, n: int) -> Both | None:
-    """None where either is not defined. FIP is over the docs that MPP uses, where the run tells it."""
+    """Return FIP and MPP of a result; None where either is not defined. FIP is over the docs that MPP uses, where the run tells it."""
     best = entry.whole.measures.get(f"mpp{n}")
     full: Estimate | None = entry.whole.measures.get("fip")
     used = entry.whole.analysis.get("grids", {}).get(str(n), {}).get("fip")
@@ -63,7 +63,7 @@ def both(entry: Entry, n: int) -> Both | None:
 
 
 def whole_and_best(entries: Sequence[Entry]) -> Iterator[Made]:
-    """MPP over FIP, a panel per grid; one drawing per scale of the metrics."""
+    """Draw MPP over FIP, a panel per grid; one drawing per scale of the metrics."""
     shown = [entry for entry in entries if entry.index]
     for k, (scale, some) in enumerate(scales(shown).items()):
         pairs = {n: [one for e in some if n in e.grids and (one := both(e, n))] for n in sorted({n for e in some for n in e.grids})}
@@ -116,19 +116,19 @@ def _cross(axes: Any, one: Both, colour: str, shape: str) -> None:
 
 
 def _name(axes: Any, one: Both, flip: bool) -> None:
-    """The benchmark beside its point, on the side where there is room."""
+    """Write the benchmark beside its point, on the side where there is room."""
     away = (-5, -9) if flip else (5, 5)
     where = (one.full.value, one.best.value)
-    axes.annotate(canvas.text(one.entry.base, 22), where, xytext=away, textcoords="offset points", fontsize=7, ha="right" if flip else "left")
+    axes.annotate(canvas.name(one.entry.base, 22), where, xytext=away, textcoords="offset points", fontsize=7, ha="right" if flip else "left")
 
 
 def _key(drawing: Any, models: Sequence[str], shapes: Mapping[str, str]) -> None:
-    """Colours are models, shapes are benchmarks."""
+    """Draw the legend: colours are models, shapes are benchmarks."""
     marks = []
     if 1 < len(models) <= len(canvas.COLOURS):
         colour = model_colours(models)
-        marks += [canvas.mark(canvas.text(model), "", colour(model), linestyle="-", linewidth=4) for model in models]
-    marks += [canvas.mark(canvas.text(base), shape, canvas.INK, markerfacecolor="none") for base, shape in shapes.items()]
+        marks += [canvas.mark(canvas.name(model), "", colour(model), linestyle="-", linewidth=4) for model in models]
+    marks += [canvas.mark(canvas.name(base), shape, canvas.INK, markerfacecolor="none") for base, shape in shapes.items()]
     canvas.key(drawing, marks)
 
 
@@ -136,7 +136,7 @@ def _key(drawing: Any, models: Sequence[str], shapes: Mapping[str, str]) -> None
 
 
 def without_image(entries: Sequence[Entry]) -> Iterator[Made]:
-    """Chance, text only, blind and full image of each benchmark; one drawing per scale, split where there are many."""
+    """Draw chance, text only, blind and full image of each benchmark; one drawing per scale, split where there are many."""
     tst = {entry.base: entry.whole.measures["tst"] for entry in entries if KINDS[entry.kind].folds and "tst" in entry.whole.measures}
     full: dict[tuple[str, str], Entry] = {}
     for entry in entries:
@@ -165,16 +165,16 @@ def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, 
     one = axes[0, 0]
     for place, entry in enumerate(entries):
         alone = KINDS[entry.kind].folds
-        found = (entry.whole.measures.get("chance"), tst.get(entry.base) or entry.tst, entry.blind, None if alone else entry.whole.measures["score"])
+        scores = (entry.whole.measures.get("chance"), tst.get(entry.base) or entry.tst, entry.blind, None if alone else entry.whole.measures["score"])
         one.axhline(place, color=canvas.INK, alpha=0.12, linewidth=0.6, zorder=0)
-        for k, ((_, marker, colour), estimate) in enumerate(zip(_LOOKS, found, strict=True)):
+        for k, ((_, marker, colour), estimate) in enumerate(zip(_LOOKS, scores, strict=True)):
             if estimate is not None and estimate.value is not None:
                 at = place + (k - 1.5) * 0.13 if k else place
                 if k and estimate.low is not None and estimate.high is not None:
                     one.plot([estimate.low, estimate.high], [at, at], color=colour, linewidth=1.3, solid_capstyle="butt")
                 one.plot([estimate.value], [at], marker, color=colour, markersize=14 if not k else 5, markeredgewidth=1.6 if not k else 1)
     several = len({entry.model for entry in entries}) > 1
-    labels = [canvas.text(e.base, 30) + (f"\n{canvas.text(e.model, 30)}" if several else "") for e in entries]
+    labels = [canvas.name(e.base, 30) + (f"\n{canvas.name(e.model, 30)}" if several else "") for e in entries]
     one.set_yticks(range(len(entries)), labels)
     one.set_ylim(len(entries) - 0.5, -0.5)
     one.set_xlabel(f"score, {_unit(scale)}")

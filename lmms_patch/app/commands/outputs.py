@@ -1,4 +1,4 @@
-"""What the ``magic`` commands share: files that are written beside what is printed."""
+"""Files that commands write beside what they print: everything as JSON, and a table."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SheetFile = Annotated[Path | None, typer.Option("--sheet", metavar="FILE", help=
 
 
 def check_names(json_file: Path | None, sheet_file: Path | None) -> None:
-    """Whether the files can be told apart, and the table's form is known: before anything is computed.
+    """Refuse files that cannot be told apart, and a table of unknown form, before anything is computed.
 
     Raises:
-        OptionError: they cannot, or it is not.
+        OptionError: both are one file, or the table's ending is not known.
     """
     from lmms_patch.errors import OptionError
     from lmms_patch.present.sheets import FORMS
@@ -35,12 +35,13 @@ def check_names(json_file: Path | None, sheet_file: Path | None) -> None:
 def write(
     everything: Callable[[], Any], json_file: Path | None, sheet: Callable[[], Sheet] | None = None, sheet_file: Path | None = None
 ) -> list[str]:
-    """Write what was asked for, both files or none.
+    """Write the files that were asked for, both or none.
 
     Args:
-        everything: gives what goes in the JSON file.
-        json_file, sheet_file: where to; None: not asked for.
+        everything: gives the content of the JSON file.
+        json_file: the JSON file; None: not asked for.
         sheet: gives the table.
+        sheet_file: the file of the table; None: not asked for.
 
     Returns:
         A line to print for each file.

@@ -1,4 +1,4 @@
-"""The images of some docs, as the base task shows them: for pictures in a report."""
+"""Pictures for a report: the images of some docs, as the base task shows them."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from PIL import Image
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.magic import docs, tasks
-from lmms_patch.harness.names import catalog, lookup
-from lmms_patch.harness.tst.text_only import MODELS
+from lmms_patch.harness.names import catalog, configs, lookup
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
 
 
 def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathLike[str] | None = None) -> dict[Any, Image.Image]:
-    """The first image of each doc of a base task; docs that show none, or one that cannot be read, are left out.
+    """Return the first image of each doc of a base task. Docs without an image, or with an unreadable one, are left out.
 
-    Of a MAGIC task it is the doc's own image with its boxes drawn, and its docs are asked for by the digest of what they show (``asked.doc``
-    of a record): data or a seed that are not those of the run then give no image, rather than a wrong one.
+    For a MAGIC task it is the doc's own image with its boxes drawn. Its docs are named by a digest of what they show (``asked.doc`` of a
+    record), so other data or another seed than in the run give no image instead of a wrong one.
 
     Args:
         base: a task of the harness (not a group).
-        doc_ids: rows of its eval split; of a MAGIC task digests.
+        doc_ids: rows of its eval split; digests for a MAGIC task.
         include_path: a folder with more task files.
 
     Raises:
         PatchError: the task is unknown, or its dataset cannot be loaded here.
     """
     manager = catalog.task_manager(include_path)
-    manager.model_name = MODELS[0]  # a simple model: the base then shows its docs by doc_to_visual
+    manager.model_name = configs.TEXT_ONLY_MODELS[0]  # the name of a simple model makes the base show its docs by doc_to_visual
     lookup.require_base(manager, WrapSpec(base, "rci", (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
@@ -50,13 +49,13 @@ def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathL
 
 
 def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> dict[Any, Image.Image]:
-    """By digest, the images of docs with their boxes."""
+    """Return the images of MAGIC docs with their boxes drawn, by the digest of the doc."""
     out = {}
     for row in rows:
         digest = docs.asked(row)["doc"]
         if digest in wanted and digest not in out:
             try:
-                out[digest] = media.decode(docs.visuals(row)[-1])  # after those of in-context examples
+                out[digest] = media.decode(docs.visuals(row)[-1])  # the last image: those of in-context examples come first
             except Exception:  # a broken file: the doc is shown without it
                 continue
     if wanted and not out:
@@ -66,7 +65,7 @@ def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> di
 
 def _first(task: Any, row: Any) -> Image.Image | None:
     try:
-        found = media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals)
-        return media.decode(found[0]) if found else None
+        images = media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals)
+        return media.decode(images[0]) if images else None
     except Exception:  # a broken file: the grid is drawn without it
         return None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import OptionError
-from lmms_patch.present.board.ranks import BY, Place, badness, by_of, folded, places
+from lmms_patch.present.ranking import BY, Place, badness, by_of, folded, places
 from lmms_patch.stats.resample import Estimate
 
 

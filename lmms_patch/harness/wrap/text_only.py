@@ -1,4 +1,4 @@
-"""The text-only side of a ``_tst<k>`` task: its docs as items, and what a diagnostic finds out about them."""
+"""The docs of a ``_tst<k>`` task as a text-only diagnostic sees them, and what it finds out about them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.ask.answers import Answer, without_options
+from lmms_patch.ask.boxes import within
 from lmms_patch.ask.references import Doc
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness.wrap.references import References, within
+from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.references import field as field_of
 from lmms_patch.harness.wrap.scorer import own_stream
 from lmms_patch.runs.scoring import Scalar
@@ -31,17 +32,6 @@ from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.keys import keys_of
 from lmms_patch.tst.rewards import Rewards
 
-MODELS = ("tst_rf", "tst_lora")
-"""The harness models that answer ``_tst`` tasks."""
-
-
-def vision_refusal(name: str, base: str, model: str) -> CannotWrapError:
-    """The line for a model that cannot be cross-validated."""
-    return CannotWrapError(
-        f"{name}: {model} is not trained on the folds of a test set; allowed models: {' and '.join(MODELS)}; "
-        f"to ask {model} without images, type --tasks {base}_blind"
-    )
-
 
 @dataclass(frozen=True)
 class Found:
@@ -50,15 +40,15 @@ class Found:
     Attributes:
         diagnostic: its name.
         described: its settings, in plain JSON types.
-        headline: the grouping whose answers are scored: source where one is known.
+        headline: the grouping whose answers are scored: by source, where sources are known.
         by_grouping: the cross-validations by grouping, the headline first.
-        unusable: why a grouping was not done, by name.
+        unusable: why a grouping was left out, by its name.
         zero_shot: the untrained model's predictions, where it has any.
         zero_shot_s, zero_shot_scores: their bias scores and native scores, shape (n,).
         repeats: repeated texts and label conflicts.
         importance: rows of ``rf.Importance``; empty where the diagnostic has no features.
         causes: rows of ``causes.Cause``.
-        seconds: how long it took.
+        seconds: how long the diagnosis took.
     """
 
     diagnostic: str
@@ -76,7 +66,7 @@ class Found:
 
 
 class TextOnly:
-    """The items of one task, their native scores, and what was found.
+    """The items of one task, their native scores, and what a diagnostic found out about them.
 
     Args:
         spec: what was asked.
@@ -88,7 +78,7 @@ class TextOnly:
     def __init__(self, spec: WrapSpec, base: Any, references: References, rows: Callable[[], Any]) -> None:
         self.spec, self._base, self._references, self._rows = spec, base, references, rows
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
-        """Makes the harness's response cache ask again: its answers would come without what is known of them."""
+        """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
         self.found: Found | None = None
         self._lock = threading.Lock()
 
@@ -97,7 +87,7 @@ class TextOnly:
         """The evaluated docs.
 
         Raises:
-            CannotWrapError: they cannot be read, or none has a gold.
+            CannotWrapError: the docs cannot be read, or none has a gold.
         """
         plan, spec = self._references.plan, self.spec
         if plan is None:
@@ -117,7 +107,7 @@ class TextOnly:
 
     @cached_property
     def rewards(self) -> Rewards:
-        """Native scores of answers."""
+        """The native scores of answers on the items."""
         return Rewards(self.items, self.score, costly=self.spec.options.allow_judge)
 
     @cached_property
@@ -128,10 +118,10 @@ class TextOnly:
             OptionError: the grouping that the options name groups nothing.
         """
         wanted = self.spec.options.grouping
-        found = grouping(self.items, "source" if wanted == "auto" else wanted)
-        if not found.usable and wanted != "auto":
-            raise OptionError(f"{self.spec.name}: grouping {wanted}: {found.reason}; allowed: auto, none")
-        return found if found.usable else grouping(self.items, "none")
+        groups = grouping(self.items, "source" if wanted == "auto" else wanted)
+        if not groups.usable and wanted != "auto":
+            raise OptionError(f"{self.spec.name}: grouping {wanted}: {groups.reason}; allowed: auto, none")
+        return groups if groups.usable else grouping(self.items, "none")
 
     @cached_property
     def folds(self) -> Any:
@@ -148,10 +138,10 @@ class TextOnly:
             raise OptionError(f"{self.spec.name}: {error}") from None
 
     def check(self) -> None:
-        """Whether docs have scores of their own that tell golds from other answers; not asked of a judge.
+        """Check that docs have scores of their own, and that golds score more than other answers. A judge is not asked.
 
         Raises:
-            CannotWrapError: they have not.
+            CannotWrapError: no doc has a score of its own, or golds score no more than other answers.
         """
         if self.spec.options.allow_judge:
             return
@@ -170,100 +160,111 @@ class TextOnly:
             )
 
     def item_of(self, doc_id: int) -> Item | None:
-        """The item of a doc; None where it is not evaluated."""
+        """Return the item of a doc; None where the doc is not evaluated."""
         place = self.place.get(doc_id)
         return None if place is None else self.items[place]
 
     def keyed_items(self, field: str | None = None) -> list[Item]:
-        """The items with their stable keys (``tst.keys``).
+        """Return the items with their stable keys (``tst.keys``).
 
         Args:
-            field: the doc field that holds them; default: the option ``key``, else a hash of the doc.
+            field: the doc field that holds the keys; default: the option ``key``, else a hash of the doc.
         """
         keys = keys_of(self._base.eval_docs, field or self.spec.options.key)
         return [dataclasses.replace(item, key=keys[item.doc_id]) for item in self.items]
 
     def column(self, name: str) -> list[Any]:
-        """A doc field (``meta.removed``) of every item."""
+        """Return a doc field, such as ``meta.removed``, of every item."""
         rows = self._rows()
         return [within(rows[item.doc_id], name) for item in self.items]
 
     def score(self, place: int, answer: str) -> Scalar:
-        """The native score of an answer on an item; see ``items.Score``."""
+        """Return the native score of an answer on an item (``items.Score``)."""
         with self._lock:
             return self._references.scalar_of(self.items[place].doc_id, answer)
 
     def prepare(self, diagnostic: Diagnostic) -> Prepared:
-        """A diagnostic that has read the items."""
+        """Let a diagnostic read the items."""
         return diagnostic.prepare(self.items, self.rewards)
 
     def diagnose(
         self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True, check: bool = False
     ) -> Found:
-        """Cross-validate; the result is kept for the records.
+        """Cross-validate the task, and keep the result for the records.
 
         Args:
             diagnostic: the text-only model class.
             described: its settings, for the results file.
-            runner: does the folds.
-            everything: the side-by-side groupings too, not the headline alone.
-            check: first see on the first fold that nothing leaks (``tst.checks``).
+            runner: trains and predicts the folds.
+            everything: whether to do the other groupings too, and not the headline alone.
+            check: whether to check first, on the first fold, that nothing leaks (``tst.checks``).
 
         Raises:
             OptionError: the docs cannot be dealt to folds.
-            CannotWrapError: something leaks.
+            CannotWrapError: the diagnostic leaks.
         """
         start = time.monotonic()
-        options = self.spec.options
-        seeds = range(options.fold_seed, options.fold_seed + options.fold_seeds)
+        options, headline = self.spec.options, self.headline
         with own_stream(f"{self.spec.name}/tst"):
             prepared = self.prepare(diagnostic)
-            everyone = np.arange(len(self.items))
-            jobs = jobs_of(everyone, self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
+            jobs = jobs_of(np.arange(len(self.items)), self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
             if check:
                 self._check(diagnostic, jobs[0])
-            found, unusable = {}, {}
-            for name in dict.fromkeys([self.headline.name, *(GROUPINGS if everything else ())]):
-                groups = grouping(self.items, name)
-                if not groups.usable:
-                    unusable[name] = groups.reason
-                    continue
-                try:
-                    found[name] = diagnose(
-                        prepared,
-                        self.items,
-                        self.rewards,
-                        everyone,
-                        groups,
-                        k=self.spec.folds,
-                        seeds=seeds,
-                        seed=options.seed,
-                        runner=runner,
-                    )
-                    log().info(f"{self.spec.name}, {_AS[name]}: {found[name].accuracy:.3f}")
-                except OptionError as error:
-                    if name == self.headline.name:
-                        raise OptionError(f"{self.spec.name}: {error}") from None
-                    unusable[name] = str(error)
-            zero = self._zero_shot(prepared, runner)
+            by_grouping, unusable = self._cross_validations(prepared, runner, GROUPINGS if everything else ())
+            predictions, zero_shot_s, zero_shot_scores = self._zero_shot(prepared, runner)
             explain = getattr(prepared, "explain", None)
-            importance = explain(jobs, self.headline.groups) if explain else []
-            head = found[self.headline.name]
+            importance = explain(jobs, headline.groups) if explain else []
+        head = by_grouping[headline.name]
         self.found = Found(
-            diagnostic.name,
-            described,
-            self.headline.name,
-            found,
-            unusable,
-            repeats(self.items),
-            *zero,
-            [dataclasses.asdict(row) for row in importance],
-            [dataclasses.asdict(row) for row in causes(self.items, head.s, head.chance)],
-            time.monotonic() - start,
+            diagnostic=diagnostic.name,
+            described=described,
+            headline=headline.name,
+            by_grouping=by_grouping,
+            unusable=unusable,
+            repeats=repeats(self.items),
+            zero_shot=predictions,
+            zero_shot_s=zero_shot_s,
+            zero_shot_scores=zero_shot_scores,
+            importance=[dataclasses.asdict(row) for row in importance],
+            causes=[dataclasses.asdict(row) for row in causes(self.items, head.s, head.chance)],
+            seconds=time.monotonic() - start,
         )
         return self.found
 
+    def _cross_validations(self, prepared: Prepared, runner: Runner, others: Sequence[str]) -> tuple[dict[str, Diagnosis], dict[str, str]]:
+        """Return the cross-validations by grouping, the headline's first, and why a grouping was left out.
+
+        Raises:
+            OptionError: the docs cannot be dealt to the folds of the headline.
+        """
+        options, done, unusable = self.spec.options, {}, {}
+        for name in dict.fromkeys([self.headline.name, *others]):
+            groups = grouping(self.items, name)
+            if not groups.usable:
+                unusable[name] = groups.reason
+                continue
+            try:
+                done[name] = diagnose(
+                    prepared,
+                    self.items,
+                    self.rewards,
+                    np.arange(len(self.items)),
+                    groups,
+                    k=self.spec.folds,
+                    seeds=range(options.fold_seed, options.fold_seed + options.fold_seeds),
+                    seed=options.seed,
+                    runner=runner,
+                )
+                log().info(f"{self.spec.name}, {_AS[name]}: {done[name].accuracy:.3f}")
+            except OptionError as error:
+                if name == self.headline.name:
+                    raise OptionError(f"{self.spec.name}: {error}") from None
+                unusable[name] = str(error)
+        return done, unusable
+
     def _check(self, diagnostic: Diagnostic, fold: Job) -> None:
+        """Check on one fold that no feature tells the golds, or the texts, of held-out docs."""
+
         def prepare(items: Sequence[Item]) -> Any:
             return diagnostic.prepare(items, self.rewards.regold(items))
 
@@ -273,9 +274,10 @@ class TextOnly:
         if moved:
             more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
             raise CannotWrapError(f"{self.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted")
-        log().info(f"{self.spec.name}: checked: golds of held-out docs move no feature, their texts none of a training doc")
+        log().info(f"{self.spec.name}: no leak: golds of held-out docs change no feature, and their texts change no feature of a training doc")
 
     def _zero_shot(self, prepared: Prepared, runner: Runner) -> tuple[Any, Any, Any]:
+        """Return the untrained model's predictions with their bias scores and native scores; all None where it has none."""
         if not hasattr(prepared, "zero_shot"):
             return None, None, None
         everyone = np.arange(len(self.items))
@@ -284,12 +286,12 @@ class TextOnly:
         return predictions, *scored(self.items, self.rewards, everyone, predictions)
 
     def answer(self, doc_id: int) -> str:
-        """The held-out answer of a doc at the first fold seed."""
+        """Return the held-out answer of a doc at the first fold seed."""
         assert self.found is not None
         return self.found.by_grouping[self.found.headline].answers[0][self.place[doc_id]]
 
     def record_of(self, doc_id: int) -> dict[str, Any]:
-        """The object ``tst`` of a doc's record (docs/records.md); empty where nothing was found."""
+        """Return the object ``tst`` of a doc's record (docs/records.md); empty where there is no diagnosis."""
         if self.found is None or doc_id not in self.place:
             return {}
         at, found = self.place[doc_id], self.found
@@ -313,7 +315,7 @@ class TextOnly:
         }
 
     def about(self) -> dict[str, Any]:
-        """What was found about the task as a whole, for the results file; empty where nothing was."""
+        """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""
         if self.found is None:
             return {}
         found = self.found
@@ -331,44 +333,45 @@ class TextOnly:
 
 
 _NO_ANSWER = "\N{SNOWMAN}"
+"""A text that is the gold of no doc."""
 
 _AS = {"none": "random folds", "source": "folds grouped by source", "text": "folds grouped by text"}
 
 
 def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None) -> Item:
+    """Return a doc as a text-only model may know it."""
     options = spec.options
     category = field_of(row, options.category) if options.category else field_of(row, options.stratum)
-    source = doc.source
     choice = answer.format in ("mc", "yesno")
     texts = answer.texts if len(answer.texts) == len(answer.options) else answer.options
     return Item(
-        doc.doc_id,
-        doc.asked.prompt,
-        without_options(doc.question) if choice and answer.texts else doc.question,
-        answer.format,
-        texts if choice else (),
-        answer.options if choice else (),
-        answer.golds,
-        "" if category is None else str(category),
-        source,
-        doc.cluster if doc.cluster is not None else source,
+        doc_id=doc.doc_id,
+        prompt=doc.asked.prompt,
+        question=without_options(doc.question) if choice and answer.texts else doc.question,
+        format=answer.format,
+        options=texts if choice else (),
+        answers=answer.options if choice else (),
+        golds=answer.golds,
+        category="" if category is None else str(category),
+        source=doc.source,
+        cluster=doc.cluster if doc.cluster is not None else doc.source,
         extra=extra(row) if extra else {},
     )
 
 
 def _features_function(spec: WrapSpec) -> Callable[[Any], Mapping[str, float | str]] | None:
-    """The profile's feature function.
+    """Import the feature function that the profile names.
 
     Raises:
-        OptionError: it cannot be imported.
+        OptionError: the function cannot be imported.
     """
     if spec.options.features is None:
         return None
     module, _, name = spec.options.features.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), name)
+        function = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise OptionError(
             f"{spec.name}: features names {spec.options.features!r}, which cannot be imported ({error}); write module.function"
         ) from None
-    return found
+    return function
