@@ -30,7 +30,8 @@ import numpy as np
 from scipy import stats
 
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import Settings
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.record import record_of
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.intervals import estimate
 from lmms_patch.stats.resample import DRAWS, Array
@@ -151,7 +152,7 @@ def resident() -> float:
 def analysis(path: Path) -> tuple[float, float, float]:
     """Processor seconds of the analysis; memory before it, and what it adds at its peak (MiB)."""
     with open(path, encoding="utf-8") as file:
-        records = [json.loads(line) for line in file]
+        records = [record_of(json.loads(line)) for line in file]
     before, start = resident(), time.process_time()
     table = Table(records, gate.METRIC)
     found = analyse(table, gate.Mean(table, 3), Settings(draws=DRAWS), [3])

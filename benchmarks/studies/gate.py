@@ -22,6 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,9 +31,10 @@ from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View, swapped, views_of
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import Settings
+from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis
-from lmms_patch.runs.records import SCHEMA, Baseline, SampleRecord, ScoredView
+from lmms_patch.runs.record import SCHEMA, record_of
+from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.resample import Array
 
@@ -199,7 +201,7 @@ def analysed(made: Made, options: int, null: int, blind: bool, seed: int) -> Ana
         blind: whether a blind run is at hand.
         seed: of plan and draws.
     """
-    table = Table(list(records_of(made, options, null, seed)), METRIC)
+    table = Table(list(map(record_of, records_of(made, options, null, seed))), METRIC)
     known = dict(enumerate((made.blind == made.golds).astype(float).tolist())) if blind else None
     return analyse(table, Mean(table, GRID), Settings(draws=DRAWS, seed=seed), [GRID], known)
 
@@ -238,7 +240,7 @@ def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[
             "answer": {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold},
             "stratum": by.strata[i],
             "baselines": [
-                Baseline(said, tuple(roles), *({METRIC: float(numbers.get(said, -1) == gold)},) * 2).to_json()
+                msgspec.to_builtins(Baseline(said, tuple(roles), *({METRIC: float(numbers.get(said, -1) == gold)},) * 2).record())
                 for said, roles in by.baselines[i].items()
             ],
             **({"wrong_image": {"from": (i + 1) % len(docs), "image_sizes": [SIZE], "views": _scored(other, wrong, gold)}} if asked[i] else {}),

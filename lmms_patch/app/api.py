@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lmms_patch.present.terminal.rci import Shown
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
-    from lmms_patch.runs.records import Taken, TaskResult
+    from lmms_patch.runs.results import Taken, TaskResult
 
 Paths = str | Path | Sequence[str | Path]
 """One path, or several."""
@@ -130,11 +130,12 @@ class Recomputed:
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
-        from lmms_patch.runs import numbers, records
+        from lmms_patch.runs import numbers
+        from lmms_patch.runs.record import SCHEMA
 
         runs = [{"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
         average = {"average": numbers.to_json(self.averaged)} if self.averaged else {}
-        return {"schema": records.SCHEMA, "runs": runs, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
+        return {"schema": SCHEMA, "runs": runs, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
 
 
 def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None) -> Catalogue:
@@ -185,10 +186,10 @@ def show(folder: str | Path) -> Run:
     """
     from lmms_patch.compare import audit
     from lmms_patch.present.terminal import rci as tables
-    from lmms_patch.runs import records
+    from lmms_patch.runs import results as files
     from lmms_patch.runs import run as runs
 
-    taken = records.newest(Path(folder), lambda file: bool(records.read_results(file)), "with a task of lmms-patch")
+    taken = files.newest(Path(folder), lambda file: bool(files.read_results(file)), "with a task of lmms-patch")
     path = taken.path
     run = runs.read(path)
     for result in run.tasks:
@@ -482,6 +483,6 @@ def schema(name: str | None = None) -> dict[str, Any]:
     Raises:
         UnknownNameError: there is none of this name.
     """
-    from lmms_patch.runs import schemas
+    from lmms_patch.app import schemas
 
     return {one: schemas.load(one) for one in schemas.names()} if name is None else schemas.load(name)

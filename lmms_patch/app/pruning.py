@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from lmms_patch.app.options import PruneArguments as Arguments
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.runs import records
+from lmms_patch.runs import logs, results
+from lmms_patch.runs.record import Record
 from lmms_patch.tst import controls, locality, pruned
 from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
@@ -195,7 +196,7 @@ def _same_number(settings: PruneSettings, found: Pruned) -> Mapping[str, Any]:
     return {"budget": float(len(found.removed))} if isinstance(settings.allocation, str) else {}
 
 
-def _has_scores(result: records.TaskResult, by: str) -> bool:
+def _has_scores(result: results.TaskResult, by: str) -> bool:
     kind = KINDS[result.described["kind"]]
     return bool(kind.index if by == "locality" else kind.folds)
 
@@ -210,20 +211,20 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     assert run is not None
     kind = "rci" if arguments.by == "locality" else "tst5"
 
-    def fitting(file: Path) -> list[records.TaskResult]:
-        return [r for r in records.read_results(file) if r.described["base"] == arguments.task and _has_scores(r, arguments.by)]
+    def fitting(file: Path) -> list[results.TaskResult]:
+        return [r for r in results.read_results(file) if r.described["base"] == arguments.task and _has_scores(r, arguments.by)]
 
-    taken = records.newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
+    taken = results.newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
     path = taken.path
     wanted = fitting(path)
     if not wanted:
         raise RecordError(f"{path}: no {arguments.task}_{kind} in this run")
     if taken.said:
         tell(taken.said)
-    log = records.samples_file(path, wanted[0].task)
+    log = results.samples_file(path, wanted[0].task)
     if log is None:
         raise RecordError(f"{path}: no sample log of {wanted[0].task} beside it; run it with --log_samples")
-    lines = list(records.read_samples(log, 0))
+    lines = list(logs.read_samples(log, 0))
     if lines and len(lines) != wanted[0].docs:
         raise RecordError(f"{log}: {len(lines)} docs, but the run scored {wanted[0].docs}; the file is cut, or of another run")
     _check_golds(log, lines, items)
@@ -233,14 +234,14 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
             tell(line)
         by_doc: Mapping[int, float | None] = told.scores
     else:
-        by_doc = {r["doc_id"]: r.get("tst", {}).get(arguments.by) for r in lines}
+        by_doc = {record.doc_id: getattr(record.tst, arguments.by, None) for record in lines}
     scores = np.array([np.nan if (value := by_doc.get(item.doc_id)) is None else value for item in items], float)
     if not np.isfinite(scores).any():
         raise RecordError(f"{log}: no doc has a score {arguments.by!r}")
     return scores
 
 
-def _check_golds(log: Path, lines: Sequence[Mapping[str, Any]], items: Sequence[Item]) -> None:
+def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> None:
     """Refuse a run whose docs are not those of the task as it is now; they are joined by their numbers.
 
     Raises:
@@ -248,7 +249,7 @@ def _check_golds(log: Path, lines: Sequence[Mapping[str, Any]], items: Sequence[
     """
     golds = {item.doc_id: item.golds[0] for item in items if item.golds}
     for record in lines:
-        gold, doc_id = (record.get("answer") or {}).get("gold"), record["doc_id"]
+        gold, doc_id = record.answer.gold, record.doc_id
         if gold is not None and doc_id in golds and golds[doc_id] != gold:
             raise RecordError(
                 f"{log}: doc {doc_id} has the gold {gold!r} in this run and {golds[doc_id]!r} in the task: the dataset has changed since"

@@ -15,7 +15,7 @@ import yaml
 from lmms_patch.app.options import StressArguments as Arguments
 from lmms_patch.ask.spec import Options, check_folds
 from lmms_patch.errors import OptionError, PatchError
-from lmms_patch.runs.records import results_files
+from lmms_patch.runs.results import results_files
 
 
 class RunError(PatchError):

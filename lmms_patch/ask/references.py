@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,12 +149,12 @@ def digest(parts: Iterable[Any]) -> str:
     return sha.hexdigest()[:16]
 
 
-def shown(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def shown(records: Iterable[Any]) -> dict[str, str]:
     """Return digests of the sizes and of the pixels of all images that were shown; empty where no image was shown.
 
     They are made from the records because each rank decodes the images of its own docs only.
     """
-    rows = sorted((record["doc_id"], record["image_sizes"], record.get("images")) for record in records)
+    rows = sorted((record.doc_id, record.image_sizes, record.images or "") for record in records)
     if not any(images for _, _, images in rows):
         return {}
     return {"image_sizes": digest((doc_id, sizes) for doc_id, sizes, _ in rows), "images": digest((doc_id, images) for doc_id, _, images in rows)}

@@ -31,9 +31,10 @@ from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, sets_of, table_of
 from lmms_patch.runs import failures
 from lmms_patch.runs import numbers as outcome
+from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import sets_in
-from lmms_patch.runs.record_checks import hashed, log_digest
-from lmms_patch.runs.records import TaskResult, in_set, lean_record, read_lines
+from lmms_patch.runs.record import Record, hashed, in_set, log_digest
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
@@ -332,16 +333,16 @@ class _Log:
         """Whether this version's way of computing made the numbers."""
         self.unchecked = _check_digest(result, path, self.hashes)
 
-    def _records(self, pipelines: int) -> list[dict[str, Any]]:
+    def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked by itself."""
-        times, out, shared = Counter[int](), [], dict[str, Any]()
-        for line in read_lines(self.path):  # every line, whatever the filter
-            record = line["patch"]
-            self._check_record(record, line.get("doc_id"))
-            times[record["doc_id"]] += 1
-            if times[record["doc_id"]] == self.result.place + 1:
-                self.hashes.append(hashed(record))
-                out.append(lean_record(record, shared))
+        times, out = Counter[int](), []
+        for line in read_lines(self.path, lean=True):  # every line, whatever the filter
+            record = line.record
+            self._check_record(record, line.doc_id)
+            times[record.doc_id] += 1
+            if times[record.doc_id] == self.result.place + 1:
+                self.hashes.append(hashed(line.hashable()))
+                out.append(record)
         docs = self.result.docs
         if times.total() != docs * pipelines:
             raise RecordError(f"{self.path}: {times.total()} lines, but the run scored {docs * pipelines}; the file is not whole, or of another run")
@@ -352,39 +353,39 @@ class _Log:
             raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
         return out
 
-    def _check_record(self, record: Mapping[str, Any], doc_id: Any) -> None:
+    def _check_record(self, record: Record, doc_id: Any) -> None:
         """Check that a record is of this task, has all its views, and keeps the best ones."""
-        if record.get("base") != self.described["base"]:
-            said = f"records of {record.get('base')}, but {self.result.task} asks {self.described['base']}"
+        if record.base != self.described["base"]:
+            said = f"records of {record.base}, but {self.result.task} asks {self.described['base']}"
             raise RecordError(f"{self.path}: {said}; the file is of another run")
-        where = f"{self.path}: doc {record['doc_id']}"
-        if doc_id is not None and doc_id != record["doc_id"]:
-            raise _refuse(where, "doc_id", record["doc_id"], doc_id, "its line")
-        for name in ("kind", "grids"):
-            _match(where, name, record.get(name), self.described[name], "the results file")
-        for view in (*record["views"], *(record.get("wrong_image") or {}).get("views", ())):
-            for metric, score in view["scores"].items():
-                item = view["items"].get(metric)
+        where = f"{self.path}: doc {record.doc_id}"
+        if doc_id is not None and doc_id != record.doc_id:
+            raise _refuse(where, "doc_id", record.doc_id, doc_id, "its line")
+        _match(where, "kind", record.kind, self.described["kind"], "the results file")
+        _match(where, "grids", record.grids, self.described["grids"], "the results file")
+        for view in (*record.views, *record.wrong_views):
+            for metric, score in view.scores.items():
+                item = view.items.get(metric)
                 if isinstance(item, (int, float)) and not _same(scalar(item), score):
                     raise _refuse(where, f"the score of a view ({metric})", score, scalar(item), "its item")
         metric = self.described["metric"]
         for key in self.kind.sets(self.described["grids"]):
             self._check_set(record, key, metric, where)
 
-    def _check_set(self, record: Mapping[str, Any], key: Key, metric: str, where: str) -> None:
+    def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
         """Check the cells (or boxes) of a doc, and which of them is kept."""
-        views = record["views"]
+        views = record.views
         places = [i for i, view in enumerate(views) if in_set(view, key)]
-        kept = record["best"].get(str(key))
-        if str(key) in record["excluded"]:
+        kept = record.best.get(str(key))
+        if str(key) in record.excluded:
             if kept is not None:
                 raise _refuse(where, f"best {key}", kept, None, "being excluded")
             return
-        if isinstance(key, int) and [views[i]["cell"] for i in places] != list(range(1, key * key + 1)):
+        if isinstance(key, int) and [views[i].cell for i in places] != list(range(1, key * key + 1)):
             raise _refuse(where, f"cells of grid {key}", len(places), key * key, "the grid")
         if kept is not None and kept not in places:
             raise _refuse(where, f"best {key}", kept, "one of its own views", "the set")
-        own = best([views[i]["scores"].get(metric) for i in places], self.higher.get(metric, True) == self.kind.keeps_best)
+        own = best([views[i].scores.get(metric) for i in places], self.higher.get(metric, True) == self.kind.keeps_best)
         if own is not None and kept != places[own]:
             raise _refuse(where, f"best {key}", kept, places[own], "the scores of its views")
 
@@ -418,14 +419,14 @@ class _Log:
 
     def _check_errors(self, analysis: Mapping[str, Any]) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""
-        broken = next((record["doc_id"] for record in self.run.records if any("error" in view for view in record["views"])), None)
+        broken = next((record.doc_id for record in self.run.records if any(view.error is not None for view in record.views)), None)
         for key, grid in sets_in(analysis).items() if broken is not None else ():
             if grid["mpp"]["value"] is not None:
                 raise _refuse(self.where, f"MPP {key}", grid["mpp"]["value"], None, f"doc {broken}, which could not be scored,")
 
     def _check_others(self, primary: str, declared: str | None) -> None:
         """Check the other native metrics, and those over cells that a kind without index has, where they are means or sums of scores."""
-        metrics = {m: None for record in self.run.records for m in record["views"][0]["items"]}
+        metrics = {m: None for record in self.run.records for m in record.views[0].items}
         for metric in metrics:
             table = Table(self.run.records, metric, higher=self.higher.get(metric, True), whole=forms.is_whole(declared))
             failed = any(map(failures.unanswered, table.asked_records))
@@ -443,9 +444,9 @@ class _Log:
         """Return the item of each doc with the cell hidden that hurts most; of a doc that is not used, its first."""
         places: list[int | None] = []
         for record in table.records:
-            cells = [i for i, view in enumerate(record["views"]) if in_set(view, n)]
-            own = best([record["views"][i]["scores"].get(table.metric) for i in cells], not table.higher)
-            places.append(None if str(n) in record["excluded"] else record["best"].get(str(n)) if own is None else cells[own])
+            cells = [i for i, view in enumerate(record.views) if in_set(view, n)]
+            own = best([record.views[i].scores.get(table.metric) for i in cells], not table.higher)
+            places.append(None if str(n) in record.excluded else record.best.get(str(n)) if own is None else cells[own])
         return table.at(places)
 
     def _check_other(self, name: str, table: Table, chosen: Chosen, own: float | None, declared: str | None) -> None:
@@ -550,7 +551,7 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
     """FIP and MPP over the docs that a set uses, as the run reported them. Docs that could not be scored: then the run has no such number."""
     best = table.at(table.best_places(key))
     used = np.array([item is not None for item in best.items], bool)
-    if not used.any() or any("error" in view for record in table.records for view in record["views"]):
+    if not used.any() or any(view.error is not None for record in table.records for view in record.views):
         return []
     grid = sets_in(run.result.details.get("analysis") or {}).get(str(key)) or {}
     name = f"{table.metric}_mpp{end(key)}"

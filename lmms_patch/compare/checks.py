@@ -11,7 +11,9 @@ import numpy as np
 from lmms_patch.ask.spec import REGIONS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import TaskRun
-from lmms_patch.runs.records import TaskResult, read_samples
+from lmms_patch.runs.logs import read_samples
+from lmms_patch.runs.record import Record, View
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run
 from lmms_patch.runs.tables import Table
 
@@ -27,15 +29,16 @@ def load(run: Run, result: TaskResult) -> TaskRun:
     log = run.log(result)
     if log is None:
         raise RecordError(f"{run.path}: no sample log of {result.task} beside it; run with --log_samples")
+    hashes: dict[int, int] = {}
     records, base = [], result.described["base"]
     for record in read_samples(log, result.place, lean=True):
-        if record.get("base") != base:
-            raise RecordError(f"{log}: records of {record.get('base')}, but {result.task} asks {base}; the file is of another run")
-        record["lent_hash"] = hash(repr(record.pop("lent", None)))
+        if record.base != base:
+            raise RecordError(f"{log}: records of {record.base}, but {result.task} asks {base}; the file is of another run")
+        hashes[record.doc_id], record.lent = hash(repr(record.lent)), None
         records.append(record)
     if len(records) != result.docs:
         raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
-    return TaskRun(result, records)
+    return TaskRun(result, records, lent=hashes)
 
 
 def check_result(run: Run, result: TaskResult) -> None:
@@ -62,33 +65,32 @@ def of_docs(table: Table, ids: Sequence[int]) -> Table:
     return Table(records, table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
 
 
-def tst_score(record: Mapping[str, Any]) -> float:
+def tst_score(record: Record) -> float:
     """Return a doc's text-only score, the mean over fold seeds (as ``tst.results``); nan where a fold seed has no score."""
-    tst = record.get("tst")
-    scores: list[Any] = tst["scores"][tst["grouping"]] if tst else []
-    return math.nan if not scores or None in scores else float(np.mean(scores))
+    scores = [] if record.tst is None else record.tst.scores[record.tst.grouping]
+    return math.nan if not scores or None in scores else float(np.mean([score for score in scores if score is not None]))
 
 
 def sources(table: Table) -> list[Hashable] | None:
     """Return what each doc of a text-only cross-validation is drawn with (as ``tst.results``): its source, else its cluster."""
     labels = []
     for record in table.records:
-        source = (record.get("tst") or {}).get("source")
-        labels.append(source if source is not None else (record.get("fields") or {}).get("cluster"))
+        source = None if record.tst is None else record.tst.source
+        labels.append(source if source is not None else record.fields.get("cluster"))
     return None if all(label is None for label in labels) else [f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]
 
 
-def view_sets(record: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+def view_sets(record: Record) -> dict[str, list[View]]:
     """Return the views of a doc by the set that they are of: "" for the first view, a grid, or one of ``REGIONS``."""
-    sets: dict[str, list[Mapping[str, Any]]] = {"": record["views"][:1]}
-    for view in record["views"][1:]:
-        sets.setdefault(str(view.get("n", REGIONS[0 if view.get("relevant") else 1])), []).append(view)
+    sets: dict[str, list[View]] = {"": record.views[:1]}
+    for view in record.views[1:]:
+        sets.setdefault(str(view.n or REGIONS[0 if view.relevant else 1]), []).append(view)
     return sets
 
 
-def failed(record: Mapping[str, Any], n: int) -> bool:
+def failed(record: Record, n: int) -> bool:
     """Tell whether a cell of a grid could not be scored."""
-    return any("error" in view for view in record["views"] if view.get("n") == n)
+    return any(view.error is not None for view in record.views if view.n == n)
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -96,12 +98,12 @@ def failed(record: Mapping[str, Any], n: int) -> bool:
 
 def check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
     """Check that the docs are the same in both runs; they are joined by their numbers."""
-    golds = {record["doc_id"]: (record.get("answer") or {}).get("gold") for record in first.records}
+    golds = {record.doc_id: record.answer.gold for record in first.records}
     for record in second.records:
-        ours, theirs = golds.get(record["doc_id"]), (record.get("answer") or {}).get("gold")
-        if record["doc_id"] in common and ours is not None and theirs is not None and ours != theirs:
+        ours, theirs = golds.get(record.doc_id), record.answer.gold
+        if record.doc_id in common and ours is not None and theirs is not None and ours != theirs:
             raise RecordError(
-                f"{second.result.task}: doc {record['doc_id']} has the gold {ours!r} in the first run and {theirs!r} in the second: "
+                f"{second.result.task}: doc {record.doc_id} has the gold {ours!r} in the first run and {theirs!r} in the second: "
                 "the benchmark has changed"
             )
 

@@ -9,7 +9,7 @@ from typing import Any
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.checks import in_words
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run, differences, fingerprint
 from lmms_patch.stats.paired import Difference, McNemar
 

@@ -17,7 +17,9 @@ from typing import Any, Literal
 from lmms_patch import files
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.records import by_filter, newest, read_json, read_results, read_samples, samples_file
+from lmms_patch.runs.logs import read_samples
+from lmms_patch.runs.record import Record
+from lmms_patch.runs.results import by_filter, newest, read_json, read_results, samples_file
 from lmms_patch.runs.scoring import Scalar, scalar
 from lmms_patch.text import arguments
 from lmms_patch.tst.prune import SCHEMA
@@ -234,12 +236,12 @@ def _wrapped_side(task: _Task, log: Path, metric: str | None) -> Side:
     records = list(read_samples(log, 0))
     _check_docs(log, len(records), task.docs)
     metric = metric or str(task.described["metric"])
-    known = {name for record in records for name in record["views"][0]["scores"]}
+    known = {name for record in records for name in record.views[0].scores}
     if metric not in known:
         raise RecordError(f"{task.task}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
-    scores = {record["doc_id"]: record["views"][0]["scores"].get(metric) for record in records}
-    clusters = {record["doc_id"]: of for record in records if (of := _cluster(record.get("fields", {}))) is not None}
-    groups = {record["doc_id"]: group for record in records if (group := _group(record)) is not None}
+    scores = {record.doc_id: record.views[0].scores.get(metric) for record in records}
+    clusters = {record.doc_id: of for record in records if (of := _cluster(record.fields)) is not None}
+    groups = {record.doc_id: group for record in records if (group := _group(record)) is not None}
     return Side(task.task, task.base, task.kind, metric, scores, clusters, groups, task.higher.get(metric, True))
 
 
@@ -248,10 +250,10 @@ def _cluster(fields: Mapping[str, Any]) -> str | None:
     return None if label is None else repr(label)
 
 
-def _group(record: Mapping[str, Any]) -> tuple[str, str] | None:
+def _group(record: Record) -> tuple[str, str] | None:
     """Return answer class and category; None where the record has neither."""
-    answer, category = record.get("answer", {}), record.get("fields", {}).get("category")
-    label = answer.get("label") or answer.get("format") or ""
+    answer, category = record.answer, record.fields.get("category")
+    label = answer.label or answer.format
     return (label, "" if category is None else repr(category)) if label or category is not None else None
 
 

@@ -20,7 +20,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.magic.score import logs, results
 from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run, differences, fingerprint, not_compared, task_label
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.paired import Difference, McNemar, Number

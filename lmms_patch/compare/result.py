@@ -34,11 +34,12 @@ from lmms_patch.compare.checks import (
 from lmms_patch.compare.engine import Compared, Result, fingerprints, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import Settings
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
 from lmms_patch.runs import reading
+from lmms_patch.runs.details import Settings
 from lmms_patch.runs.failures import has_failed
 from lmms_patch.runs.measures import measures
+from lmms_patch.runs.record import Record
 from lmms_patch.runs.run import differences, not_compared, task_label
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import forms, paired
@@ -155,9 +156,9 @@ class Side:
         return list(self.run.result.described["grids"]) if self.kind.index else []
 
     @property
-    def records(self) -> dict[int, Mapping[str, Any]]:
+    def records(self) -> dict[int, Record]:
         """Its records by doc id."""
-        return {record["doc_id"]: record for record in self.run.records}
+        return {record.doc_id: record for record in self.run.records}
 
     def stored(self, n: int) -> Mapping[str, Any]:
         """Return what the run stored of a grid."""
@@ -176,7 +177,7 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     Raises:
         RecordError: no such doc; other golds or categories; a log that does not give the run's own numbers.
     """
-    ids = [{record["doc_id"] for record in run.records} for run in (first, second)]
+    ids = [{record.doc_id for record in run.records} for run in (first, second)]
     common = sorted(ids[0] & ids[1])
     if not common:
         raise RecordError(f"{first.result.task}: the two runs have no doc in common; both must be asked the same docs")
@@ -227,7 +228,7 @@ def _scored(sides: Sequence[Side], form: Form | None, common: Sequence[int]) -> 
     for side in sides:
         firsts = side.first_views(side.table)
         known = np.array([item is not None for item in firsts.items]) if _of_items(form) else np.isfinite(firsts.scores)
-        scored &= {record["doc_id"] for record, is_known in zip(side.table.records, known.tolist(), strict=True) if is_known}
+        scored &= {record.doc_id for record, is_known in zip(side.table.records, known.tolist(), strict=True) if is_known}
     return scored
 
 
@@ -239,8 +240,8 @@ def _of_items(form: Form | None) -> bool:
 def _of_another_metric(sides: Sequence[Side], common: Sequence[int]) -> int:
     """Count the docs that are in neither table though a run got an answer: they have another metric, and nothing is wrong with them."""
     absent = {doc_id for doc_id in common if all(doc_id not in side.table.place for side in sides)}
-    records = [record for side in sides for record in side.run.records if record["doc_id"] in absent]
-    return len({record["doc_id"] for record in records if not any("error" in view or has_failed(view) for view in record["views"])})
+    records = [record for side in sides for record in side.run.records if record.doc_id in absent]
+    return len({record.doc_id for record in records if not any(view.error is not None or has_failed(view) for view in record.views)})
 
 
 def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
@@ -249,8 +250,8 @@ def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
     for side in sides:
         table = side.table
         labels = (table.clusters if table.clusters is not None else np.arange(len(table))).tolist()
-        missing = {label for record, label in zip(table.records, labels, strict=True) if record["doc_id"] not in scored}
-        docs |= {record["doc_id"] for record, label in zip(table.records, labels, strict=True) if label in missing}
+        missing = {label for record, label in zip(table.records, labels, strict=True) if record.doc_id not in scored}
+        docs |= {record.doc_id for record, label in zip(table.records, labels, strict=True) if label in missing}
     return docs
 
 
@@ -449,7 +450,7 @@ class Pair:
     def other_images(self) -> int:
         """Count the docs that both asked with other images; records of earlier versions do not say."""
         ours, theirs = (side.records for side in self.sides)
-        images = [(record.get("images"), theirs.get(doc_id, {}).get("images")) for doc_id, record in ours.items()]
+        images = [(record.images, theirs[doc_id].images) for doc_id, record in ours.items() if doc_id in theirs]
         return sum(bool(first) and bool(second) and first != second for first, second in images)
 
     def identical(self) -> bool:
@@ -458,7 +459,7 @@ class Pair:
             return False
         if self.kind.folds:
             return np.array_equal(self.firsts[0].scores, self.firsts[1].scores)
-        ours, theirs = ([[view["scores"] for view in record["views"]] for record in table.records] for table in self.tables)
+        ours, theirs = ([[view.scores for view in record.views] for record in table.records] for table in self.tables)
         return ours == theirs
 
     def unchanged(self) -> tuple[str, ...]:
@@ -468,9 +469,11 @@ class Pair:
         ours, theirs = (side.records for side in self.sides)
         names = tuple(measures(self.sides[1].run.result))
         if self.kind.folds:
-            return names if all(record.get("tst") == theirs[doc_id].get("tst") for doc_id, record in ours.items()) else ()
+            return names if all(record.tst == theirs[doc_id].tst for doc_id, record in ours.items()) else ()
         changed = {change for doc_id, record in ours.items() for change in _changes(record, theirs[doc_id])}
-        natives = {metric for record in ours.values() for metric in record["views"][0]["items"]}
+        if self.sides[0].run.lent != self.sides[1].run.lent:
+            changed.add(("lent", "", ""))
+        natives = {metric for record in ours.values() for metric in record.views[0].items}
         primary = self.sides[1].run.result.described["metric"]
 
         def alike(name: str) -> bool:
@@ -498,23 +501,24 @@ def _sets_of(name: str) -> set[str] | None:
     return {match[2]} | first_view | ({"lent"} if match[3] else set())
 
 
-def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:
     """Yield what differs of one doc in two runs: (set of views, metric, scores or items).
 
     The metric is empty where the views themselves differ, or what excludes them, or what was lent to other docs.
     """
-    if one.get("lent_hash") != other.get("lent_hash") or one.get("wrong_image") != other.get("wrong_image"):
+    if one.wrong_image != other.wrong_image or one.lent != other.lent:
         yield "lent", "", ""
     ours, theirs = view_sets(one), view_sets(other)
     for key in {*ours, *theirs}:
         views = list(zip(ours.get(key, ()), theirs.get(key, ()), strict=False))
-        left_out = one["excluded"].get(key), other["excluded"].get(key)
+        left_out = one.excluded.get(key), other.excluded.get(key)
         # earlier versions asked the boxes of docs that are left out, too
         if left_out[0] != left_out[1] or (len(ours.get(key, ())) != len(theirs.get(key, ())) and not left_out[0]):
             yield key, "", ""
         for a, b in views:
-            for part in ("scores", "items"):
-                yield from ((key, m, part) for m in {*a[part], *b[part]} if a[part] != b[part] and a[part].get(m) != b[part].get(m))
+            for part, ours_of, theirs_of in (("scores", a.scores, b.scores), ("items", a.items, b.items)):
+                if ours_of != theirs_of:
+                    yield from ((key, m, part) for m in {*ours_of, *theirs_of} if ours_of.get(m) != theirs_of.get(m))
 
 
 def _index(full: Any, best: Any) -> Any:

@@ -23,7 +23,7 @@ from lmms_patch.compare.checks import check_result
 from lmms_patch.compare.engine import Compared, Result, matches, primary_of
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.runs.numbers import to_json
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import find, is_same, labels, newest, task_label
 from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p

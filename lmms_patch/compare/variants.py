@@ -15,7 +15,7 @@ from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.magic.score import logs, results
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import measures
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run
 from lmms_patch.stats import paired
 from lmms_patch.stats.resample import LEVEL, Estimate

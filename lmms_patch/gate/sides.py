@@ -23,7 +23,7 @@ from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.magic.score.results import higher_is_better
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching, measures
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run
 from lmms_patch.stats.resample import LEVEL, Estimate
 

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.spec import REGIONS, Key
-from lmms_patch.rci.draws import Draws, Native, Settings
+from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.region_sets import region_sets, scored_places
 from lmms_patch.runs import failures
+from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis, Grid, Regions
 from lmms_patch.runs.reading import NOT_CHECKED
 from lmms_patch.runs.tables import Chosen, Table
@@ -158,7 +159,8 @@ class _Task:
     def _looks(self, scale: float, delta: float) -> tuple[gate.Looks, ...]:
         """Judge whether the full image beats a wrong image, and no image where there is a blind run; paired by doc."""
         out = []
-        for against, name in (("wrong images", "wrong"), ("blind", "blind")):
+        sorts: tuple[tuple[gate.Against, str], ...] = (("wrong images", "wrong"), ("blind", "blind"))
+        for against, name in sorts:
             if f"{name}_full" not in self.draws.sets:
                 continue
             used = np.isfinite(self.draws.sets[f"{name}_full"][0].scores)
@@ -262,7 +264,7 @@ class _Task:
 
     def _blind_scores(self) -> Array:
         blind = self.blind or {}
-        return np.array([blind.get(record["doc_id"], math.nan) for record in self.table.records])
+        return np.array([blind.get(record.doc_id, math.nan) for record in self.table.records])
 
     def _floor(self, name: str) -> list[Chosen]:
         asked = self.table.asked
@@ -529,7 +531,7 @@ class _Task:
     def _regions(self, sets: Mapping[Key, Grid]) -> Regions:
         both = self.used[REGIONS[0]] & self.used[REGIONS[1]]
         counts = {key: [len(places) for places in scored_places(self.table, key)] for key in REGIONS}
-        missing = {key: Counter(why.partition(":")[0] for record in self.table.records if (why := record["excluded"].get(key))) for key in REGIONS}
+        missing = {key: Counter(why.partition(":")[0] for record in self.table.records if (why := record.excluded.get(key))) for key in REGIONS}
         for key in REGIONS:  # in the set, but without a scored item, or its cluster lost a doc
             if other := sets[key].excluded - sum(missing[key].values()):
                 missing[key]["no box with a score"] += other

@@ -10,13 +10,13 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.spec import Key
+from lmms_patch.runs.details import Settings
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.intervals import (
@@ -30,43 +30,12 @@ from lmms_patch.stats.intervals import (
     places_of,
     summarise,
 )
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, bootstrap_by_calls
+from lmms_patch.stats.resample import Array, Estimate, bootstrap_by_calls
 
 UNIFORM = "uniform"
 """The beginning of the names of sets of expected guesses."""
 _GUESSES = 3
 """How many draws of a random guess are averaged where M must be called for each."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What may be set of the statistics; every default serves.
-
-    Attributes:
-        draws: B, number of bootstrap draws.
-        level: nominal coverage of intervals, 0..1.
-        seed: of the bootstrap, the permutations and the guesses.
-        delta: the gate's margin δ on the metric's own scale; None: 1 % of the scale.
-        scale: the metric's full marks; None: what the gold answers score.
-        chance: a documented floor, ``majority``, or None: asked of the scorer.
-        seconds: time budget where the native aggregation is called for each draw.
-        form: the aggregation's declared form, by a profile.
-        signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
-        gold: where golds come from, in words; empty: not recorded.
-        read: the field that the scorer seems to compare with in its place; empty where golds score, or none was found.
-    """
-
-    draws: int = DRAWS
-    level: float = LEVEL
-    seed: int = 0
-    delta: float | None = None
-    scale: float | None = None
-    chance: float | str | None = None
-    seconds: float = 60.0
-    form: str | None = None
-    signed: bool = False
-    gold: str = ""
-    read: str = ""
 
 
 class Native(Protocol):

@@ -10,17 +10,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError, nearest
 from lmms_patch.rci.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.runs.failures import too_many
-from lmms_patch.runs.records import groups_of
+from lmms_patch.runs.results import groups_of
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats import forms, gate, intervals
+from lmms_patch.stats.bounds import GridSize, Number
 from lmms_patch.stats.index import index
 from lmms_patch.stats.resample import Estimate
 
@@ -41,9 +43,9 @@ class Pooled:
 
     group: str
     tasks: tuple[str, ...]
-    n: int
-    fip: float | None
-    mpp: float | None
+    n: GridSize
+    fip: Number | None
+    mpp: Number | None
     index: Estimate
     gate: gate.Gate
 
@@ -127,9 +129,9 @@ class Averaged:
     """
 
     task: str
-    runs: int
-    metrics: Mapping[str, float | None]
-    spread: Mapping[str, float | None]
+    runs: Annotated[int, Meta(ge=2)]
+    metrics: Mapping[str, Number | None]
+    spread: Mapping[str, Number | None]
     intervals: Mapping[str, Estimate]
     split: Mapping[str, Estimate]
 
@@ -152,7 +154,7 @@ def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
     described = [a.run.result.described for a in runs]
     if any(d != described[0] for d in described):
         raise RecordError(f"{task}: the runs were made with different settings; average only runs of the same")
-    docs = [{record["doc_id"] for record in a.run.records} for a in runs]
+    docs = [{record.doc_id for record in a.run.records} for a in runs]
     if any(own != docs[0] for own in docs):
         raise RecordError(f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); average only runs of the same")
     names = [name for name in runs[0].metrics if all(name in a.metrics for a in runs)]

@@ -18,10 +18,12 @@ import numpy as np
 from lmms_patch.ask.spec import KINDS, Key, Options, end
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import Settings
 from lmms_patch.runs import failures, numbers
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.numbers import Analysis
-from lmms_patch.runs.records import Taken, TaskResult, newest, read_results, read_samples, samples_file
+from lmms_patch.runs.record import Record
+from lmms_patch.runs.results import Taken, TaskResult, newest, read_results, samples_file
 from lmms_patch.runs.tables import Chosen, Table, only
 from lmms_patch.stats import forms
 
@@ -62,11 +64,14 @@ class TaskRun:
         result: its line of the results file.
         records: its ``patch`` objects, one per doc.
         blind: by doc id, the scores of the base task's blind run, where the same run has one.
+        lent: by doc id, a hash of the answers lent to other docs, where the records were read without those.
+        lent: by doc id, a hash of the answers lent to other docs, where the records were read without those.
     """
 
     result: TaskResult
-    records: list[dict[str, Any]]
+    records: list[Record]
     blind: Mapping[int, float] | None = None
+    lent: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -110,7 +115,7 @@ class Analyzed:
 
 
 def one_run(path: Path) -> Taken:
-    """Return the newest run with an index under a path (``records.newest``)."""
+    """Return the newest run with an index under a path (``results.newest``)."""
     return newest(path, lambda file: any(KINDS[one.described["kind"]].has_index for one in read_results(file)), "with an index")
 
 
@@ -133,18 +138,18 @@ def load(path: Path) -> list[TaskRun]:
     return [TaskRun(r, _records(file, r), blind.get(r.described["base"])) for r in wanted]
 
 
-def _records(file: Path, result: TaskResult) -> list[dict[str, Any]]:
+def _records(file: Path, result: TaskResult) -> list[Record]:
     log = samples_file(file, result.task)
     if log is None:
         raise RecordError(f"{file}: no sample log of {result.task} beside it; run with --log_samples")
-    records = list(read_samples(log, result.place))
+    records = list(read_samples(log, result.place, lean=True))
     if len(records) != result.docs:
         raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
     return records
 
 
-def _scores(records: Sequence[Mapping[str, Any]], metric: str) -> dict[int, float]:
-    scores = {record["doc_id"]: record["views"][0]["scores"].get(metric) for record in records}
+def _scores(records: Sequence[Record], metric: str) -> dict[int, float]:
+    scores = {record.doc_id: record.views[0].scores.get(metric) for record in records}
     return {doc_id: score for doc_id, score in scores.items() if score is not None}
 
 
@@ -181,7 +186,7 @@ class Logged:
             return stored
         if not used.any():
             return None, None, numbers.none_used(key)
-        if any("error" in view for record in self._table.records for view in record["views"]):
+        if any(view.error is not None for record in self._table.records for view in record.views):
             return None, None, "some docs could not be scored"
         if self._form is None:
             return None, self._run.result.metrics.get(f"{self._table.metric}_mpp{end(key)}"), ""
@@ -265,7 +270,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     part = table if changes.category is None else _part(table, changes.category)
     analysis = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
     categories = _categories(run, part, form, settings, sets) if by_category else {}
-    without = sum(record.get("fields", {}).get("category") is None for record in part.records) if by_category else 0
+    without = sum(record.fields.get("category") is None for record in part.records) if by_category else 0
     note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
     return Analyzed(run, analysis, numbers.metrics(analysis, kind.prefix), categories, note)
 
@@ -292,13 +297,13 @@ def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
         return {}, f"no categories: the aggregation of {metric} can only be computed in the run"
     if len(names) > MOST_CATEGORIES:
         return {}, f"no categories: {len(names)} are more than {MOST_CATEGORIES}"
-    without = sum(record.get("fields", {}).get("category") is None for record in table.records)
+    without = sum(record.fields.get("category") is None for record in table.records)
     return _categories(run, table, form, settings, sets), f"{without} docs have no category: they are in no category's numbers" if without else ""
 
 
 def category_names(table: Table) -> list[str]:
     """Return the categories of the docs as text, sorted, without the docs that have none."""
-    values = (record.get("fields", {}).get("category") for record in table.records)
+    values = (record.fields.get("category") for record in table.records)
     return sorted({str(value) for value in values if value is not None})
 
 
@@ -321,7 +326,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     described = run.result.described
     options = Options.from_mapping({k: v for k, v in described["options"].items() if k in Options.names()}, run.name)
     metric = changes.metric or described["metric"]
-    known = {m for record in run.records for view in record["views"] for m in view["items"]}
+    known = {m for record in run.records for view in record.views for m in view.items}
     if run.records and metric not in known:
         raise RecordError(f"{run.name}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
     higher = bool(run.result.details.get("higher_is_better", {}).get(metric, True))
@@ -350,7 +355,7 @@ def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
 
 
 def _recorded(run: TaskRun, name: str) -> bool:
-    return bool(run.records) and all(record.get("fields", {}).get(name) is not None for record in run.records)
+    return bool(run.records) and all(record.fields.get(name) is not None for record in run.records)
 
 
 def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key]) -> forms.Form | None:

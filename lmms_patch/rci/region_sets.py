@@ -45,7 +45,7 @@ def scored_places(table: Table, key: Key) -> list[list[int]]:
     """Return the views of each doc that belong to a set and have a score; none where the doc is not used for it."""
     metric = table.metric
     return [
-        [i for i in places if record["views"][i]["scores"].get(metric) is not None]
+        [i for i in places if record.views[i].scores.get(metric) is not None]
         for record, places in zip(table.records, table.set_places(key), strict=True)
     ]
 
@@ -87,7 +87,7 @@ def _drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], strea
     """
     if form.linear:
         scores = [
-            expected_best([record["views"][i]["scores"][table.metric] for i in boxes], k, table.higher) if k else math.nan
+            expected_best([record.views[i].scores[table.metric] or 0.0 for i in boxes], k, table.higher) if k else math.nan
             for record, boxes, k in zip(table.records, places, sizes, strict=True)
         ]
         return [Chosen(table.at([boxes[0] if k else None for boxes, k in zip(places, sizes, strict=True)]).items, np.asarray(scores, float))]
@@ -98,6 +98,6 @@ def _best_of(table: Table, doc: int, boxes: Sequence[int], k: int, stream: np.ra
     """Return the best of k views of a doc, drawn at random without replacement; None where k is 0."""
     if not k:
         return None
-    views, sign = table.records[doc]["views"], 1 if table.higher else -1
+    views, sign = table.records[doc].views, 1 if table.higher else -1
     drawn = sorted(int(boxes[j]) for j in stream.permutation(len(boxes))[:k])
-    return max(drawn, key=lambda i: sign * views[i]["scores"][table.metric])
+    return max(drawn, key=lambda i: sign * (views[i].scores[table.metric] or 0.0))

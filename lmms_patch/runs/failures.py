@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.ask.spec import Key
-from lmms_patch.runs.record_checks import wrong_views
-from lmms_patch.runs.records import in_set
+from lmms_patch.runs.record import Record, View, in_set
+from lmms_patch.stats.bounds import Count, Some
 
 REASON = "a call failed"
 """Why a doc is not used for a set of views of which a call failed; in the records under ``excluded``."""
@@ -26,8 +26,6 @@ TOO_MANY = 0.05
 _ASK_AGAIN = "run again with the same --use_cache: only the failed calls are asked"
 _NO_IMAGE = ("its image cannot be loaded", "an image cannot be read", "the wrong image: ")
 """How the reason begins where the model was asked, but about a grey image: that of the doc could not be loaded."""
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,11 @@ class Failed:
         text: what most often came in place of an answer.
     """
 
-    docs: int
-    of: int
-    calls: int
-    asked: int
-    first: int
+    docs: Some
+    of: Some
+    calls: Some
+    asked: Some
+    first: Count
     text: str
 
     @property
@@ -76,20 +74,20 @@ def from_json(found: Mapping[str, Any] | None) -> Failed | None:
     return None if found is None else Failed(**{f.name: found[f.name] for f in dataclasses.fields(Failed)})
 
 
-def has_failed(view: Mapping[str, Any]) -> bool:
+def has_failed(view: View) -> bool:
     """Tell whether a view, as a record writes it, is of a failed call. Records of earlier versions have none."""
-    return "failed" in view
+    return view.failed is not None
 
 
 def unanswered(record: Record) -> bool:
     """Tell whether the call for a doc's first view failed: then nothing of ours can be said of the doc."""
-    return has_failed(record["views"][0])
+    return has_failed(record.views[0])
 
 
 def count(records: Sequence[Record]) -> Failed | None:
     """Count the failed calls of some docs; None where no call failed."""
-    views = [[*record["views"], *wrong_views(record)] for record in records]
-    texts = [[view["failed"] for view in of_doc if has_failed(view)] for of_doc in views]
+    views = [record.every_view for record in records]
+    texts = [[view.failed for view in of_doc if view.failed is not None] for of_doc in views]
     if not any(texts):
         return None
     often = Counter(text for of_doc in texts for text in of_doc)
@@ -114,9 +112,9 @@ def too_many(records: Sequence[Record], key: Key) -> str:
         key: the set.
     """
     parts = {
-        "the full image": [record["views"][0] for record in records],
+        "the full image": [record.views[0] for record in records],
         f"the cells of grid {key}" if isinstance(key, int) else f"{key} boxes": [
-            view for record in records for view in record["views"] if in_set(view, key)
+            view for record in records for view in record.views if in_set(view, key)
         ],
     }
     for what, views in parts.items():

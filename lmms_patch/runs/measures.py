@@ -31,7 +31,7 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import region_estimates, sets_in
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate

@@ -6,17 +6,20 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from lmms_patch.ask.spec import Key, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
 from lmms_patch.stats import gate, luck, spatial
+from lmms_patch.stats.bounds import Count, GridSize, Number, Share, Some
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
 
+BoxSet = Annotated[str, Meta(pattern="^(relevant|adversarial)$")]
 NUMBERS = 1
 """Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
 
@@ -41,15 +44,15 @@ class Grid:
         mark: how the index and the corrected index contradict each other; empty where they do not.
     """
 
-    n: Key
-    excluded: int
-    fip: float | None
+    n: GridSize | BoxSet
+    excluded: Count
+    fip: Number | None
     mpp: Estimate
     index: Estimate
     gap: Estimate
     adj: luck.Luck | None
     adj_blind: luck.Luck | None
-    luck_ceiling: float | None
+    luck_ceiling: Share | None
     band: str | None
     span: str | None
     shares: spatial.CellShares | None
@@ -75,11 +78,11 @@ class Regions:
         average: of the means.
     """
 
-    sets: Mapping[str, Grid]
-    mean: Mapping[str, Estimate]
-    boxes: Mapping[str, int]
-    left_out: Mapping[str, Mapping[str, int]]
-    both: int
+    sets: Mapping[BoxSet, Grid]
+    mean: Mapping[BoxSet, Estimate]
+    boxes: Mapping[BoxSet, Count]
+    left_out: Mapping[BoxSet, Mapping[str, Some]]
+    both: Count
     best: Estimate
     even: Estimate
     average: Estimate
@@ -107,16 +110,16 @@ class Analysis:
     """
 
     metric: str
-    n_docs: int
-    clusters: int | None
+    n_docs: Count
+    clusters: Count | None
     form: str | None
     fip: Estimate
     chance: Chance
-    ceiling: float | None
-    gold_below: int
+    ceiling: Number | None
+    gold_below: Count
     gate: gate.Gate
-    grids: Mapping[int, Grid] = field(default_factory=dict)
-    relative_change: float | None = None
+    grids: Annotated[Mapping[GridSize, Grid], Meta(extra_json_schema={"propertyNames": {"pattern": "^[2-9]$"}})] = field(default_factory=dict)
+    relative_change: Number | None = None
     warnings: tuple[str, ...] = ()
     regions: Regions | None = None
     failed: Failed | None = None
@@ -126,6 +129,79 @@ class Analysis:
         """The numbers of each set of views: of grids, or of boxes."""
         of_boxes = {} if self.regions is None else self.regions.sets
         return {**dict(self.grids.items()), **dict(of_boxes.items())}
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The numbers of one cross-validation, whose folds have one grouping.
+
+    Attributes:
+        accuracy: TsT accuracy, mean over docs and fold seeds. Its interval resamples docs in their clusters: it covers new items from the same
+            sources, given the folds.
+        sd: standard deviation over fold seeds; None with one seed.
+        seeds: number of fold seeds.
+        majority: the frequency baseline of the training folds, mean over docs and seeds.
+        above: accuracy less majority, paired by doc.
+        p: permutation p-value of ``above`` > 0: signs of whole clusters flipped at random; None with nothing to compare.
+    """
+
+    accuracy: Estimate
+    sd: Number | None
+    seeds: Count
+    majority: Number | None
+    above: Estimate
+    p: Share | None
+
+
+@dataclass(frozen=True)
+class Category:
+    """The headline numbers of one category.
+
+    Attributes:
+        docs: number of docs.
+        accuracy: mean TsT accuracy (fraction).
+        low: lower end of its interval; None where there are too few clusters.
+        high: upper end of its interval; None where there are too few clusters.
+        majority: mean frequency baseline (fraction).
+        chance: mean of what an uninformed guess earns (fraction).
+        s: mean bias score (fraction).
+    """
+
+    docs: Count
+    accuracy: Number | None
+    low: Number | None
+    high: Number | None
+    majority: Number | None
+    chance: Number | None
+    s: Number | None
+
+
+@dataclass(frozen=True)
+class Stress:
+    """All numbers of a Test-set Stress-Test.
+
+    Attributes:
+        headline: the name of the grouping to which the answers, s(x) and the categories belong.
+        by_grouping: numbers for source, none (random folds) and text, as far as they could be computed.
+        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a diagnostic recognises the source
+            instead of the question; None without both.
+        zero_shot: accuracy of the same model before training; None where the diagnostic has none.
+        delta: headline accuracy less zero-shot, paired by doc; None without it.
+        chance: mean of what an uninformed guess earns, on the metric's own scale.
+        s: mean bias score.
+        categories: the headline numbers by category.
+        unscored: number of docs without a score.
+    """
+
+    headline: Literal["source", "none", "text"]
+    by_grouping: Mapping[str, Grouped]
+    leakage: Estimate | None
+    zero_shot: Estimate | None
+    delta: Estimate | None
+    chance: Number | None
+    s: Number | None
+    categories: Mapping[str, Category] = field(default_factory=dict)
+    unscored: Count = 0
 
 
 def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | None]:

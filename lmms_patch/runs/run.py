@@ -18,7 +18,7 @@ from typing import Any
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.records import TaskResult, read_json, results_files, samples_file, wrapped_tasks
+from lmms_patch.runs.results import TaskResult, read_json, results_files, samples_file, wrapped_tasks
 from lmms_patch.text import arguments, masked, unique
 
 _VIEW_OPTIONS = ("images", "min_side", "min_cell")

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from lmms_patch.ask.spec import Key
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
-from lmms_patch.runs.record_checks import wrong_views
-from lmms_patch.runs.records import in_set
+from lmms_patch.runs.record import Record, View, in_set
 from lmms_patch.runs.scoring import best
 from lmms_patch.stats.chance import Asked, Uninformed
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
 from lmms_patch.stats.resample import Array, cluster_numbers
 
-Record = Mapping[str, Any]
 _ROUNDING = 1e-9
 LEAST_CLASS = 20
 """Docs that an answer class of its own needs."""
@@ -67,7 +65,7 @@ class Table:
         lost = [record for record in self.asked_records if failures.unanswered(record)]
         halved = {_label(record, cluster) for record in lost} if whole and cluster is not None else set()
         self.records = [r for r in self.asked_records if not failures.unanswered(r) and not (halved and _label(r, cluster) in halved)]
-        self.place = {record["doc_id"]: i for i, record in enumerate(self.records)}
+        self.place = {record.doc_id: i for i, record in enumerate(self.records)}
 
     def __len__(self) -> int:
         return len(self.records)
@@ -76,7 +74,7 @@ class Table:
 
     def field(self, name: str) -> list[Hashable] | None:
         """The values of one of the named fields, as text; None where a doc has none."""
-        values = [record.get("fields", {}).get(name) for record in self.records]
+        values = [record.fields.get(name) for record in self.records]
         return None if not values or None in values else [repr(value) for value in values]
 
     @cached_property
@@ -84,7 +82,7 @@ class Table:
         """Cluster numbers of the docs; None where docs are independent. A doc without a label is a cluster of its own."""
         if self.cluster is None:
             return None
-        labels = [record.get("fields", {}).get(self.cluster) for record in self.records]
+        labels = [record.fields.get(self.cluster) for record in self.records]
         known = any(label is not None for label in labels)
         return cluster_numbers([f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]) if known else None
 
@@ -96,8 +94,8 @@ class Table:
     @cached_property
     def answer_classes(self) -> tuple[Ints, tuple[str, ...]]:
         """Number of each doc's answer class, and the classes' names; rare ones go by their format alone."""
-        labels = [record.get("answer", {}).get("label", "") for record in self.records]
-        formats = [record.get("answer", {}).get("format", "") for record in self.records]
+        labels = [record.answer.label for record in self.records]
+        formats = [record.answer.format for record in self.records]
         often = {label for label, count in Counter(labels).items() if count >= LEAST_CLASS}
         final = [label if label in often else name for label, name in zip(labels, formats, strict=True)]
         names, numbers = np.unique(np.asarray(final, object).astype(str), return_inverse=True) if final else (np.zeros(0, str), np.zeros(0, np.intp))
@@ -107,9 +105,9 @@ class Table:
 
     def at(self, places: Sequence[int | None]) -> Chosen:
         """The item of each doc at a view; nan and None where the view is None or has no item."""
-        views = [None if place is None else record["views"][place] for record, place in zip(self.records, places, strict=True)]
-        scores = [_nan(view["scores"].get(self.metric)) if view else math.nan for view in views]
-        return Chosen([view["items"].get(self.metric) if view else None for view in views], np.asarray(scores, float))
+        views = [None if place is None else record.views[place] for record, place in zip(self.records, places, strict=True)]
+        scores = [_nan(view.scores.get(self.metric)) if view else math.nan for view in views]
+        return Chosen([view.items.get(self.metric) if view else None for view in views], np.asarray(scores, float))
 
     @cached_property
     def full(self) -> Chosen:
@@ -119,33 +117,31 @@ class Table:
     @cached_property
     def signed(self) -> bool:
         """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
-        scored = (one for record in self.records for one in (*record["views"], *record.get("baselines", ())))
-        return any((one["scores"].get(self.metric) or 0.0) < -_ROUNDING for one in scored)
+        every = (one.scores for record in self.records for ones in (record.views, record.baselines) for one in ones)
+        return any((scores.get(self.metric) or 0.0) < -_ROUNDING for scores in every)
 
     def cells(self, n: int) -> Array:
         """Scalars of the cells, shape (docs, n²); nan where there is none."""
         rows = []
         for record in self.records:
-            row = [_nan(view["scores"].get(self.metric)) for view in record["views"] if in_set(view, n)]
+            row = [_nan(view.scores.get(self.metric)) for view in record.views if in_set(view, n)]
             rows.append(row if len(row) == n * n else [math.nan] * (n * n))
         return np.asarray(rows, float).reshape(len(self), n * n)
 
     def set_places(self, key: Key) -> list[list[int]]:
         """The views of each doc that are of a set, in their order; none where the doc is not used for it."""
-        return [
-            [] if str(key) in record["excluded"] else [i for i, view in enumerate(record["views"]) if in_set(view, key)] for record in self.records
-        ]
+        return [[] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)] for record in self.records]
 
     def best_places(self, key: Key) -> list[int | None]:
         """The view that each doc keeps of a set: the best one by this metric's scalar, else the record's; None where it is not used."""
         out: list[int | None] = []
         for record, cells in zip(self.records, self.set_places(key), strict=True):
-            if str(key) in record["excluded"]:
+            if str(key) in record.excluded:
                 out.append(None)
                 continue
-            own = best([record["views"][i]["scores"].get(self.metric) for i in cells], self.higher)
-            place = record["best"].get(str(key)) if own is None else cells[own]
-            out.append(place if place is not None and self.metric in record["views"][place]["items"] else None)
+            own = best([record.views[i].scores.get(self.metric) for i in cells], self.higher)
+            place = record.best.get(str(key)) if own is None else cells[own]
+            out.append(place if place is not None and self.metric in record.views[place].items else None)
         if self.whole and self.clusters is not None:
             halved = {cluster for cluster, place in zip(self.clusters.tolist(), out, strict=True) if place is None}
             out = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), out, strict=True)]
@@ -162,8 +158,8 @@ class Table:
         """Each doc's best item of a set of views of another doc's image; nan and None where the doc was not asked so, or is not used for the set."""
         places: list[int | None] = []
         for record, views in zip(self.records, self._wrong_views, strict=True):
-            cells = [] if str(key) in record["excluded"] else [i for i, view in enumerate(views) if in_set(view, key)]
-            scores = [views[i]["scores"].get(self.metric) for i in cells]
+            cells = [] if str(key) in record.excluded else [i for i, view in enumerate(views) if in_set(view, key)]
+            scores = [views[i].scores.get(self.metric) for i in cells]
             place = None if None in scores else best(scores, self.higher)
             places.append(None if place is None else cells[place])
         if self.whole and self.clusters is not None:
@@ -173,17 +169,17 @@ class Table:
 
     def wrong_said(self, key: Key) -> list[list[str]]:
         """What each doc answered on the views of a set of another doc's image, short; empty where it was not asked so."""
-        return [[view["said"] for view in views if in_set(view, key)] for views in self._wrong_views]
+        return [[view.said or "" for view in views if in_set(view, key)] for views in self._wrong_views]
 
     @cached_property
-    def _wrong_views(self) -> list[list[dict[str, Any]]]:
-        return [wrong_views(record) for record in self.records]
+    def _wrong_views(self) -> list[list[View]]:
+        return [record.wrong_views for record in self.records]
 
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
         views = [found[place] if found and place is not None else None for found, place in zip(self._wrong_views, places, strict=True)]
-        scores = [_nan(view["scores"].get(self.metric)) if view else math.nan for view in views]
+        scores = [_nan(view.scores.get(self.metric)) if view else math.nan for view in views]
         known = [view is not None and math.isfinite(score) for view, score in zip(views, scores, strict=True)]
-        return Chosen([view["items"].get(self.metric) if view and keep else None for view, keep in zip(views, known, strict=True)], np.array(scores))
+        return Chosen([view.items.get(self.metric) if view and keep else None for view, keep in zip(views, known, strict=True)], np.array(scores))
 
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
         """What a form sums of some items."""
@@ -199,17 +195,17 @@ class Table:
         return [self._asked(record) for record in self.records]
 
     def _asked(self, record: Record) -> Asked:
-        answer = record.get("answer", {})
+        answer = record.answer
         scored = tuple(
             Uninformed(
-                one["answer"],
-                frozenset(one["roles"]),
-                one["scores"].get(self.metric),
-                one.get("items", {}).get(self.metric, one["scores"].get(self.metric)),
+                one.answer,
+                frozenset(one.roles),
+                one.scores.get(self.metric),
+                one.items.get(self.metric, one.scores.get(self.metric)),
             )
-            for one in record.get("baselines", ())
+            for one in record.baselines
         )
-        return Asked(answer.get("format", "open"), answer.get("options", 0), answer.get("gold"), scored)
+        return Asked(answer.format or "open", answer.options, answer.gold, scored)
 
     @cached_property
     def ceiling(self) -> Chosen | None:
@@ -310,11 +306,10 @@ class Table:
 
 
 def _loans(record: Record, key: Key) -> list[tuple[int, int, float, float]]:
-    lent = record.get("lent")
-    if not lent or str(key) not in lent["best"]:
+    lent = record.lent
+    if lent is None or str(key) not in lent.best:
         return []
-    full, cells = ([_nan(score) for score in lent[name]] for name in ("full",)), lent["best"][str(key)]
-    return list(zip(lent["to"], lent["p"], *full, map(_nan, cells), strict=True))
+    return list(zip(lent.to, lent.p, map(_nan, lent.full), map(_nan, lent.best[str(key)]), strict=True))
 
 
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
@@ -327,14 +322,14 @@ def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
 
 def _has(record: Record, metric: str) -> bool:
     """Tell whether a doc has a metric; one whose every call failed may have it."""
-    items = [view["items"] for view in record["views"]]
-    return any(metric in found for found in items) or (not any(items) and any(map(failures.has_failed, record["views"])))
+    items = [view.items for view in record.views]
+    return any(metric in found for found in items) or (not any(items) and any(map(failures.has_failed, record.views)))
 
 
 def _label(record: Record, cluster: str | None) -> str:
     """Return the label of a doc's cluster; that of a doc without one is its own."""
-    label = record.get("fields", {}).get(cluster)
-    return f"doc {record['doc_id']}" if label is None else repr(label)
+    label = record.fields.get(cluster or "")
+    return f"doc {record.doc_id}" if label is None else repr(label)
 
 
 def _nan(score: float | None) -> float:
@@ -347,7 +342,7 @@ def only(records: Sequence[Record], category: str) -> list[Record]:
     Raises:
         RecordError: no record has it; says which there are.
     """
-    values = [record.get("fields", {}).get("category") for record in records]
+    values = [record.fields.get("category") for record in records]
     kept = [record for record, value in zip(records, values, strict=True) if value is not None and str(value) == category]
     if not kept:
         known = sorted({str(value) for value in values if value is not None})

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 LARGEST = 1e15
-"""The largest number accepted as score, count or size: sums and squares of numbers below it stay finite."""
+"""No score, count or size is larger; sums and squares of what is smaller stay finite."""
+MOST = 10**9
+"""No number of docs, draws or seeds is larger."""
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+"""A number in a file: finite."""
+Share = Annotated[float, Meta(ge=0, le=1)]
+Level = Annotated[float, Meta(ge=0.5, lt=1)]
+"""Coverage of an interval."""
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+Some = Annotated[int, Meta(ge=1, le=MOST)]
+"""A count of at least one."""
+GridSize = Annotated[int, Meta(ge=2, le=9)]
+"""Cells in a row of a grid."""
 
 
 def is_number(value: Any) -> bool:
@@ -14,7 +28,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
-def is_whole(value: Any, least: int = 0, most: int = 10**9) -> bool:
+def is_whole(value: Any, least: int = 0, most: int = MOST) -> bool:
     """Tell whether a value is a whole number from ``least`` to ``most``."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 

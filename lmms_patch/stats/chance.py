@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lmms_patch.stats.bounds import Number
 from lmms_patch.stats.resample import Estimate
 
 FLOORS = ("uniform", "constant", "stratum", "other")
@@ -75,11 +76,11 @@ class Chance:
         reason: why the floor is unknown; empty otherwise.
     """
 
-    value: float | None
-    se: float | None
+    value: Number | None
+    se: Number | None
     floor: str | None
     floors: Mapping[str, Estimate] = field(default_factory=dict)
-    published: float | None = None
+    published: Number | None = None
     constants: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
 

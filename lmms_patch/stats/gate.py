@@ -9,7 +9,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Literal
 
+from lmms_patch.stats.bounds import Count, Number
 from lmms_patch.stats.resample import Estimate
 
 DELTA = 0.01
@@ -22,6 +24,8 @@ NEARLY_NONE = 5
 """A difference counts as none where its interval lies below this many δ."""
 SAME, NOT_SHOWN = "the answers do not depend on the image", "not shown that it looks"
 """The two beginnings of the reason of a gate that fails because of the image."""
+
+Against = Literal["wrong images", "blind"]
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,12 @@ class Looks:
         reason: why ``value`` is not True; empty otherwise.
     """
 
-    against: str
+    against: Against
     value: bool | None
-    full: float | None
-    other: float | None
+    full: Number | None
+    other: Number | None
     difference: Estimate
-    docs: int
+    docs: Count
     wanted: int | None = None
     reason: str = ""
 
@@ -68,14 +72,14 @@ class Gate:
     """
 
     valid: bool | None
-    fip: float | None
-    chance: float | None
-    delta: float | None
-    se_fip: float | None
-    se_chance: float | None
-    threshold: float | None
+    fip: Number | None
+    chance: Number | None
+    delta: Number | None
+    se_fip: Number | None
+    se_chance: Number | None
+    threshold: Number | None
     reason: str = ""
-    se: float | None = None
+    se: Number | None = None
     marginal: bool = False
     looks: tuple[Looks, ...] = ()
 
@@ -150,7 +154,7 @@ def looks(
     other: float | None,
     docs: int,
     *,
-    against: str,
+    against: Against,
     everyone: int,
     step: float,
     delta: float,

@@ -24,10 +24,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.stats.bounds import Count, Number
 from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
 
@@ -46,6 +48,7 @@ PRIOR = 0.5
 
 Without it, a null of 0 in the data would be 0 in every draw, as if it were certain."""
 
+Null = Literal["measured", "assumed"]
 Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
@@ -124,13 +127,13 @@ class ClassLuck:
     """
 
     label: str
-    docs: int
+    docs: Count
     state: str
-    fip: float
-    mpp: float
-    ceiling: float
-    fip0: float
-    mpp0: float
+    fip: Number | None
+    mpp: Number | None
+    ceiling: Number | None
+    fip0: Number | None
+    mpp0: Number | None
 
 
 @dataclass(frozen=True)
@@ -151,15 +154,15 @@ class Luck:
     """
 
     estimate: Estimate
-    fip0: float | None
-    mpp0: float | None
-    kappa_full: float | None
-    kappa_best: float | None
+    fip0: Number | None
+    mpp0: Number | None
+    kappa_full: Number | None
+    kappa_best: Number | None
     classes: tuple[ClassLuck, ...]
-    saturated_docs: int
-    without_donor: int
-    null: str = "assumed"
-    asked: int = 0
+    saturated_docs: Count
+    without_donor: Count
+    null: Null = "assumed"
+    asked: Count = 0
 
     @property
     def misleads(self) -> bool:
@@ -457,7 +460,7 @@ def judge(
     *,
     scale: float,
     level: float,
-    null: str = "assumed",
+    null: Null = "assumed",
     may_leave: Flags | None = None,
 ) -> Luck:
     """Apply the null rules, to each class and then over all, and form the corrected index.

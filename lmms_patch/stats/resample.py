@@ -13,9 +13,13 @@ import math
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
+
+from lmms_patch.stats.bounds import LARGEST, Count, Level, Number
 
 Array = NDArray[np.float64]
 Seed = int | np.random.Generator
@@ -42,16 +46,16 @@ class Estimate:
         effective: effective number of clusters, which uneven sizes make smaller; None in files of earlier versions.
     """
 
-    value: float | None
-    se: float | None
-    low: float | None
-    high: float | None
-    n: int
-    clusters: int
-    draws: int
-    level: float = LEVEL
+    value: Number | None
+    se: Number | None
+    low: Number | None
+    high: Number | None
+    n: Count
+    clusters: Count
+    draws: Count
+    level: Level = LEVEL
     reason: str = ""
-    effective: float | None = None
+    effective: Annotated[float, Meta(ge=0, le=LARGEST)] | None = None
 
 
 def generator(seed: Seed) -> np.random.Generator:

@@ -6,15 +6,22 @@ Source: RCI paper (https://arxiv.org/abs/2509.23673), 3.3 (the share of correct 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 
+from lmms_patch.stats.bounds import Count, Number, Share
 from lmms_patch.stats.resample import Array, Seed, generator, totals
 
 PERMUTATIONS = 999
 _BLOCK = 4_000_000
 """How many numbers are drawn at a time; bounds the memory, whatever the number of docs."""
+
+
+Cells = Annotated[Array, Meta(extra_json_schema={"type": "array", "items": {"type": "number"}})]
+"""A number for each cell, in reading order."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +38,12 @@ class CellShares:
         docs: number of docs.
     """
 
-    score: Array | None
-    win: Array | None
-    centre: float | None
-    p: float | None
-    p_cells: Array | None
-    docs: int
+    score: Cells | None
+    win: Cells | None
+    centre: Number | None
+    p: Share | None
+    p_cells: Cells | None
+    docs: Count
 
 
 def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permutations: int = PERMUTATIONS, seed: Seed = 0) -> CellShares:

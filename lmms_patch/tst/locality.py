@@ -18,7 +18,7 @@ import numpy as np
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.tables import Record
+from lmms_patch.runs.record import Record
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def locality(records: Sequence[Record], n: int | None = None, metric: str | None
     grids = _grids(records)
     n = max(grids) if n is None else n
     if n not in grids:
-        raise RecordError(f"{records[0]['task']}: no grid {n} in this run; allowed: {', '.join(map(str, sorted(grids)))}")
+        raise RecordError(f"{records[0].task}: no grid {n} in this run; allowed: {', '.join(map(str, sorted(grids)))}")
     metric = _metric(records, metric)
     best, luck = _best(records, n, metric), _luck(records, n)
     sign = 1 if higher else -1
@@ -76,17 +76,17 @@ def _grids(records: Sequence[Record]) -> set[int]:
     if not records:
         raise RecordError("no docs: locality needs the records of an rci or pcri run")
     for record in records:
-        if KINDS[record["kind"]].index is None:
-            raise RecordError(f"{record['task']}: a run of kind {record['kind']}; locality needs one of kind rci or pcri, such as --tasks gqa_rci3")
-    return {int(n) for record in records for n in record["grids"]}
+        if KINDS[record.kind].index is None:
+            raise RecordError(f"{record.task}: a run of kind {record.kind}; locality needs one of kind rci or pcri, such as --tasks gqa_rci3")
+    return {int(n) for record in records for n in record.grids}
 
 
 def _metric(records: Sequence[Record], metric: str | None) -> str:
-    known: list[str] = sorted({name for record in records for view in record["views"] for name in view["scores"]})
+    known: list[str] = sorted({name for record in records for view in record.views for name in view.scores})
     if metric is None and len(known) > 1:
-        raise RecordError(f"{records[0]['task']}: several metrics; say which is the primary one: {', '.join(known)}")
+        raise RecordError(f"{records[0].task}: several metrics; say which is the primary one: {', '.join(known)}")
     if not known or metric not in (None, *known):
-        raise RecordError(f"{records[0]['task']}: no metric {metric or ''!r} in the log; allowed: {', '.join(known) or 'none (nothing was scored)'}")
+        raise RecordError(f"{records[0].task}: no metric {metric or ''!r} in the log; allowed: {', '.join(known) or 'none (nothing was scored)'}")
     return metric or known[0]
 
 
@@ -94,9 +94,9 @@ def _best(records: Sequence[Record], n: int, metric: str) -> dict[int, float]:
     """Return the score of each doc's best cell, by doc id; nan where the doc is not used at this grid, or its best cell is unscored."""
     out = {}
     for record in records:
-        place = None if str(n) in record["excluded"] else record["best"].get(str(n))
-        score = None if place is None else record["views"][place]["scores"].get(metric)
-        out[record["doc_id"]] = math.nan if score is None else float(score)
+        place = None if str(n) in record.excluded else record.best.get(str(n))
+        score = None if place is None else record.views[place].scores.get(metric)
+        out[record.doc_id] = math.nan if score is None else float(score)
     return out
 
 
@@ -104,8 +104,8 @@ def _luck(records: Sequence[Record], n: int) -> dict[int, float]:
     """Return, for each doc that has donors, the mean score of the donors' best cell answers under the doc's gold, by doc id."""
     lent: dict[int, list[float]] = {}
     for record in records:
-        loans = record.get("lent") or {}
-        for to, score in zip(loans.get("to", ()), loans.get("best", {}).get(str(n), ()), strict=False):
+        lent_best = [] if record.lent is None else zip(record.lent.to, record.lent.best.get(str(n), ()), strict=False)
+        for to, score in lent_best:
             if score is not None:
                 lent.setdefault(to, []).append(score)
     return {doc_id: float(np.mean(earned)) for doc_id, earned in lent.items()}

@@ -5,13 +5,14 @@ Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1 (accuracy, s(x)), Tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.runs.numbers import Category, Grouped, Stress
+from lmms_patch.runs.record import Record
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import Estimate, Seed, cluster_numbers, generator
 
@@ -21,80 +22,7 @@ FLIPS = 2000
 """The number of random sign flips of a permutation test."""
 
 
-@dataclass(frozen=True)
-class Grouped:
-    """The numbers of one cross-validation, whose folds have one grouping.
-
-    Attributes:
-        accuracy: TsT accuracy, mean over docs and fold seeds. Its interval resamples docs in their clusters: it covers new items from the same
-            sources, given the folds.
-        sd: standard deviation over fold seeds; None with one seed.
-        seeds: number of fold seeds.
-        majority: the frequency baseline of the training folds, mean over docs and seeds.
-        above: accuracy less majority, paired by doc.
-        p: permutation p-value of ``above`` > 0: signs of whole clusters flipped at random; None with nothing to compare.
-    """
-
-    accuracy: Estimate
-    sd: float | None
-    seeds: int
-    majority: float | None
-    above: Estimate
-    p: float | None
-
-
-@dataclass(frozen=True)
-class Category:
-    """The headline numbers of one category.
-
-    Attributes:
-        docs: number of docs.
-        accuracy: mean TsT accuracy (fraction).
-        low: lower end of its interval; None where there are too few clusters.
-        high: upper end of its interval; None where there are too few clusters.
-        majority: mean frequency baseline (fraction).
-        chance: mean of what an uninformed guess earns (fraction).
-        s: mean bias score (fraction).
-    """
-
-    docs: int
-    accuracy: float | None
-    low: float | None
-    high: float | None
-    majority: float | None
-    chance: float | None
-    s: float | None
-
-
-@dataclass(frozen=True)
-class Stress:
-    """All numbers of a Test-set Stress-Test.
-
-    Attributes:
-        headline: the name of the grouping to which the answers, s(x) and the categories belong.
-        by_grouping: numbers for source, none (random folds) and text, as far as they could be computed.
-        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a diagnostic recognises the source
-            instead of the question; None without both.
-        zero_shot: accuracy of the same model before training; None where the diagnostic has none.
-        delta: headline accuracy less zero-shot, paired by doc; None without it.
-        chance: mean of what an uninformed guess earns, on the metric's own scale.
-        s: mean bias score.
-        categories: the headline numbers by category.
-        unscored: number of docs without a score.
-    """
-
-    headline: str
-    by_grouping: Mapping[str, Grouped]
-    leakage: Estimate | None
-    zero_shot: Estimate | None
-    delta: Estimate | None
-    chance: float | None
-    s: float | None
-    categories: Mapping[str, Category] = field(default_factory=dict)
-    unscored: int = 0
-
-
-def stress(records: Sequence[Mapping[str, Any]], *, draws: int = 1000, level: float = 0.95, seed: int = 0) -> Stress | None:
+def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95, seed: int = 0) -> Stress | None:
     """Compute the numbers of a finished run.
 
     Args:
@@ -106,7 +34,7 @@ def stress(records: Sequence[Mapping[str, Any]], *, draws: int = 1000, level: fl
     Returns:
         None where no record has a text-only cross-validation.
     """
-    records = sorted((r for r in records if r.get("tst")), key=lambda r: r.get("doc_id", 0))  # several ranks write records in another order
+    records = sorted((r for r in records if r.tst is not None), key=lambda r: r.doc_id)  # ranks hand them on in another order
     if not records:
         return None
     return _Records(records, draws, level, seed).stress()
@@ -135,29 +63,21 @@ def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: See
 class _Records:
     """The records as arrays."""
 
-    def __init__(self, records: Sequence[Mapping[str, Any]], draws: int, level: float, seed: int) -> None:
+    def __init__(self, records: Sequence[Record], draws: int, level: float, seed: int) -> None:
         self.records, self._options = records, {"draws": draws, "level": level, "seed": seed}
-        self.headline = str(records[0]["tst"]["grouping"])
-        self.names = list(records[0]["tst"]["scores"])
+        self.tested = [record.tst for record in records if record.tst is not None]
+        self.headline = self.tested[0].grouping
+        self.names = list(self.tested[0].scores)
         labels = [_cluster(r) for r in records]
         self.clusters = None if all(label is None for label in labels) else cluster_numbers([(i,) if c is None else c for i, c in enumerate(labels)])
-        self.scores = {name: self._by_seed("scores", name) for name in self.names}
-        self.baseline = {name: self._by_seed("baseline", name) for name in self.names}
+        self.scores = {name: self._by_seed([tested.scores[name] for tested in self.tested]) for name in self.names}
+        self.baseline = {name: self._by_seed([tested.baseline[name] for tested in self.tested]) for name in self.names}
         self.ends = intervals.ends_of(np.concatenate([np.ravel(one) for one in (*self.scores.values(), *self.baseline.values())]))
 
-    def _by_seed(self, key: str, name: str) -> Array:
-        """Return the values by fold seed, shape (seeds, docs)."""
-        rows = [[np.nan if v is None else v for v in r["tst"][key][name]] for r in self.records]
-        return np.array(rows, float).T
-
-    def _column(self, *keys: str) -> Array:
-        out = []
-        for r in self.records:
-            value: Any = r["tst"]
-            for key in keys:
-                value = None if value is None else value.get(key)
-            out.append(np.nan if value is None else value)
-        return np.array(out, float)
+    @staticmethod
+    def _by_seed(scores: Sequence[Sequence[float | None]]) -> Array:
+        """Return the scores of docs with shape (seeds, docs)."""
+        return np.array([[np.nan if score is None else score for score in of_doc] for of_doc in scores], float).T
 
     def _mean(self, values: Array, known: NDArray[np.bool_] | None = None, *, difference: bool = False) -> Estimate:
         """Return the mean of some docs' values: of scores, or of differences of two scores."""
@@ -179,11 +99,11 @@ class _Records:
 
     def stress(self) -> Stress:
         head = self.scores[self.headline].mean(axis=0)
-        zero = self._column("zero_shot", "score")
+        zero = _array(None if tested.zero_shot is None else tested.zero_shot.score for tested in self.tested)
         has_zero = bool(np.isfinite(zero).any())
         both = {"none", "source"} <= set(self.names)
-        s = self._column("s")
-        chance = self._column("chance")
+        s = _array(tested.s for tested in self.tested)
+        chance = _array(tested.chance for tested in self.tested)
         return Stress(
             self.headline,
             {name: self.grouped(name) for name in self.names},
@@ -197,7 +117,7 @@ class _Records:
         )
 
     def _categories(self, head: Array, baseline: Array, chance: Array, s: Array) -> dict[str, Category]:
-        given = [(r.get("fields") or {}).get("category") for r in self.records]
+        given = [r.fields.get("category") for r in self.records]
         names = np.array(["" if name is None else str(name) for name in given])
         out = {}
         for name in sorted(set(names)):
@@ -208,10 +128,14 @@ class _Records:
         return out if len(out) > 1 else {}
 
 
-def _cluster(record: Mapping[str, Any]) -> Any:
-    """Return what a doc is resampled with: its source, else its cluster; None where neither is known."""
-    source = record["tst"].get("source")
-    return source if source is not None else (record.get("fields") or {}).get("cluster")
+def _cluster(record: Record) -> Any:
+    """What a doc is resampled with: its source, else its cluster; None where neither is known."""
+    source = None if record.tst is None else record.tst.source
+    return source if source is not None else record.fields.get("cluster")
+
+
+def _array(values: Iterable[float | None]) -> Array:
+    return np.array([np.nan if value is None else value for value in values], float)
 
 
 def _known_mean(values: Array) -> float | None:

@@ -18,7 +18,7 @@ from lmms_patch.ask.spec import REGIONS
 from lmms_patch.ask.views import Region, cut
 from lmms_patch.rci.region_sets import expected_best
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs.records import Lent
+from lmms_patch.runs.scored import Lent
 from tests.making.boxes import numbers, planted, record
 from tests.making.recordings import METRIC, mean
 

@@ -6,11 +6,11 @@ import jsonschema
 import numpy as np
 import pytest
 
+from lmms_patch.app import schemas
 from lmms_patch.compare import magic, tasks
 from lmms_patch.errors import RecordError
 from lmms_patch.present.terminal import compare as show_compare
 from lmms_patch.runs import run as runs
-from lmms_patch.runs import schemas
 from tests.making.runs import magic_doc, write_magic
 
 # 4 docs: relevant 1 (of 3 boxes), 1 and 2, 1 and 2, none. Used by A: 1 and 3; 1; nothing; nothing. By B: 1; 1 and 2; 3; 3.

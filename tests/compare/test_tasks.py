@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from lmms_patch.app import schemas
 from lmms_patch.compare.engine import plain_name
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.present.terminal import compare as show_compare
-from lmms_patch.runs import schemas
 from lmms_patch.stats.paired import detectable
 from tests.making.finished import FEW, finish
 from tests.making.recordings import record

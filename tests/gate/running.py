@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 import jsonschema
 import yaml
 
-from lmms_patch.app import cli
-from lmms_patch.runs import schemas
+from lmms_patch.app import cli, schemas
 
 VALID = {"require": "valid gate"}
 DROP = {"metric": "fip", "max_drop": 0, "margin": 0.02}

@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 import yaml
 
+from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
 from lmms_patch.gate import rules
-from lmms_patch.runs import schemas
 from tests.making import lean
 from tests.places import ROOT
 

@@ -4,10 +4,10 @@ import jsonschema
 import pytest
 import yaml
 
+from lmms_patch.app import schemas
 from lmms_patch.errors import OptionError
 from lmms_patch.gate import rules
 from lmms_patch.gate.rules import Rule, parse, read
-from lmms_patch.runs import schemas
 
 GOOD = {"name": "a", "metric": "fip", "min": 0.5}
 

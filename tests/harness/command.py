@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from lmms_patch.resources import folder
-from lmms_patch.runs.records import read_results, results_files
+from lmms_patch.runs.results import read_results, results_files
 from tests.harness import warm
 
 BIN = Path(sys.executable).parent

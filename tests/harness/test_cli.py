@@ -11,7 +11,7 @@ import yaml
 
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs.numbers import flat_names
-from lmms_patch.runs.records import read_results, results_files
+from lmms_patch.runs.results import read_results, results_files
 from tests.harness import warm
 from tests.harness.command import BIN, INSTALLED, answers, details, environment, lmms_eval, metrics, mosaic_file, samples
 from tests.harness.tst import toys

@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from lmms_patch.runs.records import read_samples
+from lmms_patch.runs.logs import read_samples
 from tests.harness.command import INSTALLED, answers, lmms_eval, metrics, mosaic_file
 from tests.places import SHARED
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from lmms_patch.rci.recompute import load, recompute
-from lmms_patch.runs.records import read_results, results_files
+from lmms_patch.runs.results import read_results, results_files
 from tests.harness import warm
 from tests.harness.failing import OPTIONS, answer_of, by_hand, cells, gold, view_of
 from tests.harness.magic.judge_server import JudgeServer, Reply

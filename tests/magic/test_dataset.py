@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmms_patch.app import schemas
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.dataset import Dataset, DatasetError, check, read, write
 from lmms_patch.magic.items import Box, MagicItem, Step
 from lmms_patch.magic.rows import Fault, Faults, parse, to_row
-from lmms_patch.runs import schemas
 from tests.making.magic_rows import as_parquet, png, put, row
 
 

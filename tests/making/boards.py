@@ -12,6 +12,9 @@ def est(value, low=None, high=None, n=100, reason=""):
     return {"value": value, "se": None, "low": low, "high": high, "n": n, "clusters": n, "draws": 1000, "level": 0.95, "reason": reason}
 
 
+LUCK = {"fip0": None, "mpp0": None, "kappa_full": None, "kappa_best": None, "classes": [], "saturated_docs": 0, "without_donor": 0}
+
+
 def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None, null="measured",
                looks=None, why="", marginal=False, **options):  # fmt: skip
     """A task of an index; ``grids``: n -> (index, low, high), or None for a null one; ``fip_all`` with the excluded docs.
@@ -28,7 +31,7 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
         ends = (None, None) if low is None else (fip * (1 - high), fip * (1 - low))
         analysed[str(n)] = {
             "n": n, "excluded": excluded, "fip": fip, "mpp": est(mpp, *ends, n=docs - excluded),
-            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {"null": null, "estimate": est(*adj, n=docs - excluded)}, "adj_blind": None, "luck_ceiling": None,
+            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {**LUCK, "null": null, "estimate": est(*adj, n=docs - excluded)}, "adj_blind": None, "luck_ceiling": None,
             "band": None if value is None else "balanced", "span": None, "shares": None, "warnings": [], "reason": reason,
         }  # fmt: skip
         named |= {f"acc_mpp{n}": mpp}
@@ -78,6 +81,7 @@ def tst_task(base="toy", tst=0.5, above=0.1, chance=0.25):
         "leakage": None,
         "zero_shot": None,
         "delta": None,
+        "s": None,
     }
     return spec.name, {"acc": tst, "patch": {**values["patch"], "tst_details": found}}, {**described, **spec.described(), "metric": "acc"}
 

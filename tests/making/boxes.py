@@ -3,9 +3,9 @@
 from lmms_patch.ask.spec import REGIONS, parse
 from lmms_patch.ask.views import Region, View
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import Settings
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs.records import Baseline, SampleRecord, ScoredView
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView
 from tests.making.recordings import METRIC, FakeNative, mean, table
 
 

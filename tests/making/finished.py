@@ -3,8 +3,9 @@
 import json
 
 from lmms_patch.ask.spec import Options, WrapSpec
-from lmms_patch.harness.wrap.statistics import Native, details
+from lmms_patch.harness.wrap.statistics import Native
 from tests.making.recordings import mean
+from tests.making.runs import details
 
 DATE = "2026-01-01T00-00-00.000000"
 

@@ -9,6 +9,14 @@ from lmms_patch.ask.spec import parse
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats import intervals
 
+LOOKS = {
+    "against": "wrong images",
+    "full": None,
+    "other": None,
+    "docs": 0,
+    "reason": "",
+    "difference": to_json(intervals.mean([0.0, 1.0], None, draws=0)),
+}
 DATE = "2026-01-01T00-00-00.000000"
 STARTS = itertools.count()
 """What makes each run that is written another run, as the harness's clock does."""
@@ -87,6 +95,9 @@ def task(
             "adj": None,
             "adj_blind": None,
             "shares": None,
+            "luck_ceiling": None,
+            "band": None,
+            "span": None,
             "reason": "",
             "warnings": [],
             **plain,
@@ -101,7 +112,15 @@ def task(
         "fip": to_json(fip),
         "chance": {"value": chance, "se": None, "floor": "", "floors": {}, "published": None, "constants": {}, "reason": ""},
         "ceiling": 1.0,
-        "gate": {"valid": valid, "threshold": None, "reason": reason, "looks": [] if looks is None else [{"value": looks, "reason": ""}]},
+        "gold_below": 0,
+        "gate": {
+            **dict.fromkeys(("delta", "se_fip", "se_chance", "threshold")),
+            "fip": fip.value,
+            "chance": chance,
+            "valid": valid,
+            "reason": reason,
+            "looks": [] if looks is None else [LOOKS | {"value": looks}],
+        },
         "grids": grids,
         "warnings": [],
     }
@@ -153,7 +172,12 @@ def stressed(n=400, accuracy=0.3, chance=0.25, seed=0, name="toy_tst5"):
     scores, _ = scored(n, accuracy, 0, seed)
     results, config, records = task(scores, name=name, chance=chance)
     estimate = to_json(mean(scores))
-    details = {"headline": "none", "chance": chance, "by_grouping": {"none": {"accuracy": estimate, "majority": chance, "above": estimate}}}
+    details = {
+        "headline": "none",
+        "chance": chance,
+        "by_grouping": {"none": {"accuracy": estimate, "majority": chance, "above": estimate, "sd": None, "seeds": 1, "p": None}},
+    }
+    details |= {"leakage": None, "zero_shot": None, "delta": None, "s": None}
     results["patch,none"] |= {"tst": float(scores.mean()), "tst_details": details}
     for record, score in zip(records, scores.tolist(), strict=True):
         record["tst"] = {"grouping": "none", "scores": {"none": [score]}, "baseline": {"none": [chance]}, "source": None}

@@ -2,8 +2,9 @@
 
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import views_of
-from lmms_patch.runs.records import Baseline, Lent, SampleRecord, ScoredView
+from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView
 from lmms_patch.runs.tables import Table
+from tests.making.runs import as_records
 
 METRIC = "acc"
 
@@ -103,4 +104,4 @@ class FakeNative:
 
 def table(records, **options):
     """The records as the statistics take them."""
-    return Table(records, METRIC, **options)
+    return Table(as_records(records), METRIC, **options)

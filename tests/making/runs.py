@@ -4,16 +4,46 @@ import itertools
 import json
 
 import numpy as np
+from msgspec import Raw
 
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import swapped, views_of
-from lmms_patch.harness.wrap.statistics import Native, details
+from lmms_patch.harness.wrap import statistics
+from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
-from lmms_patch.runs.records import Baseline, Lent, SampleRecord, ScoredView, WrongImage
+from lmms_patch.runs.logs import Line
+from lmms_patch.runs.record import Record
+from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
+from lmms_patch.runs.typed import convert
 
 LETTERS = "ABCD"
+NEEDED = {"schema": 2, "task": "toy", "base": "toy", "kind": "rci", "grids": [], "doc_id": 0, "image_sizes": [], "best": {}, "excluded": {}}
+
+
+def as_record(given):
+    """A record of some keys; what a record needs beside them is filled in."""
+    return convert({**NEEDED, "views": [{"kind": "full", "scores": {}, "items": {}}], **given}, Record)
+
+
+def as_records(given):
+    """Records of some keys each."""
+    return [one if isinstance(one, Record) else as_record(one) for one in given]
+
+
+def details(spec, records, *more):
+    """What a run writes of records in plain JSON types."""
+    return statistics.details(spec, as_records(records), *more)
+
+
+def as_line(given):
+    """A line of a sample log of some keys."""
+    patch = json.dumps(given["patch"])
+    about = {key: value for key, value in given.items() if key != "patch"}
+    return Line(patch=Raw(json.dumps({**NEEDED, **json.loads(patch)})), **about, record=as_record(given["patch"]))
+
+
 STARTS = itertools.count()
 """What makes each run that is written another run, as the harness's clock does."""
 DATA = {"dataset_path": "org/toy", "test_split": "test"}

@@ -4,7 +4,7 @@ import json
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
-from lmms_patch.runs.records import SampleRecord, ScoredView
+from lmms_patch.runs.scored import SampleRecord, ScoredView
 from tests.making.runs import mc_run, write_run
 
 

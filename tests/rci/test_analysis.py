@@ -11,9 +11,10 @@ from lmms_eval.tasks.pope import utils as pope
 
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import ASSUMED, NOT_CHECKED, analyse
-from lmms_patch.rci.draws import Settings
+from lmms_patch.runs.details import Settings
 from lmms_patch.runs.tables import only
 from tests.making.recordings import METRIC, FakeNative, exact, guesses, mean, record, table
+from tests.making.runs import as_records
 
 CELLS = {1: [1.0, 0.0, 0.0, 0.0], 4: [0.0, 0.0, 0.0, 1.0], 0: [0.0] * 4}
 """A 2x2 grid of which the numbered cell is right."""
@@ -692,9 +693,9 @@ def test_a_field_that_no_doc_has_is_no_cluster():
 def test_one_category():
     """Every second doc: of 20 docs the odd ones 7, 9, ... 19 are right, 7 of 10."""
     records = standard(category=lambda i: "even" if i % 2 == 0 else "odd")
-    odd = only(records, "odd")
-    found = numbers(odd)
-    assert [r["doc_id"] for r in odd] == list(range(1, 200, 2))
+    odd = [r.doc_id for r in only(as_records(records), "odd")]
+    found = numbers([records[i] for i in odd])
+    assert odd == list(range(1, 200, 2))
     assert (found.n_docs, found.fip.value) == (100, pytest.approx(0.7))
     assert found.grids[2].mpp.value == pytest.approx(0.8)  # 1, 3, 5, ... 15
     # donors 2 and 4 of the same parity are still there: numbers p = 1 and 3
@@ -703,10 +704,10 @@ def test_one_category():
 
 def test_an_unknown_category_names_those_that_are_there():
     with pytest.raises(RecordError, match=r"'c'; allowed: a, b$"):
-        only(clustered(), "c")
+        only(as_records(clustered()), "c")
     with pytest.raises(RecordError, match="named no category"):
-        only(standard(), "c")
-    assert len(only([record(i, 1.0, {2: CELLS[1]}, category=i % 3) for i in range(9)], "2")) == 3
+        only(as_records(standard()), "c")
+    assert len(only(as_records([record(i, 1.0, {2: CELLS[1]}, category=i % 3) for i in range(9)]), "2")) == 3
 
 
 # --- a blind run --------------------------------------------------------------------------------------------------------

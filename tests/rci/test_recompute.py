@@ -48,15 +48,15 @@ def test_other_settings(run_folder):
 
 def test_majority_as_chance(run_folder):
     records = load(run_folder)[0].records
-    golds = [r["answer"]["gold"] for r in records]
+    golds = [r.answer.gold for r in records]
     assert numbers(run_folder, chance="majority")["chance"] == max(map(golds.count, golds)) / len(golds)
 
 
 def test_a_category_by_itself(run_folder):
     """By hand: FIP and MPP over the docs of category b alone."""
-    part = [r for r in load(run_folder)[0].records if r["fields"]["category"] == "b"]
-    full = np.mean([r["views"][0]["scores"]["acc"] for r in part])
-    best = np.mean([max(v["scores"]["acc"] for v in r["views"][1:]) for r in part])
+    part = [r for r in load(run_folder)[0].records if r.fields["category"] == "b"]
+    full = np.mean([r.views[0].scores["acc"] for r in part])
+    best = np.mean([max(v.scores["acc"] for v in r.views[1:]) for r in part])
     found = numbers(run_folder, category="b")
     assert found["n_docs"] == len(part) == 150
     assert found["rci2"] == pytest.approx(1 - best / full)
@@ -114,7 +114,7 @@ def test_the_pooled_index_of_a_group_is_not_a_mean_of_ratios(tmp_path):
     analyzed = [recompute(run) for run in load(path)]
     (pooled,) = pooling.groups(path, analyzed)
     full = [r["views"][0]["scores"]["acc"] for _, records, _ in (one, two) for r in records]
-    best = [max(v["scores"]["acc"] for v in r["views"][1:]) for _, records, _ in (one, two) for r in records]
+    best = [max(v.scores["acc"] for v in r.views[1:]) for _, records, _ in (one, two) for r in records]
     assert pooled.index.value == pytest.approx(1 - sum(best) / sum(full))
     assert pooled.index.n == 400
     assert pooled.index.low < pooled.index.value < pooled.index.high
@@ -162,7 +162,7 @@ def test_the_cell_chosen_on_one_run_is_scored_on_another(tmp_path):
         write_run(folder, {"toy_rci2": mc_run(seed=0, answers=k)})
     runs = [[recompute(run) for run in load(folder)] for folder in folders]
     (found,) = pooling.average(runs)
-    scores = [np.array([[view["scores"]["acc"] for view in r["views"]] for r in run[0].run.records]) for run in runs]
+    scores = [np.array([[view.scores["acc"] for view in r.views] for r in run[0].run.records]) for run in runs]
     values = []
     for a in range(3):
         for b in range(3):

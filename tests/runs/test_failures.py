@@ -11,18 +11,19 @@ from scipy import stats
 from lmms_patch.compare import result
 from lmms_patch.compare.gap_sides import read_side
 from lmms_patch.errors import RecordError
-from lmms_patch.harness.wrap.statistics import Native, details
+from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs import failures
-from lmms_patch.runs.records import read_samples
+from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.run import find, newest
 from lmms_patch.runs.tables import Table
-from tests.making.runs import mc_run
+from tests.making.runs import as_records, details, mc_run
 
 TEXT = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] overloaded"
 N = 200
+VIEW = {"kind": "full", "scores": {}, "items": {}}
 
 
 def disturbed(records, failed):
@@ -88,11 +89,11 @@ def by_hand(made, without):
 
 
 def test_calls_and_docs_are_counted(made):
-    assert failures.count(made[1]) is None
-    found = failures.count(disturbed(made[1], FEW))
+    assert failures.count(as_records(made[1])) is None
+    found = failures.count(as_records(disturbed(made[1], FEW)))
     assert found == failures.Failed(docs=4, of=N, calls=6, asked=5 * N, first=2, text=TEXT)
     assert found.many
-    assert not failures.count(disturbed(made[1], FEW[3:4])).many
+    assert not failures.count(as_records(disturbed(made[1], FEW[3:4]))).many
     assert found.sentence.startswith(
         f"4 of {N} docs have a failed call and are left out of what needs it (6 of {5 * N} calls, 2 of them of the first"
     )
@@ -102,8 +103,8 @@ def test_calls_and_docs_are_counted(made):
 @pytest.mark.parametrize("asked", [50, 200, 1000, 9000])
 def test_a_server_that_fails_5_percent_keeps_its_index_and_one_that_fails_10_does_not(asked):
     """From n = 200 on; the chance that more than 5 % n + 2 SE of n calls fail, by the binomial distribution."""
-    records = [{"views": [{"kind": "full"}]} for _ in range(asked)]
-    most = next(k for k in range(asked) if failures.too_many([{"views": [{"kind": "full", "failed": ""}]}] * (k + 1) + records[: asked - k - 1], 2))
+    fine, bad = as_records([{}, {"views": [{**VIEW, "failed": ""}]}])
+    most = next(k for k in range(asked) if failures.too_many([bad] * (k + 1) + [fine] * (asked - k - 1), 2))
     assert most == math.floor(0.05 * asked + 2 * math.sqrt(0.05 * 0.95 * asked))
     assert stats.binom.sf(most, asked, 0.05) < 0.04
     if asked >= 200:
@@ -111,15 +112,15 @@ def test_a_server_that_fails_5_percent_keeps_its_index_and_one_that_fails_10_doe
 
 
 def test_the_cells_of_a_grid_count_for_that_grid_alone():
-    cells = [{"kind": "cell", "n": n, "cell": 1, **failed} for n, failed in ((2, {}), (3, {"failed": TEXT}))]
-    records = [{"views": [{"kind": "full"}, *cells]}] * 40
+    cells = [{**VIEW, "kind": "cell", "n": n, "cell": 1, **failed} for n, failed in ((2, {}), (3, {"failed": TEXT}))]
+    records = as_records([{"views": [VIEW, *cells]}]) * 40
     assert failures.too_many(records, 2) == ""
     assert failures.too_many(records, 3).startswith("40 of 40 calls for the cells of grid 3 failed (100%, more than 5%); run again")
 
 
 def test_a_doc_of_which_every_call_failed_is_counted(made):
     records = disturbed(made[1], [(3, view) for view in range(5)])
-    table = Table(records, "acc")
+    table = Table(as_records(records), "acc")
     assert len(table) == N - 1
     assert failures.count(table.asked_records).docs == 1
 
@@ -162,10 +163,10 @@ def test_too_many_failures_leave_no_index(made, tmp_path):
 def test_donors_lend_no_failed_answers(made):
     """A doc whose call failed lends nothing that it has not; luck comes from the others."""
     records = disturbed(made[1], FEW)
-    table, whole = Table(records, "acc"), Table(made[1], "acc")
-    donors = {table.records[d]["doc_id"] for row in table._donated(2)[0] for d in row if d >= 0}
-    assert donors <= {r["doc_id"] for r in table.records}
-    assert {3, 10} <= {whole.records[d]["doc_id"] for row in whole._donated(2)[0] for d in row if d >= 0}
+    table, whole = Table(as_records(records), "acc"), Table(as_records(made[1]), "acc")
+    donors = {table.records[d].doc_id for row in table._donated(2)[0] for d in row if d >= 0}
+    assert donors <= {r.doc_id for r in table.records}
+    assert {3, 10} <= {whole.records[d].doc_id for row in whole._donated(2)[0] for d in row if d >= 0}
 
 
 # --- readers --------------------------------------------------------------------------------------
@@ -221,7 +222,7 @@ def test_a_damaged_record_is_refused(made, tmp_path):
     path = finish(tmp_path, made, FEW)
     log = next(tmp_path.glob("*_samples_*"))
     log.write_text(log.read_text().replace(json.dumps(TEXT), "7"))
-    with pytest.raises(RecordError, match=r"views\[\d\]\.failed must be a text, not 7"):
+    with pytest.raises(RecordError, match=r"views\[\d\]\.failed must be a text or null, not a whole number"):
         list(read_samples(log))
     data = json.loads(path.read_text())
     data["results"]["toy_rci2"]["patch,none"]["analysis"]["failed"]["docs"] = "4"

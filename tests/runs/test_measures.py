@@ -87,11 +87,12 @@ def test_text_only_numbers(tmp_path):
     grouped = {
         "accuracy": {"value": 0.5, "se": 0.1, "low": 0.3, "high": 0.7, "n": 90, "clusters": 90, "draws": 1000},
         "majority": 0.4,
+        "seeds": 3,
         "sd": None,
         "p": 0.1,
     }
     grouped["above"] = {**grouped["accuracy"], "value": 0.1, "low": -0.1, "high": 0.3}
-    details = {"headline": "none", "by_grouping": {"none": grouped}, "chance": 0.25, "leakage": None, "zero_shot": None, "delta": None}
+    details = {"headline": "none", "by_grouping": {"none": grouped}, "chance": 0.25, "leakage": None, "zero_shot": None, "delta": None, "s": None}
     options = {"options": {}, "metric": "acc", "grids": [], "folds": 5}
     config = {"lmms_patch": {"schema": 2, "base": "toy", "kind": "tst", **options}}
     values = {"acc,none": 0.5, "patch,none": {"records": 9, "tst": 0.5, "tst_s": 0.45, "tst_details": details}}

@@ -14,7 +14,10 @@ from tests.making.runs import mc_run, write_run
 def record(doc_id, cells, lent=(), *, kind="rci", excluded=False, grids=(2,), metrics=("acc",)):
     """A doc with the scores of its cells at grid 2, and what its best cell's answer scores for others: ``(to, score)``."""
     views = [{"kind": "full", "scores": dict.fromkeys(metrics, 1.0), "items": {}}]
-    views += [{"kind": "cell", "n": 2, "cell": i + 1, "scores": dict.fromkeys(metrics, s), "items": {}} for i, s in enumerate(cells)]
+    views += [
+        {"kind": "cell", "n": 2, "cell": i + 1, "row": i // 2, "col": i % 2, "scores": dict.fromkeys(metrics, s), "items": {}}
+        for i, s in enumerate(cells)
+    ]
     scored = [s for s in cells if s is not None]
     best = {} if excluded or not scored else {"2": 1 + cells.index(max(scored))}
     loans = {"to": [to for to, _ in lent], "p": list(range(len(lent))), "full": [0.0 for _ in lent], "best": {"2": [score for _, score in lent]}}

@@ -6,7 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from lmms_patch.tst.results import flat, sign_flip_p, stress
+from lmms_patch.tst import results
+from lmms_patch.tst.results import flat, sign_flip_p
+from tests.making.runs import as_records
+
+
+def stress(records, **options):
+    return results.stress(as_records(records), **options)
 
 
 def record(scores, baseline=None, *, s=0.5, above=0.25, source=None, category=None, zero=None, cluster=None, grouping=None):
@@ -33,7 +39,7 @@ def record(scores, baseline=None, *, s=0.5, above=0.25, source=None, category=No
 
 def test_no_cross_validation_is_none():
     assert stress([]) is None
-    assert stress([{"tst": {}}, {}, {"tst": None}]) is None
+    assert stress([{}, {"tst": None}]) is None
     assert flat(None) == {}
 
 
@@ -117,7 +123,7 @@ def test_nothing_scored_at_all():
 
 
 def test_records_without_the_object_are_ignored():
-    found = stress([record({"none": [1.0]}), {"tst": {}}, {}])
+    found = stress([record({"none": [1.0]}), {}])
     assert found.by_grouping["none"].accuracy.n == 1
 
 

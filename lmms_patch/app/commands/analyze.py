@@ -66,7 +66,7 @@ def command(
 
 def _magic(file: Path) -> list[str]:
     """List the MAGIC tasks of a run."""
-    from lmms_patch.runs.records import read_results
+    from lmms_patch.runs.results import read_results
 
     return [result.task for result in read_results(file) if result.described["kind"] == "magic"]
 

@@ -13,7 +13,7 @@ from lmms_patch.app.options import INCLUDE_PATH
 from lmms_patch.text import printed
 
 if TYPE_CHECKING:
-    from lmms_patch.runs.records import Taken
+    from lmms_patch.runs.results import Taken
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

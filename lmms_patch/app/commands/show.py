@@ -12,7 +12,7 @@ from lmms_patch.app import api
 from lmms_patch.app.commands.common import Cells, examples, say, told
 
 if TYPE_CHECKING:
-    from lmms_patch.runs.records import TaskResult
+    from lmms_patch.runs.results import TaskResult
 
 
 @examples(

@@ -28,7 +28,7 @@ from lmms_patch.magic.score.extract import regions_of_steps
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.response import Response, parse
 from lmms_patch.runs.numbers import NUMBERS
-from lmms_patch.runs.record_checks import hashed, log_digest
+from lmms_patch.runs.record import hashed, log_digest
 from lmms_patch.stats.resample import DRAWS, LEVEL
 from lmms_patch.text import log
 

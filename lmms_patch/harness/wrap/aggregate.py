@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from lmms_patch.ask.references import Plan
 from lmms_patch.ask.spec import KINDS, Key, WrapSpec, end
 from lmms_patch.harness import compat
@@ -24,7 +26,7 @@ from lmms_patch.harness.wrap.calls import Again, Aggregation, Draws, call_native
 from lmms_patch.harness.wrap.statistics import Details, Native, details
 from lmms_patch.runs import failures
 from lmms_patch.runs.numbers import DIFFERENCES, none_used
-from lmms_patch.runs.records import in_set
+from lmms_patch.runs.record import Record, in_set
 from lmms_patch.runs.scoring import scalar
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.text import log
@@ -35,21 +37,23 @@ class PatchItem(dict):  # type: ignore[type-arg]
     """The ``patch`` object of one doc, in plain JSON types; its attributes hold what is not logged.
 
     Attributes:
+        record: the same as a record.
         full: the native items of the first view (the full image) by metric.
         chosen: the native items of the cells that the doc keeps, by the name of the metric over them.
         from_m: the metric whose scalar had to be M of the one item; None where no metric needed that.
     """
 
+    record: Record
     full: dict[str, Any]
     chosen: dict[str, Any]
     from_m: str | None
 
-    def __init__(self, record: dict[str, Any], full: dict[str, Any], chosen: dict[str, Any], from_m: str | None = None) -> None:
-        super().__init__(record)
-        self.full, self.chosen, self.from_m = full, chosen, from_m
+    def __init__(self, record: Record, full: dict[str, Any], chosen: dict[str, Any], from_m: str | None = None) -> None:
+        super().__init__(msgspec.to_builtins(record))
+        self.record, self.full, self.chosen, self.from_m = record, full, chosen, from_m
 
     def __reduce__(self) -> Any:
-        return PatchItem, (dict(self), self.full, self.chosen, self.from_m)
+        return PatchItem, (self.record, self.full, self.chosen, self.from_m)
 
 
 @dataclass
@@ -65,6 +69,11 @@ class _Run:
     one_number: dict[str, str] = field(default_factory=dict)
     unscored: bool | None = None
     details: Details = field(default_factory=Details)
+
+    @property
+    def records(self) -> list[Record]:
+        """The records alone."""
+        return [item.record for item in self.items]
 
 
 class Aggregations:
@@ -160,7 +169,9 @@ class Aggregations:
             self._report_native()
         try:
             plan = self._plan()
-            self._run.details = details(self.spec, items, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds())
+            self._run.details = details(
+                self.spec, self._run.records, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds()
+            )
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
             self._run.details = Details(records=len(items))
@@ -181,7 +192,7 @@ class Aggregations:
         """Return FIP and MPP_n of the primary metric over the same docs, and why they are missing."""
         full, best = self._full_and_cells(self.primary, n)
         reason = self._why_none(self.primary, n)
-        excluded = sum(str(n) in item["excluded"] for item in self._run.items)
+        excluded = sum(str(n) in item.record.excluded for item in self._run.items)
         if not reason and full is None and self._native_value(self.primary) is None:
             reason = f"the aggregation of {self.primary} failed, or gave no number"
         elif not reason and excluded and full is None:
@@ -193,7 +204,7 @@ class Aggregations:
 
     def _report_errors(self) -> None:
         """Report the docs whose scorer or filter failed; the process then ends with status 2."""
-        failed = [(item["doc_id"], view["error"]) for item in self._run.items for view in item["views"] if "error" in view]
+        failed = [(item.record.doc_id, view.error) for item in self._run.items for view in item.record.views if view.error is not None]
         if failed:
             docs = len({doc for doc, _ in failed})
             fail_at_exit(
@@ -205,14 +216,14 @@ class Aggregations:
         """Warn of docs that are left out of a grid or a set of boxes."""
         what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
         for n in self.spec.sets or self.spec.grids:
-            reasons = [why for item in self._run.items if (why := item["excluded"].get(str(n))) and why != failures.REASON]
+            reasons = [why for item in self._run.items if (why := item.record.excluded.get(str(n))) and why != failures.REASON]
             where = f"at grid {n}" if isinstance(n, int) else f"of {n} boxes"
             if reasons:
                 log().warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})")
 
     def _report_native(self) -> None:
         """Say how many failed calls the native metric counts as answers. The statistics say how many there are in all."""
-        failed = sum(map(failures.unanswered, self._run.items))
+        failed = sum(map(failures.unanswered, self._run.records))
         if failed:
             said = (
                 f"counts {failed} failed calls as wrong answers"
@@ -235,7 +246,9 @@ class Aggregations:
     def _unscored(self) -> bool:
         """Tell whether the first view of some doc has no native item. The native metric would then be that of the other docs."""
         if self._run.unscored is None:
-            self._run.unscored = any("error" in item["views"][0] or (failures.unanswered(item) and not item.full) for item in self._run.items)
+            self._run.unscored = any(
+                item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full) for item in self._run.items
+            )
         return self._run.unscored
 
     def _own_items(self, metric: str) -> list[Any]:
@@ -298,7 +311,7 @@ class Aggregations:
 
     def _whole(self, metric: str) -> float | None:
         """Return FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
-        if not any(map(failures.unanswered, self._run.items)):
+        if not any(map(failures.unanswered, self._run.records)):
             return scalar(self._native_value(metric))
         if metric not in self._run.whole:
             self._run.whole[metric] = self._aside(metric, [item.full[metric] for item in self._answered(metric)])
@@ -306,16 +319,16 @@ class Aggregations:
 
     def _answered(self, metric: str) -> list[PatchItem]:
         """Return the docs of a metric whose first view was answered; ``tables.Table`` takes the same docs."""
-        failed = [item for item in self._run.items if failures.unanswered(item)]
-        answered = [item for item in self._run.items if metric in item.full and not failures.unanswered(item)]
+        failed = [item for item in self._run.items if failures.unanswered(item.record)]
+        answered = [item for item in self._run.items if metric in item.full and not failures.unanswered(item.record)]
         return self._whole_clusters(metric, answered, failed)
 
     def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
         """Return the kept docs; where the metric works on whole clusters, without clusters that have lost a doc."""
         if not out or not is_whole((self.spec.options.aggregation or {}).get(metric)):
             return kept
-        halved = {repr(item.get("fields", {}).get("cluster")) for item in out}
-        return [item for item in kept if repr(item.get("fields", {}).get("cluster")) not in halved]
+        halved = {repr(item.record.fields.get("cluster")) for item in out}
+        return [item for item in kept if repr(item.record.fields.get("cluster")) not in halved]
 
     def _aside(self, metric: str, items: list[Any]) -> float | None:
         """Call the native aggregation once more without a trace: no file, no output. Return None where it fails."""
@@ -358,12 +371,12 @@ class Aggregations:
     def _why_none(self, metric: str, n: Key) -> str:
         """Say why there is no number over cells; "" where there is one."""
         items, name = self._run.items, self.over_cells(metric, n)
-        if any("error" in view for item in items for view in item["views"]):
+        if any(view.error is not None for item in items for view in item.record.views):
             return "some docs could not be scored"
         if once := self._why_once(metric):
             return once
         if not any(name in item.chosen for item in items):
-            excluded = sum(str(n) in item["excluded"] for item in items)
+            excluded = sum(str(n) in item.record.excluded for item in items)
             return none_used(n) if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"
         if (metric, n) not in self._run.reasons:
             self._run.reasons[metric, n] = self._why_not_by_item(metric, n)
@@ -375,7 +388,7 @@ class Aggregations:
         They do not where best cells were chosen by M on single items, but M is not made up of single items (F1, CIDEr).
         """
         items = [item for item in self._run.items if metric in item.full]
-        full = [score for item in items if (score := item["views"][0]["scores"].get(metric)) is not None]
+        full = [score for item in items if (score := item.record.views[0].scores.get(metric)) is not None]
         if metric != self.primary and len(full) < len(items) and (reason := self._why_none(self.primary, n)):
             return reason  # some docs have no scalar of this metric, so they followed the primary metric's choice
         if not any(item.from_m == metric for item in items):
@@ -383,7 +396,7 @@ class Aggregations:
         name = self.over_cells(metric, n)
         chosen = [item for item in items if name in item.chosen]
         best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
-        tells_apart = len({*full, *(score for item in items for view in item["views"] if (score := view["scores"].get(metric)) is not None)}) > 1
+        tells_apart = len({*full, *(score for item in items for view in item.record.views if (score := view.scores.get(metric)) is not None)}) > 1
         over_cells = self._best(metric, n)
         if tells_apart and _is_mean(self._whole(metric), full) and _is_mean(over_cells, best):
             return ""
@@ -391,7 +404,7 @@ class Aggregations:
 
     def _chosen_score(self, item: PatchItem, metric: str, n: Key) -> float | None:
         """Return the scalar of the cell that a doc keeps."""
-        cells = [view["scores"].get(metric) for view in item["views"] if in_set(view, n)]
+        cells = [view.scores.get(metric) for view in item.record.views if in_set(view, n)]
         known = [score for score in cells if score is not None]
         highest = self.higher.get(metric, True) == self._kind.keeps_best
         return (max if highest else min)(known) if known else None

@@ -25,7 +25,7 @@ from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered
-from lmms_patch.runs.records import Baseline, Lent, ScoredView, cells_of
+from lmms_patch.runs.scored import Baseline, Lent, ScoredView, cells_of
 from lmms_patch.runs.scoring import Scalar, best, plain
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.text import log

@@ -18,7 +18,7 @@ from lmms_patch.ask.views import View
 from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.calls import drawing_from, draws, one_line, same_draws, set_draws
-from lmms_patch.runs.records import SampleRecord, ScoredView, best_cell
+from lmms_patch.runs.scored import SampleRecord, ScoredView, best_cell
 from lmms_patch.runs.scoring import Scalar, scalar
 
 _T = TypeVar("_T")

@@ -6,19 +6,21 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from lmms_patch.ask.references import Plan, shown
 from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import Settings
 from lmms_patch.runs import failures
-from lmms_patch.runs.numbers import NUMBERS, metrics, sentences, to_json
-from lmms_patch.runs.record_checks import hashed, log_digest
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.numbers import NUMBERS, Stress, metrics, sentences, to_json
+from lmms_patch.runs.record import Record, hashed, log_digest
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.text import log
-from lmms_patch.tst.results import Stress, stress
 from lmms_patch.tst.results import flat as flat_of_tst
+from lmms_patch.tst.results import stress
 
 
 class Details(dict):  # type: ignore[type-arg]
@@ -64,9 +66,9 @@ class Native:
         return None if self._network else self._aggregate(items)
 
 
-def _mind_tst(tested: Stress, records: Sequence[Mapping[str, Any]], native: float | None) -> list[str]:
+def _mind_tst(tested: Stress, records: Sequence[Record], native: float | None) -> list[str]:
     """Return the warnings of a text-only cross-validation."""
-    first = [r["tst"]["scores"][tested.headline][0] for r in records if r.get("tst")]
+    first = [r.tst.scores[tested.headline][0] for r in records if r.tst is not None]
     out = [f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers"] if tested.unscored else []
     known = [score for score in first if score is not None and math.isfinite(score)]
     if native is not None and known and abs(native - sum(known) / len(known)) > 1e-6 * max(1.0, abs(native)):
@@ -97,7 +99,7 @@ def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")
 
 def details(
     spec: WrapSpec,
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[Record],
     metric: str,
     higher: Mapping[str, bool],
     native: Native,
@@ -116,7 +118,7 @@ def details(
         "made": {
             **compat.versions(),
             "numbers": NUMBERS,
-            "log": log_digest(map(hashed, records)),
+            "log": log_digest(hashed(msgspec.to_builtins(record)) for record in records),
             **({} if plan is None else plan.digests),
             **shown(records),
         },

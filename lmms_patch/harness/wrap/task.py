@@ -30,7 +30,8 @@ from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.runs import failures
-from lmms_patch.runs.records import SCHEMA, SampleRecord, ScoredView, WrongImage
+from lmms_patch.runs.record import SCHEMA
+from lmms_patch.runs.scored import SampleRecord, ScoredView, WrongImage
 from lmms_patch.text import log
 
 _DOCS_TO_LOOK_AT = 16
@@ -431,7 +432,7 @@ class WrappedTask(Delegate):
         """Return what ``process_results`` returns for a record."""
         full, chosen = dict(record.views[0].items), self._scorer.chosen(record)
         from_m = next((view.from_m for view in record.views if view.from_m), None)
-        patch = PatchItem(record.to_json(), full, chosen, from_m)
+        patch = PatchItem(record.record(), full, chosen, from_m)
         if self._predict_only:
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.score.results import SCHEMA, VARIANTS
-from lmms_patch.runs.records import json_lines
+from lmms_patch.runs.logs import json_lines
 from lmms_patch.stats.bounds import is_whole
 
 LARGEST = 10_000

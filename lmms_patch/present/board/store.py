@@ -20,10 +20,11 @@ from lmms_patch import files
 from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError
+from lmms_patch.present.formats import Leaderboard
 from lmms_patch.runs import measures, reading
 from lmms_patch.runs import run as runs
-from lmms_patch.runs.records import TaskResult, results_files
-from lmms_patch.runs.schemas.check import fault
+from lmms_patch.runs.results import TaskResult, results_files
+from lmms_patch.runs.typed import fault
 from lmms_patch.stats import bounds
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
@@ -61,7 +62,7 @@ class Result:
     """One wrapped task of one run, as far as a board needs it.
 
     Attributes:
-        task, filter, base, kind, metric: as in ``records.TaskResult``.
+        task, filter, base, kind, metric: as in ``results.TaskResult``.
         grids: grid sizes; empty for kinds without.
         higher: whether more of the metric is better.
         type: the papers' task type; "" where none is named.
@@ -504,7 +505,7 @@ def load(folder: Path) -> Store:
         raise RecordError(f"{path}: not a whole board of lmms-patch ({type(error).__name__}: {error}); {hint}") from None
     if schema != SCHEMA:
         raise RecordError(f"{path}: a board of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}; {hint}")
-    if said := fault("leaderboard", data):
+    if said := fault(data, Leaderboard):
         raise RecordError(f"{path}: {said}; the board was changed or is damaged; {hint}")
     try:
         return Store(tuple(_stored(run) for run in data["runs"]), {str(name): str(made) for name, made in data["written"].items()})

@@ -114,7 +114,7 @@ def _made() -> dict[str, str]:
 def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
     """Return the picked docs, with their images where those can be had; and warnings."""
     picked = [one for one in _picked(entries, sources) if not one[0].magic]
-    pictures, warnings = _pictures([(entry.base, int(line["patch"]["doc_id"])) for entry, _, line in picked], images, tell)
+    pictures, warnings = _pictures([(entry.base, int(line.record.doc_id)) for entry, _, line in picked], images, tell)
     out = []
     for entry, rule, line in picked:
         made = examples.example(entry.id, rule, line, entry.metric)
@@ -135,7 +135,7 @@ def _regions(entries: Sequence[Entry], sources: Sequence[Source], images: Images
     return out, warnings
 
 
-def _picked(entries: Sequence[Entry], sources: Sequence[Source]) -> list[tuple[Entry, str, Mapping[str, Any]]]:
+def _picked(entries: Sequence[Entry], sources: Sequence[Source]) -> list[tuple[Entry, str, Any]]:
     """Return the picked docs of all results: the result, the rule, and the line of the sample log."""
     pairs = zip(entries, sources, strict=True)
     return [(entry, rule, line) for entry, source in pairs for rule, lines in source.picked.items() for line in lines]

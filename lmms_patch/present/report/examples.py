@@ -6,13 +6,14 @@ import hashlib
 import heapq
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import CellAnswer, Example
-from lmms_patch.runs.record_checks import first_box, wrong_views
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.logs import Line
+from lmms_patch.runs.record import Record, first_box
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.text import cut
 
 RULES = {
@@ -45,20 +46,20 @@ class Picker:
         self._base, self._metric = described["base"], described["metric"]
         higher = result.details.get("higher_is_better", {}).get(self._metric, True)
         self._count = count if KINDS[described["kind"]].index and higher else 0  # what is right is not known of a metric that should be low
-        self._kept: dict[str, list[tuple[int, int, Mapping[str, Any]]]] = {}
+        self._kept: dict[str, list[tuple[int, int, Line]]] = {}
 
-    def see(self, line: Mapping[str, Any]) -> None:
+    def see(self, line: Line) -> None:
         """Take a line of the sample log, if its doc is one to show."""
         if not self._count:
             return
         rule = rule_of(line, self._metric)
         if rule is None:
             return
-        doc_id = int(line["patch"]["doc_id"])
+        doc_id = int(line.record.doc_id)
         ranked = (
             -int(hashlib.sha256(f"{self._base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], 16),
             doc_id,
-            {**line, "patch": dict(line["patch"])},
+            line,
         )
         heap = self._kept.setdefault(rule, [])
         if len(heap) < self._count:
@@ -66,26 +67,26 @@ class Picker:
         else:
             heapq.heappushpop(heap, ranked)
 
-    def picked(self) -> dict[str, list[Mapping[str, Any]]]:
+    def picked(self) -> dict[str, list[Line]]:
         """Return the picked lines by rule."""
         return {rule: [line for _, _, line in sorted(self._kept[rule], key=lambda one: -one[0])] for rule in RULES if rule in self._kept}
 
 
-def rule_of(line: Mapping[str, Any], metric: str) -> str | None:
+def rule_of(line: Line, metric: str) -> str | None:
     """Return the rule that a doc falls under; None where its full image or a cell is unscored, or it has no cells.
 
     Args:
         line: of the sample log.
         metric: the primary metric.
     """
-    record = line["patch"]
-    views = record["views"]
+    record = line.record
+    views = record.views
     need = full_marks(record, metric) / 2
-    scores = [view["scores"].get(metric) for view in views]
-    cells = [i for i, view in enumerate(views) if "cell" in view]
-    if not cells or any(scores[i] is None for i in (0, *cells)) or record.get("excluded"):
+    scores = [view.scores.get(metric) for view in views]
+    cells = [i for i, view in enumerate(views) if view.cell is not None]
+    if not cells or None in [scores[i] for i in (0, *cells)] or record.excluded:
         return None
-    right = [score >= need for score in scores]
+    right = [score is not None and score >= need for score in scores]
     good = [i for i in cells if right[i]]
     if right[0] and len(good) == len(cells):
         return "any cell"
@@ -106,19 +107,19 @@ def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence
     return sum(right[i] for i in cells) <= often <= len(cells) / 2
 
 
-def full_marks(record: Mapping[str, Any], metric: str) -> float:
+def full_marks(record: Record, metric: str) -> float:
     """Return what the doc's gold answer scores; 1 where that is not known or not above 0."""
-    golds = [one["scores"].get(metric) for one in record.get("baselines", ()) if "gold" in one["roles"]]
+    golds = [one.scores.get(metric) for one in record.baselines if "gold" in one.roles]
     return max([score for score in golds if score is not None and score > 0], default=1.0)
 
 
-def answers_of(line: Mapping[str, Any]) -> list[str]:
+def answers_of(line: Line) -> list[str]:
     """Return the answer to each of a doc's own views; of log-likelihoods the number of the option with the lowest loss, from 0.
 
     The line of a doc that was also asked on a wrong image has the answers to both, its own first.
     """
-    views, given = line["patch"]["views"], line.get("filtered_resps")
-    given, asked = given if isinstance(given, list) else [], len(views) + len(wrong_views(line["patch"]))
+    views, given = line.record.views, line.filtered_resps
+    given, asked = given if isinstance(given, list) else [], len(views) + len(line.record.wrong_views)
     each = len(given) // asked if asked else 0
     if each * asked != len(given) or not each:
         return [""] * len(views)
@@ -133,7 +134,7 @@ def _answer(given: Sequence[Any]) -> str:
     return f"option {losses.index(min(known))}" if len(known) == len(losses) else " | ".join(map(str, given))
 
 
-def example(entry: str, rule: str, line: Mapping[str, Any], metric: str, image: str | None = None) -> Example:
+def example(entry: str, rule: str, line: Line, metric: str, image: str | None = None) -> Example:
     """Return one picked doc as it is shown.
 
     Args:
@@ -143,33 +144,31 @@ def example(entry: str, rule: str, line: Mapping[str, Any], metric: str, image: 
         metric: the primary metric.
         image: its first image as a ``data:`` URI.
     """
-    record = line["patch"]
-    views, answers, need = record["views"], answers_of(line), full_marks(record, metric) / 2
-    sizes = record.get("image_sizes") or [[1, 1]]
+    record = line.whole()
+    views, answers, need = record.views, answers_of(line), full_marks(record, metric) / 2
+    sizes = record.image_sizes or [[1, 1]]
     width, height = int(sizes[0][0]), int(sizes[0][1])
     grids: dict[int, list[CellAnswer]] = {}
     for view, answer in zip(views, answers, strict=True):
-        if "cell" not in view:
+        if view.n is None or view.row is None or view.col is None:
             continue
         left, top, right, bottom = first_box(view)
         box = (100 * left / width, 100 * top / height, 100 * (right - left) / width, 100 * (bottom - top) / height)
-        score = view["scores"].get(metric)
-        grids.setdefault(view["n"], []).append(
-            CellAnswer(view["row"], view["col"], box, cut(answer, ANSWER), score, None if score is None else score >= need)
-        )
-    score = views[0]["scores"].get(metric)
-    gold = (record.get("answer") or {}).get("gold")
+        score = view.scores.get(metric)
+        grids.setdefault(view.n, []).append(CellAnswer(view.row, view.col, box, cut(answer, ANSWER), score, None if score is None else score >= need))
+    score = views[0].scores.get(metric)
+    gold = record.answer.gold
     return Example(
         entry,
         rule,
-        int(record["doc_id"]),
-        cut(str(line.get("input") or ""), QUESTION),
-        cut(str(line.get("target", "") if gold is None else gold), ANSWER),
+        int(record.doc_id),
+        cut(str(line.input or ""), QUESTION),
+        cut(str(line.target if gold is None else gold), ANSWER),
         cut(answers[0], ANSWER),
         score,
         None if score is None else score >= need,
         (width, height),
         {n: tuple(cells) for n, cells in grids.items()},
         image,
-        f"doc {record['doc_id']}, {width} by {height} pixels",
+        f"doc {record.doc_id}, {width} by {height} pixels",
     )

@@ -22,8 +22,10 @@ from lmms_patch.rci.recompute import TaskRun, by_category, recompute
 from lmms_patch.runs import numbers, reading
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.failures import has_failed
+from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures, of_analysis
-from lmms_patch.runs.records import TaskResult, lean_record, read_lines
+from lmms_patch.runs.record import Record
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.runs.run import Run
 from lmms_patch.stats.intervals import trimmed
 from lmms_patch.stats.resample import Estimate
@@ -42,7 +44,7 @@ class Source:
 
     run: Run
     result: TaskResult
-    picked: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    picked: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 def gather(
@@ -147,7 +149,7 @@ class _Read:
     categories: dict[str, Part] = field(default_factory=dict)
     excluded: dict[int, Counter[str]] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
-    picked: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    picked: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def entry(self, name: str, model: str) -> Entry:
@@ -191,7 +193,7 @@ def _read(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]
         _tst_categories(out)
         return out
     picker = Picker(result, examples)
-    records = list(_records(read_lines(log, result.place), out, picker))
+    records = list(_records(read_lines(log, result.place, lean=True), out, picker))
     out.picked = picker.picked()
     if KINDS[result.described["kind"]].index:
         _numbers(out, TaskRun(result, records, _blind_scores(run, result)), categories)
@@ -216,22 +218,21 @@ def _read_magic(run: Run, result: TaskResult, examples: int, categories: bool) -
     return out
 
 
-def _records(lines: Iterator[dict[str, Any]], out: _Read, picker: Picker) -> Iterator[dict[str, Any]]:
-    """Yield the lean record of each line; counts and picks as they pass."""
-    shared: dict[str, Any] = {}
+def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Record]:
+    """Yield the record of each line; count and pick as they pass."""
     for line in lines:
-        record = line["patch"]
+        record = line.record
         picker.see(line)
-        for n, reason in record.get("excluded", {}).items() if not KINDS[out.result.described["kind"]].regions else ():
+        for n, reason in record.excluded.items() if not KINDS[out.result.described["kind"]].regions else ():
             out.excluded.setdefault(int(n), Counter())[str(reason)] += 1
-        views, answers = record["views"], line.get("filtered_resps")
+        views, answers = record.views, line.filtered_resps
         out.failures["views"] += len(views)
         for i, view in enumerate(views):
-            if "error" in view or has_failed(view):
-                out.failures["cells" if i and "cell" in view else "full"] += 1
+            if view.error is not None or has_failed(view):
+                out.failures["cells" if i and view.cell is not None else "full"] += 1
         if isinstance(answers, list) and answers and isinstance(answers[0], str) and not answers[0].strip() and not has_failed(views[0]):
             out.failures["empty"] += 1
-        yield lean_record(record, shared)
+        yield record
 
 
 def _blind_scores(run: Run, result: TaskResult) -> dict[int, float] | None:
@@ -240,7 +241,7 @@ def _blind_scores(run: Run, result: TaskResult) -> dict[int, float] | None:
     for other in run.tasks:
         about = other.described
         if about["kind"] == "blind" and about["base"] == described["base"] and other.filter == result.filter and (log := run.log(other)):
-            scores = {line["patch"]["doc_id"]: line["patch"]["views"][0]["scores"].get(described["metric"]) for line in read_lines(log, other.place)}
+            scores = {line.record.doc_id: line.record.views[0].scores.get(described["metric"]) for line in read_lines(log, other.place, lean=True)}
             return {doc_id: score for doc_id, score in scores.items() if score is not None}
     return None
 

@@ -9,7 +9,7 @@ from lmms_patch.compare.variants import Contrasted, MagicRuns, numbers_of
 from lmms_patch.magic.score import results
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 
 _ORDER = (*results.HEALED, *results.JUDGED, *results.ANSWERS, "answer_found", *results.MAGISCORE, *results.REGIONS)
 _WHAT = {

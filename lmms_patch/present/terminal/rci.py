@@ -17,7 +17,7 @@ from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.numbers import DIFFERENCES, Analysis, metrics, sets_in, to_json
-from lmms_patch.runs.records import TaskResult, read_results
+from lmms_patch.runs.results import TaskResult, read_results
 from lmms_patch.stats.gate import NOT_SHOWN
 from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate

@@ -8,7 +8,7 @@ from typing import Any
 from lmms_patch.errors import RecordError
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cell, Column, number, shown
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.runs.results import TaskResult
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean, line
 

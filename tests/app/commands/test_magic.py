@@ -14,12 +14,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from PIL import Image
 
-from lmms_patch.app import api
+from lmms_patch.app import api, schemas
 from lmms_patch.app.cli import main
 from lmms_patch.magic.rows import KINDS, Faults, parse
 from lmms_patch.magic.score.selfheal import wrong_runs
 from lmms_patch.magic.settings import NAMES
-from lmms_patch.runs import schemas
 from tests.magic.worlds import World, contents
 from tests.making.magic import doc, write_magic_run
 from tests.making.runs import mc_run, write_run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lmms_patch.runs.records import read_results, results_files
+from lmms_patch.runs.results import read_results, results_files
 from tests.harness.command import INSTALLED, lmms_eval
 from tests.harness.magic.models import INVENTED, SCRIPTS, install, resisted
 from tests.harness.magic.truth import VARIANTS, distraction, heals, items, left_out, number, truth

@@ -12,6 +12,7 @@ from lmms_patch.tst.results import flat, stress
 from tests.harness.toys import ChatModel, Model, metrics, run
 from tests.harness.tst import toys
 from tests.harness.tst.toys import ODD, Rf, choices, details, rf, samples_of, tst_of, write
+from tests.making.runs import as_records
 
 THREE = ("bed", "rug", "lamp")
 
@@ -272,7 +273,7 @@ def test_numbers_do_not_depend_on_the_order_of_the_docs(tested, known):
     records = [line["patch"] for line in samples_of(tested[1], "toy_tst5")][:20]
     if not known:
         records = [{**record, "tst": {**record["tst"], "source": None}} for record in records]
-    in_order, by_rank = flat(stress(records)), flat(stress(records[::2] + records[1::2]))
+    in_order, by_rank = flat(stress(as_records(records))), flat(stress(as_records(records[::2] + records[1::2])))
     assert by_rank == pytest.approx(in_order, abs=1e-12)
 
 

@@ -12,7 +12,7 @@ from lmms_eval.tasks import TaskManager
 from loguru import logger
 from PIL import Image
 
-from lmms_patch.app import api
+from lmms_patch.app import api, schemas
 from lmms_patch.app.commands.tasks import lines
 from lmms_patch.ask.spec import parse
 from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
@@ -20,7 +20,6 @@ from lmms_patch.harness.names import catalog, lookup
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import recompute
 from lmms_patch.rci.recompute import Changes
-from lmms_patch.runs import schemas
 from tests.harness import toys
 from tests.harness.adapters import ADAPTERS, PATTERNS, SIZES, Likelihood, by_deepcopy, by_pickle, first_of_all, picture
 from tests.harness.adapters import _say as say

@@ -17,6 +17,7 @@ from lmms_eval.tasks import TaskManager
 from loguru import logger
 from PIL import Image
 
+from lmms_patch.app import schemas
 from lmms_patch.ask.spec import parse
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError, UnknownNameError
 from lmms_patch.harness import compat
@@ -26,7 +27,6 @@ from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.present.board import write as board_files
 from lmms_patch.present.terminal.rci import Shown, table
 from lmms_patch.present.terminal.rci import warnings as show_warnings
-from lmms_patch.runs import schemas
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
 from tests.places import ROOT
 

@@ -11,9 +11,9 @@ from lmms_eval.tasks import TaskManager
 from loguru import logger
 from PIL import Image
 
+from lmms_patch.app import schemas
 from lmms_patch.ask.views import cell_box
 from lmms_patch.errors import CannotWrapError, PatchError
-from lmms_patch.runs import schemas
 from tests.harness.toys import ChatModel, Model, metrics, run, write_task
 
 ASKED = {"version": 0.0}

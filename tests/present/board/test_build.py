@@ -12,11 +12,11 @@ import time
 import jsonschema
 import pytest
 
+from lmms_patch.app import schemas
 from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.present.board import store, write
 from lmms_patch.present.board.build import leaderboard
 from lmms_patch.runs import run as runs
-from lmms_patch.runs import schemas
 from tests.making.boards import blind_task, document, index_task, tst_task  # fmt: skip
 from tests.making.boards import write as write_runs
 from tests.making.runs import mc_run, write_run

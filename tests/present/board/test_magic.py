@@ -7,9 +7,9 @@ import json
 import jsonschema
 import pytest
 
+from lmms_patch.app import schemas
 from lmms_patch.errors import RecordError
 from lmms_patch.present.board import build
-from lmms_patch.runs import schemas
 from tests.making.boards import document, write
 from tests.making.runs import magic_doc, write_magic
 

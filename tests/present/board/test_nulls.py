@@ -6,14 +6,14 @@ import json
 import jsonschema
 import pytest
 
+from lmms_patch.app import schemas
 from lmms_patch.present.board.board import board
 from lmms_patch.present.board.build import leaderboard
 from lmms_patch.present.board.overall import changes, overall
 from lmms_patch.present.board.store import NAME, load
 from lmms_patch.present.board.tables import flat_sheet, head, overall_note, remarks
 from lmms_patch.present.ranking import by_of
-from lmms_patch.runs import schemas
-from tests.making.boards import board_of, document, index_task, shown
+from tests.making.boards import LUCK, board_of, document, index_task, shown
 from tests.making.boards import write as write_runs
 from tests.making.runs import as_before, guesses_on_cells, never_looks, one_cell_knows, world_run, write_run
 
@@ -126,7 +126,8 @@ def test_where_luck_saturates_for_one_that_one_has_no_rank(tmp_path):
 def test_an_assumed_null_never_carries_a_rank(tmp_path, by):
     one = run("a", -0.4, 0.05, null="assumed", looks=None)
     one["results"]["toy_pcri3"]["patch,none"]["analysis"]["grids"]["3"]["adj_blind"] = {
-        "estimate": one["results"]["toy_pcri3"]["patch,none"]["analysis"]["grids"]["3"]["adj"]["estimate"]
+        **LUCK,
+        "estimate": one["results"]["toy_pcri3"]["patch,none"]["analysis"]["grids"]["3"]["adj"]["estimate"],
     }
     (group,) = board_of(tmp_path, one, by=by).groups
     assert not group.ranked

@@ -1,11 +1,27 @@
 """Which docs are shown: each rule on a doc made by hand."""
 
-import json
-
 import pytest
 
-from lmms_patch.present.report.examples import ANSWER, RULES, Picker, answers_of, cut, example, full_marks, rule_of
-from lmms_patch.runs.records import TaskResult
+from lmms_patch.present.report import examples
+from lmms_patch.present.report.examples import ANSWER, RULES, Picker, cut
+from lmms_patch.runs.results import TaskResult
+from tests.making.runs import as_line, as_record
+
+
+def rule_of(doc, metric):
+    return examples.rule_of(as_line(doc), metric)
+
+
+def answers_of(doc):
+    return examples.answers_of(as_line(doc))
+
+
+def full_marks(patch, metric):
+    return examples.full_marks(as_record(patch), metric)
+
+
+def example(entry, rule, doc, metric):
+    return examples.example(entry, rule, as_line(doc), metric)
 
 
 def line(full, cells, answers=None, doc_id=0, n=2, gold="A", marks=1.0, **more):
@@ -91,8 +107,8 @@ def picked(docs, count=2, task="toy_rci2"):
     result = TaskResult(task, {"base": "toy", "kind": "rci", "metric": "acc"}, {}, "none")
     picker = Picker(result, count)
     for doc in docs:
-        picker.see(json.loads(json.dumps(doc)))
-    return {rule: [one["patch"]["doc_id"] for one in lines] for rule, lines in picker.picked().items()}
+        picker.see(as_line(doc))
+    return {rule: [one.record.doc_id for one in lines] for rule, lines in picker.picked().items()}
 
 
 def test_the_choice_depends_on_neither_order_nor_model():

@@ -6,12 +6,12 @@ import jsonschema
 import pytest
 from PIL import Image
 
+from lmms_patch.app import schemas
 from lmms_patch.errors import CannotWrapError, RecordError, UnknownNameError
 from lmms_patch.harness import images
 from lmms_patch.harness.magic import docs as magic_docs
 from lmms_patch.present.report import build, magic, magic_examples
 from lmms_patch.runs import run as runs
-from lmms_patch.runs import schemas
 from tests.making.runs import magic_doc, write_magic
 
 HOSTILE = "<script>alert(1)</script> \u202e **R1** & ]]>"

@@ -6,7 +6,7 @@ import pytest
 
 from lmms_patch.app.cli import main
 from lmms_patch.present.terminal.tst import categories, causes, importances, notes, stress_table
-from lmms_patch.runs.records import TaskResult, read_results
+from lmms_patch.runs.results import TaskResult, read_results
 from tests.making.tst import write_tst
 
 NOTHING = {"value": None, "se": None, "low": None, "high": None, "n": 0, "clusters": 0, "reason": "no docs"}

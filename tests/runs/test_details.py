@@ -7,7 +7,7 @@ import pytest
 
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import run
-from lmms_patch.runs.expect import wrong
+from lmms_patch.runs.details import wrong
 from tests.making.runs import mc_run, write_run
 
 
@@ -54,7 +54,7 @@ def put(*keys):
         (put("analysis", "grids", "2", "adj", {}), "grids.2.adj"),
         (put("analysis", "grids", "2", "shares", "score", [0.5, 0.5]), "shares are not of 4 cells"),
         (put("analysis", "grids", "2", "shares", "p_cells", None), "shares are not of 4 cells"),
-        (put("analysis", "grids", "x", {}), "no grid: 'x'"),
+        (put("analysis", "grids", "x", {}), "analysis.grids must be a whole number"),
     ],
 )
 def test_what_somebody_changed_is_named(whole, change, said):
@@ -74,12 +74,27 @@ def test_a_file_with_it_is_refused_in_one_line(whole, tmp_path):
     data = copy.deepcopy(whole)
     parts(data)[1]["analysis"]["fip"] = "high"
     (tmp_path / "1_results.json").write_text(json.dumps(data))
-    with pytest.raises(RecordError, match=r"toy_rci2: analysis\.fip must be an object, not \'high\'"):
+    with pytest.raises(RecordError, match=r"toy_rci2: analysis\.fip must be an object, not a text"):
         run.read(tmp_path / "1_results.json")
 
 
 ESTIMATE = {"value": 0.5, "se": 0.1, "low": 0.3, "high": 0.7, "n": 9, "clusters": 9, "draws": 100}
-SET = {"fip": 0.6, "mpp": ESTIMATE, "index": ESTIMATE, "gap": ESTIMATE, "excluded": 0, "warnings": []}
+SET = {
+    "n": "relevant",
+    "band": None,
+    "span": None,
+    "shares": None,
+    "adj": None,
+    "adj_blind": None,
+    "luck_ceiling": None,
+    "reason": "",
+    "fip": 0.6,
+    "mpp": ESTIMATE,
+    "index": ESTIMATE,
+    "gap": ESTIMATE,
+    "excluded": 0,
+    "warnings": [],
+}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +111,13 @@ SET = {"fip": 0.6, "mpp": ESTIMATE, "index": ESTIMATE, "gap": ESTIMATE, "exclude
 )
 def test_numbers_of_boxes_that_somebody_changed_are_named(whole, change, said):
     described, details = copy.deepcopy(parts(whole))
-    regions = {"sets": {"relevant": SET, "adversarial": SET}, "mean": {"relevant": ESTIMATE, "adversarial": ESTIMATE}, "both": 9}
+    regions = {
+        "sets": {"relevant": SET, "adversarial": SET},
+        "mean": {"relevant": ESTIMATE, "adversarial": ESTIMATE},
+        "both": 9,
+        "boxes": {},
+        "left_out": {},
+    }
     details["analysis"]["regions"] = json.loads(json.dumps({**regions, "best": ESTIMATE, "even": ESTIMATE, "average": ESTIMATE}))
     change(details["analysis"]["regions"])
     assert said in wrong(described, details)

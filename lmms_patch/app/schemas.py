@@ -1,0 +1,49 @@
+"""The JSON schemas (draft 2020-12) of the files that lmms-patch reads and writes: each is made of the type of its file."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from lmms_patch.errors import UnknownNameError, nearest
+from lmms_patch.runs.typed import schema_of
+
+_TYPES = {
+    "analysis": "rci.formats.AnalyzeJson",
+    "compare": "compare.formats.CompareJson",
+    "details": "runs.details.Details",
+    "gate": "gate.formats.GateJson",
+    "gate-config": "gate.formats.GateConfig",
+    "leaderboard": "present.formats.Leaderboard",
+    "magic-build": "magic.formats.MagicBuild",
+    "magic-check": "magic.formats.MagicCheck",
+    "magic-item": "magic.formats.MagicItem",
+    "magic-label": "magic.formats.MagicLabel",
+    "magic-show": "present.formats.MagicShow",
+    "magic-stepsense": "magic.formats.MagicStepsense",
+    "patch": "runs.record.Record",
+    "pruned": "tst.formats.PrunedJson",
+    "report": "present.formats.Report",
+    "task-config": "runs.details.TaskConfig",
+}
+_OF_PEOPLE = ("gate-config", "magic-item", "magic-label")
+"""Files that people write, and that may lack what has a default."""
+
+
+def names() -> list[str]:
+    """Return the names of all schemas."""
+    return sorted(_TYPES)
+
+
+def load(name: str) -> dict[str, Any]:
+    """Return one schema.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    if name not in _TYPES:
+        close = nearest(name, names())
+        hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(names())}"
+        raise UnknownNameError(f"no schema {name!r}; {hint}; type 'lmms-patch schema' for the list")
+    module, _, kind = _TYPES[name].rpartition(".")
+    return schema_of(name, getattr(importlib.import_module(f"lmms_patch.{module}"), kind), ours=name not in _OF_PEOPLE)

@@ -1,0 +1,274 @@
+"""The types of MAGIC's files: items, labels, and what ``build``, ``check`` and ``stepsense`` write."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from lmms_patch.stats.bounds import Count, Some
+from lmms_patch.stats.resample import Estimate
+
+FaultKind = Literal[
+    "no item",
+    "line unreadable",
+    "form unknown",
+    "key missing",
+    "value wrong",
+    "id twice",
+    "ids alike",
+    "image missing",
+    "image unreadable",
+    "box wrong",
+    "box without area",
+    "box outside the image",
+    "no relevant box",
+    "same box, relevant and not",
+    "box named that is not there",
+    "same box twice",
+    "no adversarial box",
+    "many boxes",
+    "number in another box",
+    "full answer missing",
+    "correction missing",
+    "correction of a correct step",
+]
+
+
+class BoxJson(Struct, kw_only=True):
+    """A box on the image.
+
+    Attributes:
+        box: [left, top, right, bottom] in pixels of the upright image (EXIF orientation applied), half-open: left < right, top < bottom
+        relevant: true: the answer needs it; false: adversarial
+        label: what it shows, where that is known; models do not see it
+    """
+
+    box: Annotated[list[Count], Meta(min_length=4, max_length=4)]
+    relevant: bool
+    label: str | UnsetType | None = UNSET
+
+
+class StepJson(Struct, kw_only=True):
+    """A step of a reasoning chain.
+
+    Attributes:
+        text: one sentence
+        correct: whether annotators marked it correct
+        correction: what a wrong step should say: a complete rewrite; empty where the step is correct
+    """
+
+    text: Annotated[str, Meta(pattern="\\S")]
+    correct: bool
+    correction: str | UnsetType | None = UNSET
+
+
+class MagicItem(Struct, kw_only=True):
+    """One line of a MAGIC dataset (JSONL; a parquet file has the same columns): a question about an image with relevant and
+    adversarial boxes.
+
+    `lmms-patch magic check` also looks at what a schema cannot say: the image, boxes against its size, duplicate ids, boxes that steps name.
+
+    Attributes:
+        schema: version of the form; absent: 1
+        id: unique in the file
+        image: path of the image, relative to the file; in a parquet file it may be the image itself ({bytes, path})
+        question_type: empty or absent: not known
+        answer: short gold answer
+        full_answer: gold answer as a sentence; empty: the accuracy against full answers is not defined for the item
+        boxes: R1 is the first box, in the texts of steps and corrections; models may see them under other numbers. At least one must be relevant.
+        steps: annotated reasoning chain, one sentence a step; absent where there is none
+        group: what is resampled together, as a rule the image; empty: each item for itself
+    """
+
+    SCHEMA: ClassVar = {"additionalProperties": True}
+    schema: Literal[1] | UnsetType = UNSET
+    id: Annotated[str, Meta(pattern="\\S")]
+    image: Annotated[str, Meta(pattern="\\S")]
+    question: Annotated[str, Meta(pattern="\\S")]
+    question_type: Literal["verify", "query", "choose", "logical", "compare", "", None] | UnsetType = UNSET
+    answer: Annotated[str, Meta(pattern="\\S")]
+    full_answer: str | UnsetType | None = UNSET
+    boxes: list[BoxJson]
+    steps: list[StepJson] | UnsetType | None = UNSET
+    group: str | UnsetType | None = UNSET
+
+
+class MagicLabel(Struct, kw_only=True):
+    """One line of a JSONL file of step labels, as `lmms-patch magic steps` writes and `lmms-patch magic stepsense` reads it.
+
+    A CSV file has the same columns.
+
+    Attributes:
+        item: id of the item
+        group: its image: what is resampled together
+        step: from 1
+        annotator: who labelled; null: not labelled yet
+        correct: the verdict; null: not labelled yet
+        source: null or absent: human
+        question: as asked
+        answer: short gold answer
+        text: the step
+    """
+
+    SCHEMA: ClassVar = {"additionalProperties": True}
+    item: str
+    group: str | UnsetType | None = UNSET
+    step: Some
+    annotator: str | None
+    correct: Literal[0, 1, True, False, None]
+    source: Literal["human", "judge", None] | UnsetType = UNSET
+    question: str | UnsetType | None = UNSET
+    answer: str | UnsetType | None = UNSET
+    text: str | UnsetType | None = UNSET
+
+
+class Dropped(Struct, kw_only=True):
+    """What was dropped, and why.
+
+    Attributes:
+        id: the question
+    """
+
+    id: str
+    reason: str
+    detail: str
+
+
+class Noted(Struct, kw_only=True):
+    """What was noted of an item.
+
+    Attributes:
+        inputs: digest of image and maps
+    """
+
+    SCHEMA: ClassVar = {"additionalProperties": True}
+    inputs: str
+
+
+class MagicBuild(Struct, kw_only=True):
+    """The file `build.json` of a dataset that `lmms-patch magic build` made: its settings, counts, and everything that was dropped.
+
+    Attributes:
+        fingerprint: of the questions, scenes and settings: a build goes on only with the same
+        settings: that decide the items
+        counts: by name (docs/magic.md)
+        items: by id, what was noted
+    """
+
+    schema: Literal[1]
+    fingerprint: str
+    settings: dict[str, Any]
+    counts: dict[str, Count]
+    dropped: list[Dropped]
+    items: dict[str, Noted]
+
+
+class FaultCount(Struct, kw_only=True):
+    """How often something is wrong.
+
+    Attributes:
+        level: error: the item is left out of runs
+        kind: what is wrong; docs/magic.md says what to do about each
+        lines: on how many lines
+    """
+
+    level: Literal["error", "warning"]
+    kind: FaultKind
+    faults: Some
+    lines: Some
+
+
+class FaultJson(Struct, kw_only=True):
+    """Something that is wrong.
+
+    Attributes:
+        line: in the file, from 1 (of a parquet file or a hub dataset: the row); 0: the file as a whole
+        item: its id; empty where it could not be read
+        key: where in the line, as boxes[2].relevant, places from 1; empty: the whole line
+        message: what is wrong, and what is allowed
+        level: error: the item is left out of runs
+        kind: what is wrong; docs/magic.md says what to do about each
+    """
+
+    line: Count
+    item: str
+    key: str
+    message: str
+    level: Literal["error", "warning"]
+    kind: FaultKind
+
+
+class MagicCheck(Struct, kw_only=True):
+    """What `lmms-patch magic check --json` writes: every fault of a MAGIC dataset, and what is in it.
+
+    Attributes:
+        dataset: the file, or the name on the hub
+        items: lines of the file
+        usable: lines that runs ask
+        kinds: faults counted, errors first
+        counts: of the usable items: images, boxes, steps, and the runs of wrong steps that Self-Heal tests or leaves out
+        faults: in the order of the lines
+    """
+
+    schema: Literal[1]
+    dataset: str
+    items: Count
+    usable: Count
+    errors: Count
+    warnings: Count
+    kinds: list[FaultCount]
+    counts: dict[str, Count]
+    faults: list[FaultJson]
+
+
+class AgreementJson(Struct, kw_only=True):
+    """How far two annotators agree.
+
+    Attributes:
+        annotators: the two names; empty: all pairs together
+        steps: labelled by both; over pairs: label pairs
+    """
+
+    annotators: list[str]
+    kappa: Estimate
+    agreed: Estimate
+    steps: Count
+
+
+class ScoreJson(Struct, kw_only=True):
+    """The share of steps that a source labelled correct.
+
+    Attributes:
+        disputed: steps with both verdicts
+        agreement: null: no two annotators share a step
+    """
+
+    source: Literal["human", "judge"]
+    micro: Estimate
+    macro: Estimate
+    items: Some
+    steps: Some
+    annotators: Annotated[list[str], Meta(min_length=1)]
+    disputed: Count
+    pairs: list[AgreementJson]
+    agreement: AgreementJson | None
+
+
+class MagicStepsense(Struct, kw_only=True):
+    """What `lmms-patch magic stepsense --json` writes: the share of steps labelled correct, and how far annotators agree.
+
+    Attributes:
+        scores: by source; people and judges are never mixed
+        across: a person and a judge each
+        unlabelled: lines without a verdict, by source
+        clustered: whether items of one image were kept together
+        notes: what else is to be minded: names that differ by white space or case alone
+    """
+
+    schema: Literal[1]
+    scores: Annotated[list[ScoreJson], Meta(min_length=1)]
+    across: list[AgreementJson]
+    unlabelled: dict[str, Count]
+    clustered: bool
+    notes: list[str]

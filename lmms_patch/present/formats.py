@@ -1,0 +1,329 @@
+"""The types of the files of a board and of a report, and of what ``lmms-patch magic show --json`` writes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from lmms_patch.stats.bounds import Count, GridSize, Number, Some
+from lmms_patch.stats.resample import Estimate
+
+Kind = Literal["rci", "pcri", "tst", "blind", "blank", "swap", "shuffle", "occlude", "regions", "magic"]
+Variant = Literal["all", "relevant", "none", "selfheal"]
+
+
+class BoardFile(Struct, kw_only=True):
+    """A file, as it was when the board read it.
+
+    Attributes:
+        path: Relative to the board's folder where that is possible.
+        size: Bytes.
+        mtime_ns: Time of the last change, nanoseconds.
+    """
+
+    path: str
+    size: Count
+    mtime_ns: int
+
+
+class BoardNotes(Struct, kw_only=True):
+    """What stands beside the index of a grid.
+
+    Attributes:
+        span: The bands that the interval reaches.
+        reason: Why there is no index; empty otherwise.
+        excluded: Docs that the index leaves out.
+        fip: FIP over the docs that it does not leave out: index = 1 - MPP / this.
+        null: What the corrected index rests on; null without one.
+    """
+
+    band: str | None
+    span: str | None
+    reason: str
+    excluded: Count
+    fip: Number | None
+    null: Literal["measured", "assumed", None] | UnsetType = UNSET
+
+
+class BoardResult(Struct, kw_only=True):
+    """A task of a run.
+
+    Attributes:
+        filter: The harness's filter pipeline.
+        base: The benchmark.
+        metric: The primary metric.
+        grids: Grid sizes n.
+        higher: Whether more of the metric is better.
+        type: The papers' task type; empty where none is named.
+        gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), null unknown or no gate.
+        fingerprint: What must be the same in runs that are ranked together, by name; null: the run does not say.
+        numbers: Every number by its name (lmms_patch.runs.measures).
+        notes: By grid size, what stands beside the index.
+        dataset: Of the data: Hub id, configuration, split; null where local or not named.
+        details: Of tst: diagnostic and grouping; of magic: dataset.
+        looks: Whether the answers are shown to depend on the image; null: not checked, or no gate.
+        marginal: Whether the gate is passed by less than one further standard error.
+    """
+
+    task: str
+    filter: str
+    base: str
+    kind: Kind
+    metric: str
+    grids: list[GridSize]
+    higher: bool
+    type: Literal["", "mcq", "yesno", "vqa", "caption"]
+    docs: Count
+    gate: Literal[0, 1, None]
+    gate_reason: str
+    fingerprint: dict[str, Any]
+    numbers: dict[str, Estimate]
+    notes: dict[Annotated[str, Meta(pattern="^[2-9]$")], BoardNotes]
+    dataset: dict[str, str | None]
+    details: dict[str, str]
+    looks: bool | UnsetType | None = UNSET
+    marginal: bool | UnsetType = UNSET
+
+
+class BoardRun(Struct, kw_only=True):
+    """A run.
+
+    Attributes:
+        sha256: Of the results file.
+        files: Where copies of the results file lie, or where it was last.
+        adapter: --model of the run.
+        model_args: --model_args of the run, without keys, tokens and passwords.
+        date: As the harness writes it.
+    """
+
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    files: Annotated[list[BoardFile], Meta(min_length=1)]
+    model: str
+    adapter: str
+    model_args: str
+    date: str
+    results: list[BoardResult]
+
+
+class Leaderboard(Struct, kw_only=True):
+    """Written by lmms-patch leaderboard --output FOLDER. Numbers are on the metric's own scale; null is not defined.
+
+    Attributes:
+        written: Files in the folder model-index that were made for models -> digest of what they were made of.
+    """
+
+    schema: Literal[1]
+    written: dict[str, str]
+    runs: list[BoardRun]
+
+
+class Shown(Struct, kw_only=True):
+    """A number as the report shows it.
+
+    Attributes:
+        se: standard error, clustered
+        n: docs
+        level: nominal coverage of the interval, 0..1
+        reason: why value or interval is null, or a warning
+        note: words that stand beside the number in every table: assumed null, cells mislead, contradicted, marginal
+    """
+
+    value: Number | None
+    se: Number | None
+    low: Number | None
+    high: Number | None
+    n: int
+    clusters: int
+    level: Number
+    reason: str
+    note: str | UnsetType = UNSET
+
+
+Measures = dict[str, Shown]
+"""by name (docs/report.md)"""
+
+
+class Part(Struct, kw_only=True):
+    """A task or one of its categories.
+
+    Attributes:
+        gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), null unknown or none
+    """
+
+    docs: int
+    gate: Literal[0, 1, None]
+    measures: Measures
+
+
+class ReportResult(Struct, kw_only=True):
+    """A task of a run.
+
+    Attributes:
+        base: the benchmark
+        type: the papers' task type; empty where no profile says it
+        path: the results file, as it was given
+        grids: those with an index
+        excluded: by grid: reason -> docs
+        failures: views whose call or scorer failed (full, cells), empty answers to the full view (empty), all views (views)
+    """
+
+    id: Annotated[str, Meta(pattern="^[a-z0-9-]+$")]
+    model: str
+    base: str
+    task: str
+    kind: Kind
+    metric: str
+    type: str
+    date: str
+    path: str
+    grids: list[int]
+    docs: int
+    gate: Literal[0, 1, None]
+    measures: Measures
+    categories: dict[str, Part]
+    excluded: dict[str, dict[str, int]]
+    failures: dict[str, int]
+    warnings: list[str]
+
+
+class Column(Struct, kw_only=True):
+    """A column of a table."""
+
+    key: str
+    title: str
+    help: str
+
+
+class Table(Struct, kw_only=True):
+    """A table.
+
+    Attributes:
+        name: of tables/<name>.csv, .json, .md and .tex
+    """
+
+    name: str
+    title: str
+    note: str
+    columns: list[Column]
+    rows: list[dict[str, Shown | str | Number | bool | None]]
+
+
+class Figure(Struct, kw_only=True):
+    """A figure.
+
+    Attributes:
+        name: of figures/<name>.svg and .png
+    """
+
+    name: str
+    title: str
+    caption: str
+    section: Literal["runs", "benchmarks", "models", "tst", "magic"]
+
+
+class Example(Struct, kw_only=True):
+    """A doc that is shown.
+
+    Attributes:
+        result: id of a result
+        doc_id: of MAGIC tasks the name of the doc
+    """
+
+    result: str
+    rule: str
+    doc_id: int | str
+
+
+class Report(Struct, kw_only=True):
+    """report.json of lmms-patch report: what its page shows, all results with all their numbers, and the tables.
+
+    Scores on the metric's own scale; null is not defined.
+
+    Attributes:
+        made: versions, and when
+        tables: by section of the page
+    """
+
+    schema: Literal[1]
+    title: str
+    made: dict[str, str]
+    warnings: list[str]
+    results: list[ReportResult]
+    tables: dict[str, list[Table]]
+    figures: list[Figure]
+    examples: list[Example]
+
+
+class MagicTask(Struct, kw_only=True):
+    """The numbers of a MAGIC task.
+
+    Attributes:
+        judge: null: no judge
+        results: the results file
+        numbers: by metric (docs/magic.md)
+        counts: docs that a convention touches
+    """
+
+    model: str
+    task: str
+    variant: Variant
+    dataset: str | None
+    judge: str | None
+    docs: Count
+    results: str
+    numbers: dict[str, Estimate]
+    counts: dict[str, Count]
+    warnings: list[str]
+
+
+class MagicDifference(Struct, kw_only=True):
+    """A metric of two tasks, and how far they differ.
+
+    Attributes:
+        p: two-sided, paired clustered bootstrap
+        differing: images on which the two differ
+    """
+
+    first: Number | None
+    second: Number | None
+    difference: Estimate
+    p: Number | None
+    differing: int | None
+
+
+class MagicContrast(Struct, kw_only=True):
+    """Two tasks that differ in the boxes that are drawn.
+
+    Attributes:
+        contrast: relevant - all, all - none, relevant - none
+        first: task that is subtracted
+        second: task that it is subtracted from
+        items: in both
+        differences: by metric
+    """
+
+    model: str
+    contrast: Literal["distraction", "boxes", "hints"]
+    first: str
+    second: str
+    variants: Annotated[list[Variant], Meta(min_length=2, max_length=2)]
+    items: Some
+    only_first: Count
+    only_second: Count
+    differences: dict[str, MagicDifference]
+    minds: list[str]
+
+
+class MagicShow(Struct, kw_only=True):
+    """What `lmms-patch magic show --json` writes: the numbers of MAGIC tasks, and what other boxes change; fractions in 0..1.
+
+    Attributes:
+        contrasts: paired by item, images resampled
+        notes: what was left aside, and why
+    """
+
+    schema: Literal[1]
+    tasks: Annotated[list[MagicTask], Meta(min_length=1)]
+    contrasts: list[MagicContrast]
+    notes: list[str]

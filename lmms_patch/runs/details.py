@@ -1,0 +1,333 @@
+"""What a results file says of a task of ours: what was asked (``lmms_patch`` in its config), and its numbers (the metric ``patch``).
+
+``wrong`` says where one of the two is not as we write it. Readers refuse such a file before a number is taken from it. Files of earlier versions
+lack keys: those have defaults.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from lmms_patch.runs.numbers import Analysis, Stress
+from lmms_patch.runs.record import WrappedKind
+from lmms_patch.runs.typed import Digest, fault
+from lmms_patch.stats.bounds import LARGEST, Count, GridSize, Level, Number, Share, Some
+from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate
+
+Hex = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]+$"})]
+Fields = str | list[str]
+Seconds = Annotated[float, Meta(gt=0, le=LARGEST)]
+Majority = Annotated[str, Meta(pattern="^majority$")]
+
+
+# --- what was asked -------------------------------------------------------------------------------
+
+
+class TaskOptions(Struct):
+    """Every option (docs/options.md).
+
+    Attributes:
+        aggregation: metric -> form
+        min_side: pixels
+        min_cell: pixels
+        seconds: time budget
+        null: docs asked on a wrong image; not in a results file, since it changes no view
+    """
+
+    metric: str | None = None
+    score: Fields | None = None
+    scorer: Literal["cider_d"] | None = None
+    aggregation: dict[str, Literal["mean", "percent", "sum", "f1", "precision", "recall", "mme", "macro"]] | None = None
+    chance: Number | Majority | None = None
+    scale: Number | None = None
+    delta: Number | None = None
+    signed: bool = False
+    type: Literal["mcq", "yesno", "vqa", "caption"] | None = None
+    format: Literal["mc", "yesno", "number", "open", "caption"] | None = None
+    gold: str | None = None
+    cluster: Fields | None = None
+    group: Fields | None = None
+    category: Fields | None = None
+    stratum: Fields | None = None
+    choices: str | None = None
+    images: Literal["all", "first"] = "all"
+    min_side: Annotated[int, Meta(ge=1, le=10**6)] = 1
+    min_cell: Annotated[int, Meta(ge=0, le=10**6)] = 0
+    allow_judge: bool = False
+    seconds: Seconds = 60.0
+    seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
+    null: Count | UnsetType = UNSET
+    grouping: Literal["auto", "source", "none", "text"] = "auto"
+    fold_seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
+    fold_seeds: Annotated[int, Meta(ge=1, le=1000)] = 3
+    features: str | None = None
+    key: str | None = None
+    boxes: str = "boxes"
+    relevant: str = "relevant"
+    box_form: Literal["ltrb", "ltwh"] = "ltrb"
+    box_image: Literal["first", "last"] = "first"
+
+
+class Described(Struct, kw_only=True):
+    """What readers need to know of a task.
+
+    Attributes:
+        grids: grid sizes n; empty for kinds without a grid
+        options: every option (docs/options.md)
+        metric: the primary metric
+    """
+
+    base: str
+    kind: str
+    grids: list[GridSize]
+    options: TaskOptions
+    metric: str
+
+
+class TaskConfig(Described, kw_only=True):
+    """The object `configs.<task>.lmms_patch` of a results file: what was asked.
+
+    Attributes:
+        pixels: version of how views are cut
+        grids: grid sizes n; empty for kinds without a grid
+        folds: of tst only
+        options: every option (docs/options.md)
+        metric: the primary metric
+        run: of tst only: makes the response cache ask again
+        boxes: of regions only: digest of all docs' boxes
+        wrong_images: digest of what decides whose image is a doc's wrong image; absent where no doc is asked on one
+    """
+
+    schema: Literal[2]
+    pixels: Some = 1
+    kind: WrappedKind
+    folds: Annotated[int, Meta(ge=2, le=50)] | UnsetType = UNSET
+    run: str | UnsetType = UNSET
+    boxes: Digest | UnsetType = UNSET
+    wrong_images: Annotated[str, Meta(extra_json_schema={"pattern": "^([0-9a-f]{16})?$"})] | UnsetType = UNSET
+
+
+# --- its numbers ----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What may be set of the statistics; every default serves.
+
+    Attributes:
+        draws: B, number of bootstrap draws.
+        level: nominal coverage of intervals, 0..1.
+        seed: of the bootstrap, the permutations and the guesses.
+        delta: the gate's margin δ on the metric's own scale; None: 1 % of the scale.
+        scale: the metric's full marks; None: what the gold answers score.
+        chance: a documented floor, ``majority``, or None: asked of the scorer.
+        seconds: time budget where the native aggregation is called for each draw.
+        form: the aggregation's declared form, by a profile.
+        signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
+        gold: where golds come from, in words; empty: not recorded.
+        read: the field that the scorer seems to compare with in its place; empty where golds score, or none was found.
+    """
+
+    draws: Annotated[int, Meta(ge=1, le=100_000)] = DRAWS
+    level: Level = LEVEL
+    seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
+    delta: Number | None = None
+    scale: Number | None = None
+    chance: Number | Majority | None = None
+    seconds: Seconds = 60.0
+    form: str | None = None
+    signed: bool = False
+    gold: str = ""
+    read: str = ""
+
+
+class Made(Struct):
+    """By what versions, and of which docs.
+
+    Attributes:
+        numbers: version of how numbers are computed from records; absent in older files
+        log: digest of all records of the sample log; absent in older files
+        docs: digest: which docs with which golds
+        prompts: digest: what they are asked
+        image_sizes: digest: which docs with images of which sizes; absent where none is shown
+        images: digest: the pixels of these images, at up to 64 x 64 points each
+    """
+
+    MORE: ClassVar = True
+
+    lmms_patch: str | None = None
+    lmms_eval: str | None = None
+    numbers: int | UnsetType = UNSET
+    log: Digest | UnsetType = UNSET
+    docs: Hex | UnsetType | None = UNSET
+    prompts: Hex | UnsetType | None = UNSET
+    image_sizes: Hex | UnsetType = UNSET
+    images: Hex | UnsetType = UNSET
+
+
+class Donors(Struct, frozen=True):
+    """How many sorts of docs there are to choose donors among."""
+
+    strata: Count | UnsetType = UNSET
+    merged_strata: Count | UnsetType = UNSET
+    merged_docs: Count | UnsetType = UNSET
+
+
+class Texts(Struct):
+    """How often the texts of a task are the same."""
+
+    different: Count
+    repeated: Count
+    conflicting: Count
+
+
+class Importance(Struct):
+    """What a feature is worth to the text-only model."""
+
+    kind: str
+    feature: str
+    gain: Number
+    permutation: Number | None
+
+
+class Cause(Struct):
+    """A row of the root-cause table."""
+
+    rank: Some
+    category: str
+    words: str
+    docs: Count
+    s: Number | None
+    s_minus_chance: Number | None
+    gold: str
+    gold_share: Share
+    mean: Number | None
+    sd: Number | None
+    cv: Number | None
+
+
+@dataclasses.dataclass(frozen=True)
+class TstDetails(Stress):
+    """The numbers of a text-only cross-validation, and what the diagnostic found out about the task as a whole.
+
+    Attributes:
+        unusable: grouping -> why it was not done
+        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc; null without both
+        zero_shot: accuracy of the same model before training; null where the diagnostic has none
+        delta: headline accuracy less zero-shot, paired by doc; null without it
+        chance: mean of what an uninformed guess earns, on the metric's own scale
+        s: mean bias score
+        unscored: docs without a score
+    """
+
+    diagnostic: str | UnsetType = UNSET
+    settings: dict[str, Any] | UnsetType = UNSET
+    folds: Annotated[int, Meta(ge=2, le=50)] | UnsetType = UNSET
+    grouping: str | UnsetType = UNSET
+    unusable: dict[str, str] | UnsetType = UNSET
+    texts: Texts | UnsetType = UNSET
+    importance: list[Importance] | UnsetType = UNSET
+    causes: list[Cause] | UnsetType = UNSET
+    seconds: Number | UnsetType = UNSET
+
+
+class MagicNumbers(Struct):
+    """The numbers of a MAGIC task (docs/magic.md).
+
+    Attributes:
+        metric: what the task is about
+        judge: null: no judge
+        numbers: by metric
+        by_type: the same by type of question
+        counts: docs that a convention touches
+    """
+
+    MORE: ClassVar = True
+
+    variant: str
+    metric: str
+    judge: str | None
+    numbers: dict[str, Estimate]
+    counts: dict[str, Any]
+    warnings: list[str]
+    by_type: dict[str, dict[str, Estimate]] | None = None
+
+
+class Details(Struct):
+    """The value of the metric `patch` in a results file (results.<task>."patch,<filter>"): every number of a task.
+
+    Attributes:
+        records: docs with a record in the sample log
+        n_failed: docs with a failed call; earlier versions wrote no such key
+        gate: 1: the index may be read
+        made: by what versions, and of which docs; absent in older files
+        settings: of the statistics
+        higher_is_better: metric -> bool
+        magic: of the metric `magic` of MAGIC tasks alone, which have it in place of chance, ceiling, donors and analysis
+    """
+
+    MORE: ClassVar = {
+        "type": ["number", "null"],
+        "description": "the flat numbers of docs/metrics.md: rci3, rci3_low, tst, ...; scores on the metric's own scale",
+    }
+
+    records: Count = 0
+    chance: Number | None = None
+    ceiling: Number | None = None
+    n_docs: Number | None = None
+    n_failed: Number | None = None
+    settings: Settings = Settings()
+    higher_is_better: dict[str, bool] = {}
+    donors: Donors = Donors()
+    analysis: Analysis | None = None
+    gate: Literal[0, 1] | UnsetType | None = UNSET
+    made: Made | UnsetType = UNSET
+    tst_details: TstDetails | UnsetType = UNSET
+    magic: MagicNumbers | UnsetType = UNSET
+
+
+# --- is it as we write it? ------------------------------------------------------------------------
+
+
+def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
+    """Say what of a task is not as we write it; empty where all is.
+
+    Args:
+        described: ``configs.<task>.lmms_patch``.
+        details: the value of the metric ``patch``; may be empty.
+    """
+    said = fault(described, Described if described.get("kind") == "magic" else TaskConfig)
+    if said or not details:
+        return said
+    parts = {key: value for key, value in details.items() if value or key not in ("analysis", "tst_details", "magic", "settings", "donors", "made")}
+    return fault(parts, Details) or _at_odds(parts) or _unordered(parts)
+
+
+def _at_odds(details: Mapping[str, Any]) -> str:
+    """Say which parts do not fit each other."""
+    analysis, tst, magic = (details.get(key) or {} for key in ("analysis", "tst_details", "magic"))
+    for n, grid in analysis.get("grids", {}).items():
+        shares = grid.get("shares") or {}
+        parts = [shares.get(key) for key in ("score", "win", "p_cells")]
+        if any(part is not None and len(part) != int(n) ** 2 for part in parts) or (parts[0] is not None and parts[2] is None):
+            return f"analysis.grids.{n}.shares are not of {int(n) ** 2} cells"
+    regions = analysis.get("regions") or {}
+    if missing := [name for name in regions.get("sets", ()) if name not in regions["mean"]]:
+        return f"analysis.regions.mean has no {missing[0]}"
+    if tst and tst["headline"] not in tst["by_grouping"]:
+        return f"tst_details.by_grouping has no {tst['headline']!r}"
+    return f"magic.numbers has no {magic['metric']!r}, which the task is about" if magic and magic["metric"] not in magic["numbers"] else ""
+
+
+def _unordered(value: Any, where: str = "") -> str:
+    """Say which interval ends before it starts."""
+    if isinstance(value, Mapping):
+        low, high = value.get("low"), value.get("high")
+        if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high + 1e-9:
+            return f"{where.removeprefix('.')} must be an interval that ends after it starts"
+    inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    return next((said for key, one in inner if isinstance(one, (Mapping, list)) and (said := _unordered(one, f"{where}.{key}"))), "")

@@ -1,0 +1,214 @@
+"""Sample logs: a line for each doc and filter pipeline, read as records."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.record import SCHEMA, Baseline, Record, View, at_odds, parts_at_odds, record_of, view_at_odds
+
+CHANGED = "the file was changed or written by another program"
+_KEPT = 50_000
+"""Texts of views that are kept, so that a view that comes again need not be read again."""
+
+
+class Line(Struct):
+    """A line of the sample log of a wrapped task.
+
+    Attributes:
+        record: of the doc.
+        patch: the record as the log writes it.
+        doc_id: as the harness writes it beside the record.
+        filtered_resps: the answers, after the filter.
+        input: what was asked.
+        target: the gold.
+    """
+
+    patch: Raw = Raw()
+    doc_id: Any = None
+    filtered_resps: Any = None
+    input: Any = None
+    target: Any = None
+    record: Record = None  # type: ignore[assignment]
+
+    def whole(self) -> Record:
+        """Return the record with all of its parts, also where the log is read without boxes.
+
+        Raises:
+            RecordError: it is not as we write it.
+        """
+        return record_of(self.hashable())
+
+    def hashable(self) -> Mapping[str, Any]:
+        """Return the record as the log writes it, in plain JSON types."""
+        found: Mapping[str, Any] = json.loads(bytes(self.patch))
+        return found
+
+
+class _Parts(Record):
+    """A record whose parts that many docs share are not read yet."""
+
+    views: Annotated[list[Raw], Meta(min_length=1)]  # type: ignore[assignment]
+    baselines: list[Raw] = []  # type: ignore[assignment]
+
+
+_OTHERS = [name for name in Record.__struct_fields__ if name not in ("views", "baselines")]
+_LINE, _PARTS = msgspec.json.Decoder(Line), msgspec.json.Decoder(_Parts)
+_VIEW, _BASELINE = msgspec.json.Decoder(View), msgspec.json.Decoder(Baseline)
+
+
+def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = False) -> Iterator[Record]:
+    """Yield the records of a sample log, in file order.
+
+    Args:
+        path: the log.
+        filter_place: only those of this filter pipeline: the host writes a line per doc and filter, in the order of the filters.
+        lean: without the boxes, and with equal views and baselines as one object: a tenth of the memory. Only to read.
+
+    Raises:
+        RecordError: a line that is cut or has no ``patch``, a part of another type, records of an unknown schema, or a doc twice.
+    """
+    return (line.record for line in read_lines(path, filter_place, lean=lean))
+
+
+def read_lines(path: Path, filter_place: int | None = None, *, lean: bool = False) -> Iterator[Line]:
+    """Yield the lines of a wrapped task's sample log, checked as ``read_samples`` says."""
+    times: Counter[int] = Counter()
+    shared = Shared(boxes=not lean)
+    for number, text in _texts(path):
+        line = _read(text, shared, f"{path}, line {number}")
+        doc_id = line.record.doc_id
+        times[doc_id] += 1
+        if filter_place is None or times[doc_id] == filter_place + 1:
+            yield line
+    often = min(times.values(), default=0)
+    twice = [doc_id for doc_id, count in times.items() if count != often]
+    if twice:
+        raise RecordError(
+            f"{path}: doc {twice[0]} is there {times[twice[0]]} times, others {often} times; each doc has one line per filter: two runs in one file?"
+        )
+
+
+class Shared:
+    """The parts of records that were read already: equal ones are one object.
+
+    Args:
+        boxes: keep the boxes of views.
+    """
+
+    def __init__(self, *, boxes: bool) -> None:
+        self._boxes = boxes
+        self._read: dict[bytes, Any] = {}
+        self._known: dict[Any, Any] = {}
+
+    def record(self, text: Raw) -> Record:
+        """Return a record, checked.
+
+        Raises:
+            msgspec.DecodeError: it is not JSON as we write it.
+            RecordError: its parts do not fit together.
+        """
+        found = _PARTS.decode(text)
+        views = [self._part(one, _VIEW) for one in found.views]
+        baselines = [self._part(one, _BASELINE) for one in found.baselines]
+        record = Record(views=views, baselines=baselines, **{name: getattr(found, name) for name in _OTHERS})
+        if said := parts_at_odds(record) if record.wrong_image is None else at_odds(record):
+            raise RecordError(said)
+        return self.known(record)
+
+    def known(self, record: Record) -> Record:
+        """Return a record with the parts that were there before in place of equal ones; views and baselines only where boxes are not kept."""
+        if not self._boxes:
+            record.views = [self._lean(view) for view in record.views]
+            for view in record.wrong_views:
+                view.boxes = []
+        for name in ("task", "base", "stratum", "answer"):
+            one = getattr(record, name)
+            setattr(record, name, self._known.setdefault(one, one))
+        sizes = record.image_sizes
+        record.image_sizes = self._known.setdefault(str(sizes), sizes)
+        return record
+
+    def _part(self, text: Raw, decoder: msgspec.json.Decoder[Any]) -> Any:
+        key = bytes(text)
+        part = self._read.get(key)
+        if part is None:
+            part = decoder.decode(key)
+            if decoder is _VIEW and view_at_odds(part):
+                raise msgspec.ValidationError
+            if decoder is _VIEW and not self._boxes:
+                part = self._lean(part)
+            if len(self._read) < _KEPT:
+                self._read[key] = part
+        return part
+
+    def _lean(self, view: View) -> View:
+        if not view.boxes:
+            return view
+        lean = msgspec.structs.replace(view, boxes=[])
+        return self._known.setdefault(repr(lean), lean)  # type: ignore[no-any-return]
+
+
+def _read(text: bytes, shared: Shared, where: str) -> Line:
+    """Return a line as one of ours; what is not as we write it is read again, slowly, to say what it is."""
+    try:
+        line = _LINE.decode(text)
+        line.record = shared.record(line.patch)
+        return line
+    except RecordError as error:
+        raise RecordError(f"{where}: {error}; {CHANGED}") from None
+    except (ValueError, RecursionError):  # a number that is none, half a character: JSON that Python reads
+        return _slowly(text, shared, where)
+
+
+def _slowly(text: bytes, shared: Shared, where: str) -> Line:
+    sample = _object(text, where)
+    patch = sample.get("patch")
+    if not isinstance(patch, dict):
+        raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
+    if patch.get("schema") != SCHEMA:
+        raise RecordError(f"{where}: records of schema {patch.get('schema')!r}; this version of lmms-patch reads schema {SCHEMA}")
+    try:
+        record = shared.known(record_of(patch))
+    except RecordError as error:
+        raise RecordError(f"{where}: {error}; {CHANGED}") from None
+    given = {name: sample.get(name) for name in ("doc_id", "filtered_resps", "input", "target")}
+    return Line(Raw(json.dumps(patch)), **given, record=record)
+
+
+# --- lines as they are ----------------------------------------------------------------------------
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the lines of a sample log as objects, each with its number from 1.
+
+    Raises:
+        RecordError: the log cannot be opened, or a line is cut, or no JSON object.
+    """
+    return ((number, _object(text, f"{path}, line {number}")) for number, text in _texts(path))
+
+
+def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        lines = open(path, "rb")  # noqa: SIM115 - closed below; only opening it is a matter of this message
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror})") from None
+    with lines:
+        yield from enumerate(lines, 1)
+
+
+def _object(text: bytes, where: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise RecordError(f"{where}: cut or not JSON; the run did not finish writing this file")
+    return found

@@ -1,0 +1,300 @@
+"""The record of a doc: the object ``patch`` of a line of a sample log, schema version 2 (docs/records.md).
+
+A key that is left out where it says nothing has a default here. What a type cannot say of a record, ``at_odds`` checks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from msgspec import Meta, Struct, field
+
+from lmms_patch.ask.spec import REGIONS, Key
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.scoring import plain
+from lmms_patch.runs.typed import Digest, convert, fault
+from lmms_patch.stats.bounds import MOST, GridSize, Number, Some
+
+SCHEMA: Final = 2
+WrappedKind = Literal["rci", "pcri", "tst", "blind", "blank", "swap", "shuffle", "occlude", "regions"]
+LOANS = 100
+"""Donors of a doc that a log may have; ours write 10. A table has a column for each."""
+PIXELS = 10**6
+"""Of a side of an image."""
+DocId = Annotated[int, Meta(ge=0, le=10**15)]
+SetName = Annotated[str, Meta(pattern="^([2-9]|relevant|adversarial)$")]
+FieldName = Annotated[str, Meta(pattern="^(cluster|group|category|stratum|choices)$")]
+Side = Annotated[int, Meta(ge=1, le=PIXELS)]
+Corner = Annotated[int, Meta(ge=0, le=PIXELS)]
+Sizes = list[Annotated[list[Side], Meta(min_length=2, max_length=2)]]
+Scores = dict[str, Number | None]
+Numbers = list[Number | None]
+
+
+class View(Struct, kw_only=True, omit_defaults=True, gc=False):
+    """One view of the doc.
+
+    Attributes:
+        swapped: cut from another doc's image; absent where it is the doc's own
+        n: grid size; absent where there is none
+        cell: row by row from 1
+        region: place of the box in the doc's list
+        relevant: false: the box is adversarial
+        boxes: [left, top, right, bottom] in pixels on each image, half-open
+        scores: metric -> scalar on the metric's own scale; null is unscored
+        items: metric -> what the native process_results returned
+        error: why there is no score; absent where it scored
+        failed: what came in place of an answer: the call failed, and the view is unscored; absent where an answer came
+        said: of wrong_image only: the answer, short; equal for equal answers
+    """
+
+    RULES: ClassVar = {"dependentRequired": {"cell": ["n", "row", "col", "boxes"], "region": ["relevant", "boxes"], "relevant": ["region"]}}
+
+    kind: Literal["full", "cell", "occlude", "blind", "blank", "shuffle", "region"]
+    swapped: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
+    n: GridSize | None = None
+    cell: Annotated[int, Meta(ge=1, le=81)] | None = None
+    row: Annotated[int, Meta(ge=0, le=8)] | None = None
+    col: Annotated[int, Meta(ge=0, le=8)] | None = None
+    region: Some | None = None
+    relevant: bool | None = None
+    boxes: list[Annotated[list[Corner], Meta(min_length=4, max_length=4)]] = []
+    scores: Scores
+    items: dict[str, Any]
+    error: str | None = None
+    failed: str | None = None
+    said: str | None = None
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """How the doc is to be answered.
+
+    Attributes:
+        label: answer class
+        options: how many
+        gold: null: unknown
+    """
+
+    format: Literal["mc", "yesno", "number", "open", "caption", ""] = ""
+    label: str = ""
+    options: Annotated[int, Meta(ge=0, le=10**6)] = 0
+    gold: str | None = None
+
+
+NO_ANSWER = Answer()
+"""Of a doc of which it is not known how it is to be answered."""
+
+
+class Baseline(Struct, omit_defaults=True, gc=False):
+    """An uninformed answer or the gold, scored.
+
+    Attributes:
+        scores: metric -> scalar on the metric's own scale; null is unscored
+        items: those that are more than their scalar
+    """
+
+    answer: str
+    roles: Annotated[list[Literal["gold", "option", "constant", "stratum", "other"]], Meta(min_length=1)]
+    scores: Scores
+    items: dict[str, Any] = {}
+
+
+class Lent(Struct, gc=False):
+    """This doc's answers under the golds of the docs whose donor it is; one entry per loan in every list.
+
+    Attributes:
+        to: doc ids
+        p: the number of this donor among theirs
+        best: by set, the best cell or box
+    """
+
+    to: list[DocId]
+    p: list[Annotated[int, Meta(ge=0, lt=LOANS)]]
+    full: Numbers
+    best: dict[SetName, Numbers]
+
+
+class ZeroShot(Struct):
+    """What the untrained model says of a doc."""
+
+    s: Number | None = None
+    score: Number | None = None
+
+
+class Tested(Struct):
+    """What the text-only cross-validation says of the doc.
+
+    Attributes:
+        grouping: the headline's
+        scores: native score of the held-out answer: grouping -> one per fold seed
+        diagnostic: the name of the model
+        fold: at the first fold seed, from 0
+        source: what the doc shows; null: unknown
+        answers: the held-out answer at each fold seed
+        s: bias score, mean over fold seeds
+        chance: what an uninformed guess earns on the metric's own scale
+        delta: s less the untrained model's
+        zero_shot: of the untrained model
+        baseline: the same as scores of the frequency baseline
+    """
+
+    grouping: Literal["source", "none", "text"]
+    scores: dict[str, Numbers]
+    diagnostic: str = ""
+    fold: Annotated[int, Meta(ge=0, le=MOST)] = 0
+    source: Any = None
+    answers: list[str] = []
+    s: Number | None = None
+    s_minus_chance: Number | None = None
+    chance: Number | None = None
+    delta: Number | None = None
+    zero_shot: ZeroShot | None = None
+    baseline: dict[str, Numbers] = {}
+
+
+class WrongImage(Struct, omit_defaults=True):
+    """The doc's question on another doc's image.
+
+    Attributes:
+        source: the doc whose images were shown
+        image_sizes: [width, height] in pixels of each image
+        views: as views; absent in a _swap task, whose views are all of wrong images
+    """
+
+    source: DocId = field(name="from")
+    image_sizes: Sizes
+    views: list[View] = []
+
+
+class Record(Struct, kw_only=True, omit_defaults=True):
+    """The object `patch` of each line of a sample log (*_samples_*.jsonl): all views of one doc.
+
+    Attributes:
+        schema: readers refuse what they do not know
+        task: the wrapped task
+        grids: grid sizes n; empty for kinds without a grid
+        doc_id: the row in the base task's eval split
+        image_sizes: [width, height] in pixels of each image
+        images: digest of these images: their modes, sizes, and colours at up to 64 x 64 points of each; absent where none is shown, and in older
+            files
+        views: in request order
+        best: set -> index into views of the best cell or box (the worst, for occlude); a set is a grid, or relevant or adversarial boxes
+        excluded: set -> why the doc is not used for it
+        fields: values of the doc fields that the options name
+        answer: how the doc is to be answered
+        stratum: which docs it is alike
+        wrong_image: the doc's question on another doc's image; absent where it was not asked so
+    """
+
+    schema: Literal[2]
+    task: str
+    base: str
+    kind: WrappedKind
+    grids: list[GridSize]
+    doc_id: DocId
+    image_sizes: Sizes
+    images: Digest | None = None
+    views: Annotated[list[View], Meta(min_length=1)]
+    best: dict[SetName, Annotated[int, Meta(ge=0, le=MOST)]]
+    excluded: dict[SetName, str]
+    fields: dict[FieldName, Any] = {}
+    answer: Answer = NO_ANSWER
+    stratum: str = ""
+    baselines: list[Baseline] = []
+    lent: Lent | None = None
+    tst: Tested | None = None
+    wrong_image: WrongImage | None = None
+
+    @property
+    def wrong_views(self) -> list[View]:
+        """The doc's views on another doc's image; empty where it was not asked so."""
+        return [] if self.wrong_image is None else self.wrong_image.views
+
+    @property
+    def every_view(self) -> list[View]:
+        """The doc's own views, and then those on another doc's image."""
+        return [*self.views, *self.wrong_views]
+
+
+def in_set(view: View, key: Key) -> bool:
+    """Return whether a view is one of a set: a cell of a grid, or a relevant or adversarial box."""
+    return view.n == key and view.cell is not None if isinstance(key, int) else view.relevant is (key == REGIONS[0])
+
+
+def record_of(patch: Mapping[str, Any]) -> Record:
+    """Return the ``patch`` object of a doc as a record.
+
+    Raises:
+        RecordError: it is not as we write it.
+    """
+    if (schema := patch.get("schema")) != SCHEMA:
+        raise RecordError(f"records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
+    if said := fault(patch, Record, "patch"):
+        raise RecordError(said)
+    record = convert(patch, Record)
+    if said := at_odds(record):
+        raise RecordError(said)
+    return record
+
+
+def at_odds(record: Record) -> str:
+    """Say what of a record does not fit together; empty where all does."""
+    wrong = record.wrong_views
+    for name, views in (("views", record.views), ("wrong_image.views", wrong)):
+        for i, view in enumerate(views):
+            if said := view_at_odds(view):
+                return f"patch.{name}[{i}].{said}"
+    if unsaid := [i for i, view in enumerate(wrong) if view.said is None]:
+        return f"patch.wrong_image.views[{unsaid[0]}].said is missing"
+    return parts_at_odds(record)
+
+
+def view_at_odds(view: View) -> str:
+    """Say what of a view does not fit together; empty where all does."""
+    if view.cell is not None:
+        n, row, col = view.n, view.row, view.col
+        if n is None or row is None or col is None:
+            return f"{'n' if n is None else 'row' if row is None else 'col'} is missing"
+        if view.cell != row * n + col + 1 or max(row, col) >= n:
+            return "cell must be the number of the cell in its row and column, row by row from 1"
+    return "relevant is missing" if view.region is not None and view.relevant is None else ""
+
+
+def parts_at_odds(record: Record) -> str:
+    """Say what of the parts of a record beside its views does not fit together; empty where all does."""
+    count = len(record.views)
+    if odd := [key for key, place in record.best.items() if place >= count]:
+        return f"patch.best.{odd[0]} must be the place of one of its {count} views"
+    if (lent := record.lent) is not None and len({len(lent.to), len(lent.p), len(lent.full), *map(len, lent.best.values())}) > 1:
+        return "patch.lent must have as many numbers in each of its lists"
+    if record.tst is not None and record.tst.grouping not in record.tst.scores:
+        return f"patch.tst.scores has no {record.tst.grouping!r}"
+    return ""
+
+
+def first_box(view: View) -> list[int]:
+    """Return the box of a cell on the first image.
+
+    Raises:
+        RecordError: it has none.
+    """
+    if not view.boxes:
+        raise RecordError("a cell of the log without its box in pixels; the file was changed or written by another program")
+    return view.boxes[0]
+
+
+def hashed(patch: Mapping[str, Any]) -> bytes:
+    """Return the SHA-256 of a doc's record, whatever the order of its keys and however a file writes it."""
+    text = json.dumps(patch, sort_keys=True, separators=(",", ":"), default=plain)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def log_digest(hashes: Iterable[bytes]) -> str:
+    """Return the digest of a whole log, 16 hex digits, from its records (``hashed``) in any order.
+
+    A run writes it into its results file, so that a log that was changed afterwards does not pass for the run's own.
+    """
+    return hashlib.sha256(b"".join(sorted(hashes))).hexdigest()[:16]

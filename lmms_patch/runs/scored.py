@@ -1,0 +1,217 @@
+"""The views of a doc as the base task scored them, and the record that is made of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+
+from lmms_patch.ask.spec import Key, WrapSpec
+from lmms_patch.ask.views import Region, Size, View
+from lmms_patch.runs import record
+from lmms_patch.runs.record import SCHEMA
+from lmms_patch.runs.scoring import Scalar, best, plain
+from lmms_patch.runs.typed import convert
+
+
+@dataclass(frozen=True)
+class ScoredView:
+    """One view of a doc, scored by the base task.
+
+    Attributes:
+        view: which view.
+        items: native item of each metric, as the base's ``process_results`` returned it.
+        scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
+        error: why there is no score (the scorer's exception, in one line); None where it scored.
+        from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
+        failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
+    """
+
+    view: View
+    items: Mapping[str, Any] = field(default_factory=dict)
+    scores: Mapping[str, Scalar] = field(default_factory=dict)
+    error: str | None = None
+    from_m: str | None = None
+    failed: str = ""
+
+    @property
+    def unscored(self) -> bool:
+        """Whether the view has no score because its call or its scorer failed."""
+        return bool(self.failed) or self.error is not None
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One uninformed (or gold) answer of a doc, scored by the base task.
+
+    Attributes:
+        answer: what was answered.
+        roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other`` (``planning.Plan``).
+        items, scores: as in ``ScoredView``.
+    """
+
+    answer: str
+    roles: tuple[str, ...]
+    items: Mapping[str, Any]
+    scores: Mapping[str, Scalar]
+
+    def record(self) -> record.Baseline:
+        """Return what a record says of it; items that are no more than their scalar are left out."""
+        items = {m: item for m, item in self.items.items() if plain(item) != self.scores.get(m)}
+        return record.Baseline(self.answer, cast(Any, list(self.roles)), plain(self.scores), plain(items))
+
+
+@dataclass(frozen=True)
+class Lent:
+    """This doc's answers under the gold of another doc, for the primary metric.
+
+    Attributes:
+        to: the other doc.
+        p: the number of this donor among its donors, from 0.
+        full: scalar of the full image's answer.
+        best: for each set (``spec.Key``) that this doc is used for, scalar of the best cell's or box's answer.
+    """
+
+    to: int
+    p: int
+    full: Scalar
+    best: Mapping[Key, Scalar]
+
+
+@dataclass(frozen=True)
+class WrongImage:
+    """A doc's question, asked on another doc's image.
+
+    Attributes:
+        source: the doc whose images were shown.
+        sizes: width and height in pixels of each.
+        views: the scored views; none where they are the doc's only views (a ``_swap`` task).
+        said: of each view, what was answered, short: equal for equal answers.
+    """
+
+    source: int
+    sizes: tuple[Size, ...]
+    views: tuple[ScoredView, ...] = ()
+    said: tuple[str, ...] = ()
+
+    def record(self, first_only: bool) -> record.WrongImage:
+        """Return what a record says of it.
+
+        Args:
+            first_only: only the first image of a doc was cut.
+        """
+        sizes = self.sizes[:1] if first_only else self.sizes
+        views = [_view(view, sizes, said) for view, said in zip(self.views, self.said, strict=True)]
+        return record.WrongImage(int(self.source), [list(size) for size in self.sizes], views)
+
+
+@dataclass(frozen=True)
+class SampleRecord:
+    """All views of one doc.
+
+    Attributes:
+        task: the wrapped task's name.
+        spec: what was asked.
+        doc_id: the doc's row in the base task's eval split.
+        sizes: width and height in pixels of each image of the doc.
+        views: the scored views, in request order.
+        best: for each set of views (a grid, or the relevant or adversarial boxes), the index into ``views`` of the best one for the
+            primary metric; only sets for which the doc is used.
+        excluded: for each set for which the doc is not used, the reason.
+        fields: values of the doc fields that the options name (cluster, group, category, stratum, choices).
+        answer: how the doc is to be answered: format, label (answer class), number of options, gold; empty where it is not known.
+        stratum: the name of the doc's stratum.
+        baselines: uninformed answers and the gold, scored.
+        lent: this doc's answers under other docs' golds.
+        tst: what the text-only cross-validation says of the doc (docs/records.md); empty for other kinds.
+        wrong_image: the doc's question on another doc's image; None where it was not asked so.
+        images: digest of the images that the doc shows; empty where it shows none.
+    """
+
+    task: str
+    spec: WrapSpec
+    doc_id: int
+    sizes: tuple[Size, ...]
+    views: tuple[ScoredView, ...]
+    best: Mapping[Key, int]
+    excluded: Mapping[Key, str]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    stratum: str = ""
+    baselines: tuple[Baseline, ...] = ()
+    lent: tuple[Lent, ...] = ()
+    tst: Mapping[str, Any] = field(default_factory=dict)
+    wrong_image: WrongImage | None = None
+    images: str = ""
+
+    def record(self) -> record.Record:
+        """Return the doc's record, as the sample log has it."""
+        first_only = self.spec.options.images == "first"
+        return record.Record(
+            schema=SCHEMA,
+            task=self.task,
+            base=self.spec.base,
+            kind=cast(Any, self.spec.kind),
+            grids=list(self.spec.grids),
+            doc_id=int(self.doc_id),
+            image_sizes=[list(size) for size in self.sizes],
+            images=self.images or None,
+            views=[_view(view, self.sizes[:1] if first_only else self.sizes) for view in self.views],
+            best={str(n): index for n, index in self.best.items()},
+            excluded={str(n): reason for n, reason in self.excluded.items()},
+            fields=plain(self.fields),
+            answer=record.Answer(**plain(self.answer)) if self.answer else record.NO_ANSWER,
+            stratum=self.stratum if self.answer else "",
+            baselines=[one.record() for one in self.baselines],
+            lent=_columns(self.lent, self.spec.sets) if self.lent else None,
+            tst=convert(plain(self.tst), record.Tested) if self.tst else None,
+            wrong_image=self.wrong_image.record(first_only) if self.wrong_image else None,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ``patch`` object, in plain JSON types (docs/records.md)."""
+        found: dict[str, Any] = msgspec.to_builtins(self.record())
+        return found
+
+
+def _columns(lent: Sequence[Lent], sets: Sequence[Key]) -> record.Lent:
+    """Return all loans by column, one entry each."""
+    best = {str(key): [loan.best.get(key) for loan in lent] for key in sets if any(key in loan.best for loan in lent)}
+    return record.Lent([loan.to for loan in lent], [loan.p for loan in lent], [loan.full for loan in lent], best)
+
+
+def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:
+    items = {} if scored.failed else plain(scored.items)
+    return record.View(
+        **_where(scored.view, tuple(sizes)), scores=plain(scored.scores), items=items, error=scored.error, failed=scored.failed or None, said=said
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
+    """Return what a record says of a view but its scores; many docs share it."""
+    out: dict[str, Any] = {"kind": view.kind, "swapped": view.swapped, "n": view.n or None}
+    if view.cell is not None:
+        out |= {"cell": view.cell, "row": view.row, "col": view.col, "boxes": [list(view.box(size) or ()) for size in sizes]}
+    if isinstance(view, Region):
+        out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
+    return out
+
+
+def cells_of(views: Sequence[View], key: Key) -> list[int]:
+    """The indices of the views of one set: the cells of a grid, or the relevant or adversarial boxes; in their order."""
+    return [i for i, view in enumerate(views) if view.set == key]
+
+
+def best_cell(views: Sequence[ScoredView], key: Key, metric: str, higher_is_better: bool = True) -> int | None:
+    """The index into ``views`` of the best view of a set for a metric; ties go to the first.
+
+    Returns:
+        None where none is scored.
+    """
+    cells = cells_of([v.view for v in views], key)
+    place = best([views[i].scores.get(metric) for i in cells], higher_is_better)
+    return None if place is None else cells[place]

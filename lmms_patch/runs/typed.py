@@ -1,0 +1,245 @@
+"""Files as types: what a file holds is written down once, as a type; its JSON schema and the check of what is read follow from it.
+
+A key's description is what its class says under ``Attributes:``. A key that we always write, but that files of earlier versions lack, has a
+default; one that we leave out where it says nothing has the default ``UNSET``, or is of a class with ``omit_defaults``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import reprlib
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+import numpy as np
+
+from lmms_patch.stats.bounds import LARGEST, MOST, Number
+
+T = TypeVar("T")
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+Digest = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[0-9a-f]{16}$"})]
+"""A digest as we write it; readers only compare digests, so they take any text."""
+_WORDS = (
+    ("^Expected ", ""),
+    (", got ", ", not "),
+    (r"^(Integer value|Number) out of range$", "a finite number"),
+    (rf" (>= -|<= ){re.escape(repr(LARGEST))}", ""),
+    ("`int`|int", "a whole number"),
+    ("float", "a finite number"),
+    (r"\bstr\b", "a text"),
+    (r"\bbool\b", "true or false"),
+    (r"\bobject\b", "an object"),
+    (r"\barray\b", "a list"),
+    (r" \| ", " or "),
+    ("`", ""),
+)
+"""What msgspec calls types, in words."""
+_PLAIN = re.compile(r"[\w-]{1,60}", re.ASCII)
+_PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<path>.*)`$")
+
+
+class Open(msgspec.Struct):
+    """A part of a file that may hold keys that are not named here.
+
+    Attributes:
+        MORE: JSON schema of their values.
+    """
+
+    MORE: ClassVar[Any] = True
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def fault(value: Any, kind: Any, where: str = "") -> str:
+    """Say what is wrong with a value as a type, and where in it; empty where nothing is.
+
+    Args:
+        value: in plain JSON types.
+        kind: the type.
+        where: the value's own place, which stands before the path of what is wrong.
+    """
+    try:
+        convert(value, kind)
+    except msgspec.ValidationError as error:
+        return _told(str(error), value, kind, where)
+    except RecursionError:
+        return f"{where or 'it'} is nested too deeply"
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return f"{where or 'it'} must be of texts that UTF-8 can hold"
+    return ""
+
+
+def convert(value: Any, kind: type[T]) -> T:
+    """Return plain JSON types as a type.
+
+    Raises:
+        msgspec.ValidationError: the value is not of this type.
+    """
+    return msgspec.convert(value, kind, str_keys=True, dec_hook=_array)
+
+
+def _array(kind: Any, value: Any) -> Any:
+    return np.asarray(msgspec.convert(value, list[Number]), float)
+
+
+def _told(error: str, value: Any, kind: Any, where: str) -> str:
+    """Return an error of msgspec in one line: the place, and what is allowed there."""
+    matched = _PLACE.search(error)
+    said, steps = (error[: matched.start()], _steps(value, kind, matched["path"])) if matched else (error, [])
+    place = (where + "".join(map(_step, steps))).removeprefix(".") or "it"
+    if match := re.fullmatch(r"Object missing required field `(.*)`", said):
+        return f"{place}.{match[1]} is missing".removeprefix("it.")
+    if said.startswith("Invalid enum value"):
+        given = reprlib.repr(said.removeprefix("Invalid enum value ").strip("'"))
+        return f"{place} must be one of {', '.join(_allowed(kind, steps))}, not {given}"
+    for words, plain in _WORDS:
+        said = re.sub(words, plain, said)
+    return f"{place} must be {said}"
+
+
+def _step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    return "." + (step if _PLAIN.fullmatch(step) else reprlib.repr(step))
+
+
+def _steps(value: Any, kind: Any, path: str) -> list[str | int]:
+    """Return the way from a value to what is wrong in it; msgspec does not name the keys of a mapping, so they are looked for."""
+    out: list[str | int] = []
+    for step in re.findall(r"\[\d+\]|\[\.\.\.\]|[^.\[]+", path):
+        if step == "[...]":
+            inner = value
+            for known in out:
+                inner = inner[known]
+            wrong = next((key for key in inner if _fails(_only(value, out, key), kind)), None) if isinstance(inner, Mapping) else None
+            if wrong is None:
+                break
+            value = _only(value, out, wrong)
+            out.append(wrong)
+        else:
+            out.append(int(step[1:-1]) if step[0] == "[" else step)
+    return out
+
+
+def _only(value: Any, steps: list[str | int], key: str) -> Any:
+    """Return a value in which the mapping at a place has one key only."""
+    if not steps:
+        return {key: value[key]}
+    out = value.copy()
+    out[steps[0]] = _only(value[steps[0]], steps[1:], key)
+    return out
+
+
+def _fails(value: Any, kind: Any) -> bool:
+    try:
+        convert(value, kind)
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        return True
+    return False
+
+
+def _allowed(kind: Any, steps: list[str | int]) -> list[str]:
+    """Return the values that an enumeration allows, by its place in a value."""
+    top = msgspec.json.schema(kind, schema_hook=lambda other: {})
+    nodes = list(_choices([top], top))
+    for step in steps:
+        named = (node.get("properties", {}).get(step) or node.get("items" if isinstance(step, int) else "additionalProperties") for node in nodes)
+        nodes = list(_choices([node for node in named if isinstance(node, dict)], top))
+    return [json.dumps(one) for node in nodes for one in node.get("enum", ())]
+
+
+def _choices(nodes: list[Any], top: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the schemas that one of some may be, without references."""
+    for node in nodes:
+        if "$ref" in node:
+            yield from _choices([top["$defs"][node["$ref"].rpartition("/")[2]]], top)
+        elif "anyOf" in node:
+            yield from _choices(node["anyOf"], top)
+        else:
+            yield node
+
+
+# --- the schema of a type -------------------------------------------------------------------------
+
+
+def schema_of(name: str, kind: Any, *, ours: bool = True) -> dict[str, Any]:
+    """Return the JSON schema of a file.
+
+    Args:
+        name: of the schema.
+        kind: the type of the file.
+        ours: we write the file: it has all keys that have a default in the type, and no other keys. Else people write it.
+    """
+    made = msgspec.json.schema(kind, schema_hook=lambda other: {})
+    parts = made.pop("$defs", {})
+    classes = {one.__name__: one for one in _classes(kind, set())}
+    for part, found in parts.items():
+        _finish(found, classes.get(part), ours)
+    top = parts.pop(made.pop("$ref").rpartition("/")[2])
+    head = {"$schema": DRAFT, "title": name, **{key: value for key, value in top.items() if key != "title"}}
+    for part in parts.values():
+        part.pop("title", None)
+    whole: dict[str, Any] = _plain({**head, **({"$defs": dict(sorted(parts.items()))} if parts else {})})
+    return whole
+
+
+def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
+    """Give an object's schema its keys' descriptions, and say which keys it must have."""
+    first, _, rest = found.get("description", "").partition("Attributes:")
+    if first:
+        found["description"] = " ".join(first.split())
+    for names, said in re.findall(r"^ {4,8}(\w[\w, ]*): (.*(?:\n {9,}.*)*)", rest, re.M):
+        for one in names.split(", "):
+            if one.rstrip("_") in found.get("properties", {}):
+                inner = found["properties"][one.rstrip("_")]
+                inner["description"] = " ".join(said.split())
+    if "properties" not in found or kind is None:
+        return
+    if ours:
+        omits = getattr(getattr(kind, "__struct_config__", None), "omit_defaults", False)
+        late = getattr(kind, "LATE", ())
+        found["required"] = [
+            key
+            for key, one in found["properties"].items()
+            if key in found.get("required", ()) or ("default" in one and not omits and key not in late)
+        ]
+        for one in found["properties"].values():
+            if "default" in one and one.pop("default") is None and omits:  # left out, never null
+                one |= next(choice for choice in one.pop("anyOf", ({},)) if choice.get("type") != "null")
+        found["additionalProperties"] = getattr(kind, "MORE", False)
+    found |= getattr(kind, "RULES", {})
+
+
+def _plain(node: Any) -> Any:
+    """Return a schema without the bounds that every number has, and without the names that classes are given as titles."""
+    if isinstance(node, list):
+        return [_plain(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(node.get("description"), str):
+        node["description"] = re.sub(r"\b(None|True|False)\b", lambda word: {"None": "null"}.get(word[0], word[0].lower()), node["description"])
+    if [*node.get("anyOf", ())][1:] == [{"type": "null"}] and isinstance(node["anyOf"][0].get("type"), str) and "enum" not in node["anyOf"][0]:
+        first = node.pop("anyOf")[0]
+        node = {**first, **node, "type": [first["type"], "null"]}
+    numeric = node.get("type")
+    bounds = {"minimum": -LARGEST, "maximum": LARGEST} if numeric in ("number", ["number", "null"]) else {}
+    bounds = {"maximum": MOST} if numeric in ("integer", ["integer", "null"]) else bounds
+    return {key: _plain(one) for key, one in node.items() if not (key in bounds and one == bounds[key])}
+
+
+def _classes(kind: Any, seen: set[Any]) -> Iterator[type]:
+    """Yield every class that a type is made of."""
+    if isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)):
+        if kind in seen:
+            return
+        seen.add(kind)
+        yield kind
+        for inner in get_type_hints(kind, include_extras=True).values():
+            yield from _classes(inner, seen)
+    elif get_origin(kind) is not Literal:
+        for inner in get_args(kind):
+            yield from _classes(inner, seen)

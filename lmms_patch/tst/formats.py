@@ -1,0 +1,95 @@
+"""The types of ``pruned.json``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from lmms_patch.stats.bounds import Count, Number, Share
+
+
+class PrunedSettings(Struct, kw_only=True):
+    """How docs were chosen."""
+
+    budget: Annotated[float, Meta(ge=0)]
+    batch: Annotated[float, Meta(ge=0)] | None
+    tau: Number | None
+    near_chance: bool
+    over_pruned: bool
+    by: Literal["s_minus_chance", "s", "delta", "locality"]
+    strategy: Literal["top", "weighted", "balanced"]
+    allocation: Literal["global", "format", "category"] | dict[str, Annotated[float, Meta(ge=0)]]
+    floor: Annotated[float, Meta(ge=0)]
+    seed: int
+    fold_seeds: Annotated[int, Meta(ge=1)]
+    model: Literal["boosting", "forest"]
+    judge: Literal["boosting", "forest"]
+    folds: Annotated[int, Meta(ge=2, le=50)]
+    grouping: str
+
+
+class JudgedJson(Struct, kw_only=True):
+    """What an independent judge says; absent where nothing went, or it went by locality.
+
+    Attributes:
+        original: the judge's text-only accuracy on all docs
+        controls: on each matched-random set
+        shuffled: the same fall with shuffled golds
+    """
+
+    original: Number
+    kept: Number
+    controls: list[Number]
+    fall: Number
+    shuffled: list[Number]
+    p: Share | None
+    baseline: Number | None
+    p_above: Share | None
+    p_below: Share | None
+    verdict: Literal["reduction", "selection noise", "over-pruned", "unknown"]
+    sentence: str
+
+
+class OverlapJson(Struct, kw_only=True):
+    """What the removed docs share with those of --against; absent where not asked."""
+
+    both: Count
+    removed: Count
+    other: Count
+    share: Share
+    jaccard: Share
+    expected: Share
+    p: Share
+
+
+class PrunedDoc(Struct, kw_only=True):
+    """A doc.
+
+    Attributes:
+        key: stable id
+    """
+
+    key: str
+    doc_id: Count
+
+
+class PrunedJson(Struct, kw_only=True):
+    """The file pruned.json in the folder that `lmms-patch prune` writes: what is kept, what went, and what a judge says.
+
+    Attributes:
+        stopped: why it ended
+        judged: what an independent judge says; absent where nothing went, or it went by locality
+        overlap: with the docs of --against; absent where not asked
+        removed: in the order in which they went
+    """
+
+    schema: Literal[1]
+    base: str
+    settings: PrunedSettings
+    stopped: str
+    over_pruned: bool
+    judged: JudgedJson | UnsetType = UNSET
+    overlap: OverlapJson | UnsetType = UNSET
+    kept: list[PrunedDoc]
+    removed: list[PrunedDoc]

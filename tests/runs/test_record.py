@@ -1,0 +1,106 @@
+"""Records: what we write comes back, and what somebody changed is refused with its place."""
+
+import copy
+import json
+from functools import partial
+from random import Random
+
+import msgspec
+import pytest
+
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.logs import read_samples
+from lmms_patch.runs.record import record_of
+from tests.app.commands.test_schema import tst_record
+from tests.ask.test_boxes import planted
+from tests.fuzz.damage import json_text, tree_changed
+from tests.making.runs import guesses_on_cells, mc_run, world_run
+
+
+def failed():
+    (_, (record, *_), _) = mc_run(n=4)
+    record["views"][1] |= {"failed": "[LMMS_EVAL_REQUEST_FAILED]", "scores": {}, "items": {}}
+    return {**record, "best": {}, "excluded": {"2": "a call failed"}}
+
+
+RECORDS = [*mc_run(n=6)[1], *world_run(guesses_on_cells, n=6, grid=3)[1], *planted(6), tst_record(), failed()]
+
+
+@pytest.mark.parametrize("patch", RECORDS, ids=range(len(RECORDS)))
+def test_what_we_write_is_right_and_comes_back(patch):
+    patch = json.loads(json.dumps(patch))
+    assert msgspec.to_builtins(record_of(patch)) == patch
+
+
+def told(read):
+    """What a reader says of a file; empty where it reads it."""
+    try:
+        read()
+    except RecordError as error:
+        return str(error)
+    return ""
+
+
+def test_a_changed_record_is_refused_in_one_line_or_read(tmp_path):
+    """Over thousands of changed records, whole and as lines of a log: what is refused says where; both ways of reading are one."""
+    stream, refused = Random(0), 0
+    for _ in range(2000):
+        changed, how = tree_changed(stream, json.loads(json.dumps(stream.choice(RECORDS))))
+        try:
+            changed = json.loads(json_text(changed))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(changed, dict):
+            (tmp_path / "log").write_text(json.dumps({"patch": changed}) + "\n")
+            whole, line = told(partial(record_of, changed)), told(partial(list, read_samples(tmp_path / "log", lean=True)))
+            assert bool(whole) == bool(line), (how, whole, line)
+            assert (whole + line).isprintable(), how
+            assert len(whole) < 600
+            refused += bool(whole)
+    assert 300 < refused < 1800
+
+
+def put(*keys):
+    *path, last, value = keys
+
+    def change(record):
+        for key in path:
+            record = record[key]
+        record[last] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (put("views", 0, "scores", "acc", float("nan")), "patch.views[0].scores.acc must be a finite number"),
+        (put("views", 0, "scores", "acc", True), "patch.views[0].scores.acc must be a finite number or null, not true or false"),
+        (put("views", 0, "scores", "acc", 10**400), "patch.views[0].scores.acc must be a finite number"),
+        (put("views", 2, "n", 12), "patch.views[2].n must be a whole number <= 9"),
+        (put("views", 2, "cell", 1), "patch.views[2].cell must be the number of the cell in its row and column"),
+        (put("views", 1, "boxes", [[0, 0, 9]]), "patch.views[1].boxes[0] must be a list of length >= 4"),
+        (put("views", []), "patch.views must be a list of length >= 1"),
+        (put("best", "2", 5), "patch.best.2 must be the place of one of its 5 views"),
+        (put("best", {"x": 0}), "patch.best must be a text matching regex '^([2-9]|relevant|adversarial)$'"),
+        (put("answer", "gold", ["A"]), "patch.answer.gold must be a text or null, not a list"),
+        (put("baselines", 0, "roles", ["judge"]), 'patch.baselines[0].roles[0] must be one of "constant", "gold", "option", "other", "stratum", not'),
+        (put("lent", "p", [100]), "patch.lent.p[0] must be a whole number <= 99"),
+        (put("lent", "full", []), "patch.lent must have as many numbers in each of its lists"),
+        (put("image_sizes", [[9]]), "patch.image_sizes[0] must be a list of length >= 2"),
+        (lambda patch: patch.pop("best"), "patch.best is missing"),
+        (lambda patch: patch["views"][1].pop("row"), "patch.views[1].row is missing"),
+        (lambda patch: patch["views"][1].update({"\x1b[31m\n": 1}), ""),
+    ],
+)
+def test_the_place_is_named(change, said):
+    patch = copy.deepcopy(RECORDS[0])
+    assert patch["lent"]["to"]
+    change(patch)
+    if not said:
+        record_of(patch)
+        return
+    with pytest.raises(RecordError) as told:
+        record_of(patch)
+    assert str(told.value).startswith(said)
+    assert str(told.value).isprintable()
