@@ -26,7 +26,9 @@ class Wrap:
 
 
 class Magic:
-    """Marks a task file over a MAGIC dataset of one's own (docs/magic.md)::
+    """Marks a task file over a MAGIC dataset of the user's own (docs/magic.md).
+
+    ::
 
         task: kitchen
         class: !function lmms_patch.Magic

@@ -45,14 +45,14 @@ class Packer:
         self.known: dict[str, list[int]] = {}
 
     def images(self, lessons: list[Lesson]) -> Batch:
-        """A batch of lessons that have the same width."""
+        """Return a batch of lessons that have the same width."""
         values, inks = (np.stack([getattr(lesson, name) for lesson in lessons]) for name in ("values", "inks"))
         tiles = torch.from_numpy(np.stack([values.ravel(), inks.ravel()]))
         patches = to_patches(np.stack([lesson.pixels for lesson in lessons]))
         return Batch(values.shape[1], patches, tiles, *self.pack([lesson.questions for lesson in lessons], values.shape[1]))
 
     def text(self, groups: list[list[Question]]) -> Batch:
-        """A batch of questions without image."""
+        """Return a batch of questions without image."""
         return Batch(0, None, None, *self.pack(groups, 0))
 
     def encode(self, text: str) -> list[int]:
@@ -98,7 +98,7 @@ def head_positions(across: int) -> np.ndarray:
 
 
 def to_patches(pixels: np.ndarray) -> torch.Tensor:
-    """Views (B, H, H, 3) uint8 as the processor's patches in [-1, 1], (B·tokens·4, 588), one frame only."""
+    """Return views (B, H, H, 3) uint8 as the processor's patches in [-1, 1], (B·tokens·4, 588), one frame only."""
     across = pixels.shape[1] // TILE
     grid = pixels.reshape(-1, across, 2, PATCH, across, 2, PATCH, 3).transpose(0, 1, 4, 2, 5, 7, 3, 6)
     return torch.from_numpy(grid.reshape(-1, 3 * PATCH * PATCH).astype(np.float32)).div_(127.5).sub_(1)

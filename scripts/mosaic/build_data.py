@@ -105,7 +105,7 @@ def draw_larger(rng: np.random.Generator) -> Scene:
 
 
 def inked_cell(scene: Scene, question: Question) -> list[int]:
-    """The cell of the digit in the colour that the question names."""
+    """Return the cell of the digit in the colour that the question names."""
     return [cell for cell, digit in scene.digits.items() if f" {INK_NAMES[digit.ink]}" in question.text]
 
 
@@ -115,7 +115,7 @@ def every_digit(scene: Scene, question: Question) -> list[int]:
 
 
 def draw_until(wanted: Wanted, draw: Callable[[np.random.Generator], Scene], rng: np.random.Generator) -> tuple[Scene, list[Question]]:
-    """A scene whose questions have exactly the wanted golds."""
+    """Return a scene whose questions have exactly the wanted golds."""
     while True:
         scene = draw(rng)
         questions = [ask(kind, scene, range(CELLS), rng) for kind, _ in wanted]
@@ -124,7 +124,7 @@ def draw_until(wanted: Wanted, draw: Callable[[np.random.Generator], Scene], rng
 
 
 def build(name: str, family: Family, banks: dict[int, SpriteBank], rng: np.random.Generator) -> Dataset:
-    """The rows of one family, in random order of scenes."""
+    """Return the rows of one family, in random order of scenes."""
     rows = []
     for number, at in enumerate(rng.permutation(len(family.plan)).tolist()):
         scene, questions = draw_until(family.plan[at], family.draw, rng)

@@ -86,7 +86,7 @@ def draw_scene(rng: np.random.Generator) -> Scene:
 
 
 def draw_until(wanted: tuple[Wanted, ...], rng: np.random.Generator) -> tuple[Scene, list[Asked]]:
-    """A scene of which the wanted questions can be asked, with the wanted golds."""
+    """Return a scene of which the wanted questions can be asked, with the wanted golds."""
     while True:
         scene = draw_scene(rng)
         asked = [KINDS[kind](scene, rng) for kind, _, _ in wanted]
@@ -117,7 +117,7 @@ def render(scene: Scene, rng: np.random.Generator) -> Sheet:
 
 
 def large_sprite(digit: Digit, rng: np.random.Generator) -> np.ndarray:
-    """A random test scan of a digit at a random size and place in a cell: coverage, (84, 84) uint8."""
+    """Return a random test scan of a digit at a random size and place in a cell: coverage, (84, 84) uint8."""
     scan = load_scans().images[int(rng.choice(clear_scans()[digit.value]))]
     size = int(rng.integers(SIZES[0], SIZES[1] + 1))
     left, top = rng.integers(4, CELL - size - 3, 2).tolist()
@@ -192,7 +192,7 @@ def draw_others(scene: Scene, asked: Asked, others: list[int], rng: np.random.Ge
 
 
 def firsts() -> list[int]:
-    """The number of the first item of each sheet, from 1."""
+    """Return the number of the first item of each sheet, from 1."""
     return [1 + sum(len(sheet) for sheet in SHEETS[:number]) for number in range(len(SHEETS))]
 
 

@@ -25,7 +25,7 @@ View = Callable[[Image.Image], Image.Image | None]
 
 
 def views() -> dict[str, list[View]]:
-    """The views of a sheet, in groups: the full image, the cells of each grid, a grey image, none at all."""
+    """Return the views of a sheet, in groups: the full image, the cells of each grid, a grey image, none at all."""
     grids = {f"grid{n}": [lambda image, n=n, at=at: cut(image, n)[at] for at in range(n * n)] for n in (2, 3)}
     return {
         "full": [lambda image: image],
@@ -53,7 +53,7 @@ class Reader:
 
     @torch.inference_mode()
     def answer_batch(self, questions: list[str], images: list[Image.Image | None]) -> list[str]:
-        """The same for one batch."""
+        """Return the same for one batch."""
         texts = [self.prompt(question, image is not None) for question, image in zip(questions, images, strict=True)]
         shown = [image for image in images if image is not None]
         inputs = self.processor(text=texts, images=shown or None, padding=True, return_tensors="pt")
@@ -61,7 +61,7 @@ class Reader:
         return [text.strip() for text in self.processor.batch_decode(output, skip_special_tokens=True)]
 
     def prompt(self, question: str, with_image: bool) -> str:
-        """The chat template around a question."""
+        """Return the chat template around a question."""
         content = [{"type": "image"}] * with_image + [{"type": "text", "text": question}]
         return self.processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True)
 
@@ -78,7 +78,7 @@ def read_family(reader: Reader, docs: Dataset, batch_size: int) -> dict[str, np.
 
 
 def summary(answers: dict[str, np.ndarray], golds: np.ndarray) -> dict[str, float]:
-    """The numbers of one family, by COLUMNS; `unknown` is the share of 3x3 cells that abstain."""
+    """Return the numbers of one family, by COLUMNS; `unknown` is the share of 3x3 cells that abstain."""
     best = {name: float((words == golds[:, None]).any(1).mean()) for name, words in answers.items()}
     full = best["full"]
     rci = [1 - best[f"grid{n}"] / full if full else float("nan") for n in (2, 3)]

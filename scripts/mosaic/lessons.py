@@ -76,7 +76,7 @@ class Teacher:
         self.banks = {scale: SpriteBank(load_scans().train, style, SPRITES_PER_SCAN, self.rng) for scale, style in PRINTS.items()}
 
     def text(self, count: int) -> list[list[Question]]:
-        """Groups of questions without any image: drills, and image questions, which are then `unknown`."""
+        """Return groups of questions without any image: drills, and image questions, which are then `unknown`."""
         return [[self.blind_question() for _ in range(QUESTIONS_PER_TEXT)] for _ in range(count)]
 
     def images(self, count: int) -> list[Lesson]:
@@ -88,17 +88,17 @@ class Teacher:
         return self.fine(count, across // 2) if across == 4 else self.normal(count, across)
 
     def normal(self, count: int, side: int) -> list[Lesson]:
-        """Views of `side` x `side` cells of normal sheets."""
+        """Return views of `side` x `side` cells of normal sheets."""
         layouts = self.rng.choice(list(LAYOUTS), count, p=list(LAYOUTS.values())).tolist()
         return self.view([self.scene(layout) for layout in layouts], layouts, side)
 
     def fine(self, count: int, side: int) -> list[Lesson]:
-        """The same of finely printed sheets; the whole sheet (side 6) is shrunk."""
+        """Return the same of finely printed sheets; the whole sheet (side 6) is shrunk."""
         layouts = ["fine"] * count
         return self.view([self.scene(layout) for layout in layouts], layouts, side)
 
     def scene(self, layout: str) -> Scene:
-        """A random scene of one layout; half of those in normal print are spread as the test scenes are."""
+        """Return a random scene of one layout; half of those in normal print are spread as the test scenes are."""
         rng, strict = self.rng, self.rng.random() < 0.5
         if rng.random() < P_PLAIN:
             return Scene({}, scale=2 if layout == "fine" else 1, plain=True)
@@ -158,7 +158,7 @@ class Teacher:
         return question
 
     def blind_question(self) -> Question:
-        """A drill, or (one in three) a question that needs the image it does not get."""
+        """Return a drill, or (one in three) a question that needs the image it does not get."""
         if self.rng.random() < 0.67:
             return practise(self.rng)
         kind = str(self.rng.choice([kind for kind in ASKED["many"] if not kind.startswith("text")]))

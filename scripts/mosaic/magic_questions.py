@@ -41,12 +41,12 @@ Draw = Callable[[Scene, np.random.Generator], Asked | None]
 
 
 def a(value: int) -> str:
-    """A value with its article."""
+    """Return a value with its article."""
     return f"an {value}" if value == 8 else f"a {value}"
 
 
 def cell_of(scene: Scene, colour: str) -> int:
-    """The cell of the one digit in a colour."""
+    """Return the cell of the one digit in a colour."""
     return next(cell for cell, digit in scene.digits.items() if INK_NAMES[digit.ink] == colour)
 
 
@@ -63,13 +63,13 @@ def pick(scene: Scene, count: int, rng: np.random.Generator) -> tuple[list[str],
 
 
 def misread(value: int, rng: np.random.Generator, apart_from: tuple[int, ...] = ()) -> int:
-    """A value that is taken for another: a lookalike, if it may be."""
+    """Return a value that is taken for another: a lookalike, if it may be."""
     allowed = [v for v in (*LOOKALIKES[value], *rng.permutation(10).tolist()) if v != value and v not in apart_from]
     return int(allowed[0])
 
 
 def named_value(value: int, rng: np.random.Generator) -> int:
-    """The value that a question names: the right one as often as a lookalike."""
+    """Return the value that a question names: the right one as often as a lookalike."""
     return value if rng.random() < 0.5 else LOOKALIKES[value][int(rng.integers(0, 2))]
 
 
@@ -94,7 +94,7 @@ def verify_colour(scene: Scene, rng: np.random.Generator) -> Asked:
 
 
 def verify_shown(scene: Scene, rng: np.random.Generator) -> Asked:
-    """Does the sheet show a red 7?"""
+    """Ask: does the sheet show a red 7?"""
     (colour,), cells, (value,) = pick(scene, 1, rng)
     named = named_value(value, rng)
     right = value == named
@@ -106,7 +106,7 @@ def verify_shown(scene: Scene, rng: np.random.Generator) -> Asked:
 
 
 def query_value(scene: Scene, rng: np.random.Generator) -> Asked:
-    """What digit is shown in red?"""
+    """Ask: what digit is shown in red?"""
     (colour,), cells, (value,) = pick(scene, 1, rng)
     other = misread(value, rng)
     slip = (other, f"So the {colour} digit is {a(other)}.", str(other))
@@ -123,7 +123,7 @@ def once(scene: Scene, rng: np.random.Generator) -> tuple[str, int, int] | None:
 
 
 def query_colour(scene: Scene, rng: np.random.Generator) -> Asked | None:
-    """What colour is the 7?"""
+    """Ask: what colour is the 7?"""
     if not (drawn := once(scene, rng)):
         return None
     colour, cell, value = drawn
@@ -132,7 +132,7 @@ def query_colour(scene: Scene, rng: np.random.Generator) -> Asked | None:
 
 
 def query_sum(scene: Scene, rng: np.random.Generator) -> Asked:
-    """What is the sum of the red digit and the blue digit?"""
+    """Ask: what is the sum of the red digit and the blue digit?"""
     (first, second), cells, values = pick(scene, 2, rng)
     total, both = sum(values), f"the sum of the {first} digit and the {second} digit"
     full = f"{both[0].upper()}{both[1:]} is {total}."

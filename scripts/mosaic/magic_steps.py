@@ -70,15 +70,15 @@ class Sight:
     place: Mapping[int, int]
 
     def value(self, cell: int) -> int:
-        """The digit in a cell."""
+        """Return the digit in a cell."""
         return self.scene.digits[cell].value
 
     def colour(self, cell: int) -> str:
-        """The name of its ink."""
+        """Return the name of its ink."""
         return INK_NAMES[self.scene.digits[cell].ink]
 
     def name(self, cell: int) -> str:
-        """A target as the question names it."""
+        """Return a target as the question names it."""
         return f"{self.colour(cell)} digit" if self.asked.by_colour else str(self.value(cell))
 
     def others(self) -> list[int]:
@@ -87,7 +87,7 @@ class Sight:
 
 
 def chain(sight: Sight, plan: str, rng: np.random.Generator) -> tuple[Step, ...]:
-    """The steps, 6 to 12 of them, with the slips of one of ``PLANS``."""
+    """Write the steps, 6 to 12 of them, with the slips of one of ``PLANS``."""
     wrong = PLANS[plan]
     say = Sayer(sight, rng, "place 0" in wrong and "read 0" in wrong)
     parts = [say.goal(), say.setting()]
@@ -122,7 +122,7 @@ class Sayer:
         return phrases[int(self.rng.integers(len(phrases)))]
 
     def mistaken_for(self, target: int) -> int:
-        """The digit that a target is taken for: an adversarial one of another value and colour."""
+        """Write the digit that a target is taken for: an adversarial one of another value and colour."""
         s = self.sight
         fit = [cell for cell in s.others() if s.value(cell) != s.value(target) and s.colour(cell) != s.colour(target)]
         if not fit:
@@ -130,7 +130,7 @@ class Sayer:
         return fit[int(self.rng.integers(len(fit)))]
 
     def goal(self) -> Part:
-        """What is asked; wrong: another colour."""
+        """Write what is asked; wrong: another colour."""
         asked = self.sight.asked
         phrase = self.one(GOALS)
         named = [colour for colour in COLOURS if f" {colour}" in asked.goal]
@@ -140,7 +140,7 @@ class Sayer:
         return Part("goal", phrase.format(goal=asked.goal), wrong)
 
     def setting(self) -> Part:
-        """The whole sheet."""
+        """Write the whole sheet."""
         return Part("setting", self.one(SETTINGS).format(count=len(self.sight.scene.digits)))
 
     def search(self) -> Part:
@@ -148,7 +148,7 @@ class Sayer:
         return Part("search", self.one(SEARCHES[self.sight.asked.by_colour]))
 
     def others(self, count: int) -> list[Part]:
-        """A look at adversarial boxes; wrong: misread."""
+        """Write a look at adversarial boxes; wrong: misread."""
         s, parts = self.sight, []
         targets = tuple(s.value(cell) for cell in s.asked.targets)
         numbers = (int(s.asked.answer),) if s.asked.answer.isdigit() else ()
@@ -174,17 +174,17 @@ class Sayer:
         return [Part(f"place {number}", *places), Part(f"read {number}", *shown)]
 
     def again(self, cell: int) -> Part:
-        """A slip is noticed."""
+        """Write that a slip is noticed."""
         s = self.sight
         shown = a(s.value(cell)) if s.asked.by_colour else s.colour(cell)
         return Part("again", AGAIN.format(name=s.name(cell), n=s.place[cell], shown=shown))
 
     def check(self) -> Part:
-        """A pause before the end."""
+        """Write a pause before the end."""
         return Part("check", self.one(CHECKS))
 
     def end(self) -> list[Part]:
-        """What follows, and the answer."""
+        """Write what follows, and the answer."""
         asked = self.sight.asked
         said, answer = (asked.slip[1], asked.slip[2]) if asked.slip else ("", "")
         return [Part("found", asked.found, said), Part("answer", f"The answer is {asked.answer}.", f"The answer is {answer}." if answer else "")]

@@ -41,13 +41,13 @@ class Question(NamedTuple):
 
 
 def ask(kind: str, scene: Scene, visible: Collection[int], rng: np.random.Generator) -> Question:
-    """A question of one of KINDS, answered from the visible cells."""
+    """Return a question of one of KINDS, answered from the visible cells."""
     seen = {cell: digit for cell, digit in scene.digits.items() if cell in visible}
     return KINDS[kind](scene, seen, rng)
 
 
 def yes_no(truth: bool) -> str:
-    """The word for a truth value."""
+    """Return the word for a truth value."""
     return "yes" if truth else "no"
 
 
@@ -61,7 +61,7 @@ def with_options(stem: str, right: int | None, pool: range, rng: np.random.Gener
 
 
 def pick_ink(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> tuple[int, int | None]:
-    """The ink to ask about, and the value of the visible digit in it: usually a visible one, else None."""
+    """Return the ink to ask about, and the value of the visible digit in it: usually a visible one, else None."""
     visible = sorted({digit.ink for digit in seen.values()} - {GREY})
     anywhere = sorted({digit.ink for digit in scene.digits.values()} - {GREY}) or [1, 2, 3]
     ink = int(rng.choice(visible if visible and rng.random() < 0.85 else anywhere))
@@ -69,7 +69,7 @@ def pick_ink(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> 
 
 
 def local_open(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> Question:
-    """The digit in one ink."""
+    """Return the digit in one ink."""
     ink, value = pick_ink(scene, seen, rng)
     return Question(OPEN_LOCAL.format(ink=INK_NAMES[ink]), UNKNOWN if value is None else str(value), "open")
 
@@ -83,7 +83,7 @@ def local_yesno(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) 
 
 
 def local_mc(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> Question:
-    """The digit in one ink, among four."""
+    """Return the digit in one ink, among four."""
     ink, value = pick_ink(scene, seen, rng)
     return with_options(CHOICE_LOCAL.format(ink=INK_NAMES[ink]), value, range(10), rng)
 
@@ -94,14 +94,14 @@ def count_open(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -
 
 
 def count_mc(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> Question:
-    """The same, among four; at times the right number is not there, which is `unknown`."""
+    """Return the same, among four; at times the right number is not there, which is `unknown`."""
     right = len(seen) if seen and (len(seen) == len(scene.digits) or rng.random() < 0.6) else None
     pool = [number for number in range(1, 10) if number != len(seen)] if right is None else range(1, 10)
     return with_options(COUNT, right, pool, rng)
 
 
 def sum_of_two(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> Question:
-    """The sum, if the view holds exactly two digits."""
+    """Return the sum, if the view holds exactly two digits."""
     values = [digit.value for digit in seen.values()]
     return Question(SUM, str(sum(values)) if len(values) == 2 else UNKNOWN, "open")
 
@@ -122,13 +122,13 @@ def larger(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> Qu
 
 
 def text_open(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> Question:
-    """A digit that the wording itself gives."""
+    """Return a digit that the wording itself gives."""
     value = int(rng.integers(0, 10))
     return Question(TEXT.format(word=NUMBER_WORDS[value]), str(value), "open")
 
 
 def text_mc(scene: Scene, seen: dict[int, Digit], rng: np.random.Generator) -> Question:
-    """The same, among four."""
+    """Return the same, among four."""
     value = int(rng.integers(0, 10))
     return with_options(TEXT.format(word=NUMBER_WORDS[value]), value, range(10), rng)
 
@@ -148,7 +148,7 @@ KINDS = {
 
 
 def practise(rng: np.random.Generator) -> Question:
-    """A question of pure text that drills option matching, number words, addition and equality (training only)."""
+    """Return a question of pure text that drills option matching, number words, addition and equality (training only)."""
     drill, a, b = rng.random(), *rng.integers(0, 10, 2).tolist()
     if drill < 0.3:
         return with_options(TEXT_CHOICE.format(a=a), a, range(10), rng)

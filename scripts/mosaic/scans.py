@@ -34,7 +34,7 @@ class Scans(NamedTuple):
 
 @lru_cache(maxsize=1)
 def load_scans() -> Scans:
-    """The scans and their fixed split."""
+    """Return the scans and their fixed split."""
     digits = load_digits()
     order = np.random.default_rng(0).permutation(len(digits.target))
     return Scans(digits.images, digits.target, train=order[N_TEST:], test=order[:N_TEST])
@@ -56,7 +56,7 @@ class SpriteBank:
         self.of_digit = [np.flatnonzero(labels == digit) for digit in range(10)]
 
     def draw(self, digit: int, rng: np.random.Generator) -> np.ndarray:
-        """A random sprite of `digit`, (28, 28)."""
+        """Return a random sprite of `digit`, (28, 28)."""
         return self.tiles[rng.choice(self.of_digit[digit])]
 
 
@@ -75,7 +75,7 @@ def draw_sprite(scan: np.ndarray, style: Print, rng: np.random.Generator) -> np.
 
 
 def draw_mark(rng: np.random.Generator) -> np.ndarray:
-    """A stray pen mark that is no digit: a line, a dot or a rule, (28, 28) coverage."""
+    """Return a stray pen mark that is no digit: a line, a dot or a rule, (28, 28) coverage."""
     tile = Image.new("L", (TILE, TILE), 0)
     pen = ImageDraw.Draw(tile)
     kind = rng.integers(0, 3)

@@ -51,7 +51,7 @@ class Scene:
 
 
 def block_of(cell: int, n: int) -> int:
-    """The cell of the n x n grid, 0..n*n-1, that holds this cell of the sheet."""
+    """Return the cell of the n x n grid, 0..n*n-1, that holds this cell of the sheet."""
     side = GRID // n
     return cell // GRID // side * n + cell % GRID // side
 
@@ -75,7 +75,7 @@ def place(count: int, rng: np.random.Generator, allowed: Callable[[Sequence[int]
 
 
 def add_marks(scene: Scene, rng: np.random.Generator) -> Scene:
-    """The scene with up to five stray marks on its free cells."""
+    """Return the scene with up to five stray marks on its free cells."""
     free = [cell for cell in range(CELLS) if cell not in scene.digits]
     scene.marks = rng.choice(free, int(rng.integers(0, 6)), replace=False).tolist()
     return scene
@@ -153,7 +153,7 @@ def shrink(sheets: np.ndarray) -> np.ndarray:
 
 
 def png(sheet: np.ndarray) -> bytes:
-    """A sheet (H, W, 3) as a small lossless PNG: with a palette, since a sheet has few colours."""
+    """Return a sheet (H, W, 3) as a small lossless PNG: with a palette, since a sheet has few colours."""
     colours, indices = np.unique(sheet.reshape(-1, 3), axis=0, return_inverse=True)
     if len(colours) > 256:
         raise ValueError(f"a sheet should have at most 256 colours, got {len(colours)}")
@@ -174,7 +174,7 @@ def strongest(values: np.ndarray, inks: np.ndarray, factor: int) -> tuple[np.nda
 
 
 def cut(image: Image.Image, n: int) -> list[Image.Image]:
-    """The n x n cells of an image whose sides n divides, row by row."""
+    """Return the n x n cells of an image whose sides n divides, row by row."""
     width, height = image.width // n, image.height // n
     boxes = [(c * width, r * height, (c + 1) * width, (r + 1) * height) for r in range(n) for c in range(n)]
     return [image.crop(box) for box in boxes]

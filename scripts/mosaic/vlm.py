@@ -77,7 +77,7 @@ def build_processor() -> Qwen2_5_VLProcessor:
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, attention: str = "sdpa") -> Qwen2_5_VLForConditionalGeneration:
-    """An untrained model: language 4 layers of width 128, vision 2 layers of width 64 (the first sees one tile only)."""
+    """Return an untrained model: language 4 layers of width 128, vision 2 layers of width 64 (the first sees one tile only)."""
     token = tokenizer.convert_tokens_to_ids
     text = {
         "vocab_size": len(tokenizer),

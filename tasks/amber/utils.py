@@ -43,7 +43,7 @@ def discriminative(_):
 
 
 def questions(dimension):
-    """The docs of a dimension (all: the empty text), joined with their annotations by id.
+    """Return the docs of a dimension (all: the empty text), joined with their annotations by id.
 
     Columns: id, image, image_name, question, truth ("yes" or "no"), dimension.
     """
@@ -59,7 +59,7 @@ def questions(dimension):
 
 
 def folder():
-    """The folder of the environment variable AMBER_DIR, or the data set of the hub that AMBER_HUB names."""
+    """Return the folder of the environment variable AMBER_DIR, or the data set of the hub that AMBER_HUB names."""
     root, hub = os.environ.get("AMBER_DIR"), os.environ.get("AMBER_HUB")
     if not root and hub:
         from huggingface_hub import snapshot_download
@@ -86,7 +86,7 @@ def _doc(row, annotation):
 
 
 def _images(root, names):
-    """The subfolder that holds all the images."""
+    """Return the subfolder that holds all the images."""
     missing = {place: sorted(name for name in names if not (root / place / name).is_file()) for place in IMAGE_FOLDERS}
     place = min(IMAGE_FOLDERS, key=lambda place: len(missing[place]))
     if missing[place]:
@@ -99,12 +99,12 @@ def _stop(message):
 
 
 def doc_to_visual(doc):
-    """The image, as a list of one."""
+    """Return the image, as a list of one."""
     return [doc["image"].convert("RGB")]
 
 
 def doc_to_text(doc, lmms_eval_specific_kwargs=None):
-    """The question, and what to answer."""
+    """Return the question, and what to answer."""
     kwargs = lmms_eval_specific_kwargs or {}
     return f"{kwargs.get('pre_prompt', '')}{doc['question']}{kwargs.get('post_prompt', '')}"
 
@@ -124,7 +124,7 @@ def process_results(doc, results):
 
 
 def said(answer):
-    """ "yes" or "no" if the answer begins with it, or has only that one of the two words; else "unclear"."""
+    """Return "yes" or "no" if the answer begins with it, or has only that one of the two words; else "unclear"."""
     words = re.findall(r"[a-z']+", answer.lower())
     found = {"yes", "no"} & set(words)
     if words and words[0] in found:

@@ -7,55 +7,55 @@ __all__ = ["mean", "micro_f1", "micro_precision", "micro_recall", "process_resul
 
 
 def every_box(_):
-    """The data of MAGIC_DATA with all boxes."""
+    """Return the data of MAGIC_DATA with all boxes."""
     return docs.docs("all")
 
 
 def relevant(_):
-    """The data of MAGIC_DATA with the relevant boxes."""
+    """Return the data of MAGIC_DATA with the relevant boxes."""
     return docs.docs("relevant")
 
 
 def nobox(_):
-    """The data of MAGIC_DATA without boxes."""
+    """Return the data of MAGIC_DATA without boxes."""
     return docs.docs("none")
 
 
 def selfheal(_):
-    """The wrong runs of MAGIC_DATA to go on from."""
+    """Return the wrong runs of MAGIC_DATA to go on from."""
     return docs.docs("selfheal")
 
 
 def mosaic(_):
-    """The embedded data with all boxes."""
+    """Return the embedded data with all boxes."""
     return docs.docs("all", docs.MOSAIC)
 
 
 def mosaic_relevant(_):
-    """The embedded data with the relevant boxes."""
+    """Return the embedded data with the relevant boxes."""
     return docs.docs("relevant", docs.MOSAIC)
 
 
 def mosaic_nobox(_):
-    """The embedded data without boxes."""
+    """Return the embedded data without boxes."""
     return docs.docs("none", docs.MOSAIC)
 
 
 def mosaic_selfheal(_):
-    """The wrong runs of the embedded data to go on from."""
+    """Return the wrong runs of the embedded data to go on from."""
     return docs.docs("selfheal", docs.MOSAIC)
 
 
 def doc_to_visual(doc):
-    """The images of in-context examples, then the doc's own with its boxes drawn."""
+    """Return the images of in-context examples, then the doc's own with its boxes drawn."""
     return docs.visuals(doc)
 
 
 def doc_to_text(doc, lmms_eval_specific_kwargs=None):
-    """The prompt; for Self-Heal with the steps to go on from."""
+    """Return the prompt; for Self-Heal with the steps to go on from."""
     return docs.prompt(doc)
 
 
 def doc_to_messages(doc, lmms_eval_specific_kwargs=None):
-    """The conversation; for Self-Heal with the steps to go on from as a turn of the model's own, where the adapter continues it."""
+    """Return the conversation; for Self-Heal with the steps to go on from as a turn of the model's own, where the adapter continues it."""
     return docs.messages(doc, (lmms_eval_specific_kwargs or {}).get("prefill", "prompt"))

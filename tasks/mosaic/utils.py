@@ -2,12 +2,12 @@
 
 
 def doc_to_visual(doc):
-    """The sheet, as a list of one RGB image."""
+    """Return the sheet, as a list of one RGB image."""
     return [doc["image"].convert("RGB")]
 
 
 def doc_to_text(doc, lmms_eval_specific_kwargs=None):
-    """The question; a multiple-choice one carries its options A to D."""
+    """Return the question; a multiple-choice one carries its options A to D."""
     return doc["question"]
 
 

@@ -6,18 +6,18 @@ LABELS = {"0": "no", "1": "yes"}
 
 
 def doc_to_visual(doc):
-    """The figure, as a list of one."""
+    """Return the figure, as a list of one."""
     return [doc["image"].convert("RGB")]
 
 
 def doc_to_text(doc, lmms_eval_specific_kwargs=None):
-    """The question, and what to answer."""
+    """Return the question, and what to answer."""
     kwargs = lmms_eval_specific_kwargs or {}
     return f"{kwargs.get('pre_prompt', '')}{doc['question']}{kwargs.get('post_prompt', '')}"
 
 
 def doc_to_target(doc):
-    """ "yes" or "no"."""
+    """Return "yes" or "no"."""
     return LABELS[str(doc["gt_answer"])]
 
 
@@ -36,7 +36,7 @@ def process_results(doc, results):
 
 
 def said(answer):
-    """ "yes" or "no" if the answer begins with it, or has only that one of the two words; else "unclear"."""
+    """Return "yes" or "no" if the answer begins with it, or has only that one of the two words; else "unclear"."""
     words = re.findall(r"[a-z']+", answer.lower())
     found = {"yes", "no"} & set(words)
     if words and words[0] in found:

@@ -7,8 +7,16 @@ import pytest
 
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import load
-from lmms_patch.tst.locality import locality, scores
-from tests.making.runs import mc_run, write_run
+from lmms_patch.tst import locality as module
+from tests.making.runs import as_records, mc_run, write_run
+
+
+def locality(records, *arguments, **options):
+    return module.locality(as_records(records), *arguments, **options)
+
+
+def scores(records, *arguments):
+    return module.scores(as_records(records), *arguments)
 
 
 def record(doc_id, cells, lent=(), *, kind="rci", excluded=False, grids=(2,), metrics=("acc",)):

@@ -6,13 +6,14 @@ import math
 import numpy as np
 import pytest
 
+from lmms_patch.runs.scoring import plain
 from lmms_patch.tst import results
 from lmms_patch.tst.results import flat, sign_flip_p
 from tests.making.runs import as_records
 
 
 def stress(records, **options):
-    return results.stress(as_records(records), **options)
+    return results.stress(as_records(plain(records)), **options)
 
 
 def record(scores, baseline=None, *, s=0.5, above=0.25, source=None, category=None, zero=None, cluster=None, grouping=None):
