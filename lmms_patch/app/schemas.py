@@ -6,19 +6,19 @@ import importlib
 from typing import Any
 
 from lmms_patch.errors import UnknownNameError, nearest
-from lmms_patch.runs.typed import schema_of
+from lmms_patch.runs.typed import DRAFT, schema_of
 
 _TYPES = {
     "analysis": "rci.formats.AnalyzeJson",
     "compare": "compare.formats.CompareJson",
     "details": "runs.details.Details",
     "gate": "gate.formats.GateJson",
-    "gate-config": "gate.formats.GateConfig",
+    "gate-config": "gate.rules.File",
     "leaderboard": "present.formats.Leaderboard",
     "magic-build": "magic.formats.MagicBuild",
     "magic-check": "magic.formats.MagicCheck",
     "magic-item": "magic.formats.MagicItem",
-    "magic-label": "magic.formats.MagicLabel",
+    "magic-label": "magic.score.labels.Row",
     "magic-show": "present.formats.MagicShow",
     "magic-stepsense": "magic.formats.MagicStepsense",
     "patch": "runs.record.Record",
@@ -26,7 +26,9 @@ _TYPES = {
     "report": "present.formats.Report",
     "task-config": "runs.details.TaskConfig",
 }
-_OF_PEOPLE = ("gate-config", "magic-item", "magic-label")
+_MODELS = ("gate-config", "magic-label")
+"""Types that are pydantic models; the function ``json_schema`` of their module gives the schema."""
+_OF_PEOPLE = ("magic-item",)
 """Files that people write, and that may lack what has a default."""
 
 
@@ -46,4 +48,7 @@ def load(name: str) -> dict[str, Any]:
         hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(names())}"
         raise UnknownNameError(f"no schema {name!r}; {hint}; type 'lmms-patch schema' for the list")
     module, _, kind = _TYPES[name].rpartition(".")
-    return schema_of(name, getattr(importlib.import_module(f"lmms_patch.{module}"), kind), ours=name not in _OF_PEOPLE)
+    found = importlib.import_module(f"lmms_patch.{module}")
+    if name in _MODELS:
+        return {"$schema": DRAFT, **found.json_schema(), "title": name}
+    return schema_of(name, getattr(found, kind), ours=name not in _OF_PEOPLE)

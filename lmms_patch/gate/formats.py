@@ -1,12 +1,12 @@
-"""The types of the rules that ``lmms-patch gate`` reads, and of what it writes."""
+"""The types of what ``lmms-patch gate`` writes; the rules that it reads are in ``gate.rules``."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
-from lmms_patch.stats.bounds import LARGEST, Level, Number, Some
+from lmms_patch.stats.bounds import Number
 
 
 class Made(Struct, kw_only=True):
@@ -77,101 +77,3 @@ class GateJson(Struct, kw_only=True):
     made: Made
     notes: list[str]
     verdicts: list[Verdict]
-
-
-Text = Annotated[str, Meta(min_length=1)]
-Globs = Text | Annotated[list[Text], Meta(min_length=1)]
-Margin = Annotated[float, Meta(ge=0, le=LARGEST)]
-Part = Annotated[float, Meta(ge=0, lt=1)]
-Required = Literal["valid gate", "looks", "checked"]
-
-
-class Defaults(Struct, forbid_unknown_fields=True):
-    """What holds for every rule that does not say otherwise.
-
-    Attributes:
-        level: Of the claim as a whole.
-        margin: By how much a limit may be missed: limit and margin together decide; on the metric's own scale.
-        correction: bonferroni: the level holds over all that is judged together: the primary numbers of all comparisons; their other numbers;
-            the numbers with limits of a rule.
-        max_lost: Most of the docs that a number may lose: to failed calls, or in a comparison to docs that only one run has.
-        allow_limit: Hold limits of numbers themselves also against runs of a part of a benchmark (--limit, --offset).
-        ignore: Settings in which a result and its baseline may differ.
-        primary: The one number of each comparison with the baseline that carries the claim, such as rci3; default: the task's primary metric
-            (fip).
-    """
-
-    level: Level = 0.95
-    margin: Margin = 0
-    inconclusive: Literal["block", "warn"] = "block"
-    correction: Literal["bonferroni", "none"] = "bonferroni"
-    max_lost: Part = 0.01
-    allow_limit: bool = False
-    ignore: Text | list[Text] | UnsetType = UNSET
-    primary: Annotated[str, Meta(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$")] | UnsetType = UNSET
-
-
-class Rule(Struct, forbid_unknown_fields=True):
-    """Which results are judged, and what they must keep to.
-
-    Attributes:
-        name: Unique; says what the rule is for.
-        task, model, base, kind: A wildcard, or several of which one must match; default *.
-        metric: A wildcard over the numbers of docs/metrics.md, such as fip, rci3 or gap*; rci and pcri are one.
-        min: Lower limit of the metric.
-        max: Upper limit of the metric.
-        max_drop: Limit of baseline - value.
-        max_rise: Limit of value - baseline.
-        require: valid gate: the full image beats chance, and a wrong image where docs were asked on one. looks: it is shown that the answers
-            depend on the image; inconclusive where no doc was asked on a wrong image. checked: every number is one that the sample log gives.
-        max_tst_over_chance: Limit of the text-only score less chance.
-        max_excluded: Limit of the share of docs that any grid leaves out.
-        min_docs: Fewest docs with the primary metric.
-        absolute: Judge the metric's distance from 0.
-        interval: false: the number alone decides.
-        level: Of the claim as a whole.
-        margin: By how much a limit may be missed: limit and margin together decide; on the metric's own scale.
-        correction: bonferroni: the level holds over all that is judged together: the primary numbers of all comparisons; their other numbers;
-            the numbers with limits of a rule.
-        max_lost: Most of the docs that a number may lose: to failed calls, or in a comparison to docs that only one run has.
-        allow_limit: Hold limits of numbers themselves also against runs of a part of a benchmark (--limit, --offset).
-    """
-
-    RULES: ClassVar = {
-        "dependentRequired": {key: ["metric"] for key in ("min", "max", "max_drop", "max_rise", "absolute")},
-        "allOf": [{"if": {"required": ["metric"]}, "then": {"anyOf": [{"required": [key]} for key in ("min", "max", "max_drop", "max_rise")]}}],
-        "anyOf": [
-            {"required": [key]} for key in ("min", "max", "max_drop", "max_rise", "require", "max_tst_over_chance", "max_excluded", "min_docs")
-        ],
-    }
-
-    name: Text | UnsetType = UNSET
-    task: Globs | UnsetType = UNSET
-    model: Globs | UnsetType = UNSET
-    base: Globs | UnsetType = UNSET
-    kind: Globs | UnsetType = UNSET
-    metric: Text | UnsetType = UNSET
-    min: Number | UnsetType = UNSET
-    max: Number | UnsetType = UNSET
-    max_drop: Number | UnsetType = UNSET
-    max_rise: Number | UnsetType = UNSET
-    require: Required | Annotated[list[Required], Meta(min_length=1)] | UnsetType = UNSET
-    max_tst_over_chance: Number | UnsetType = UNSET
-    max_excluded: Part | UnsetType = UNSET
-    min_docs: Some | UnsetType = UNSET
-    absolute: bool = False
-    interval: bool = True
-    level: Level = 0.95
-    margin: Margin = 0
-    inconclusive: Literal["block", "warn"] = "block"
-    correction: Literal["bonferroni", "none"] = "bonferroni"
-    max_lost: Part = 0.01
-    allow_limit: bool = False
-
-
-class GateConfig(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The rules that `lmms-patch gate --config` reads, in YAML (docs/gate.md)."""
-
-    schema: Literal[1]
-    defaults: Defaults | UnsetType | None = UNSET
-    rules: Annotated[list[Rule], Meta(min_length=1)]

@@ -99,8 +99,18 @@ class Defaults(Shared):
     """The one number of each comparison that carries the claim. Default: the task's primary metric."""
 
 
+_TOGETHER: dict[str, Any] = {
+    "dependentRequired": {key: ["metric"] for key in (*LIMITS, "absolute")},
+    "allOf": [{"if": {"required": ["metric"]}, "then": {"anyOf": [{"required": [key]} for key in LIMITS]}}],
+    "anyOf": [{"required": [key]} for key in CHECKS],
+}
+"""What a JSON schema can say of the keys of a rule together."""
+
+
 class Rule(Shared):
     """One rule: which results it is about, and what must hold for each of them."""
+
+    model_config = ConfigDict(json_schema_extra=_TOGETHER)
 
     name: Annotated[_Text, must("a text that says what the rule is for")]
     """Unique in its file."""
@@ -204,7 +214,7 @@ class Rule(Shared):
 
 
 class File(_Keys):
-    """A file of rules."""
+    """The rules that `lmms-patch gate --config` reads, in YAML (docs/gate.md)."""
 
     version: Annotated[int, Field(ge=SCHEMA, le=SCHEMA), must(f"{SCHEMA}, which this version of lmms-patch reads")] = Field(alias="schema")
     defaults: Defaults = Defaults()
@@ -224,8 +234,10 @@ class File(_Keys):
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of a file of rules; a key that is there must have a value."""
-    return dict(_without_null(File.model_json_schema()))
+    """Return the JSON schema of a file of rules; a key that is there must have a value, but for ``defaults``."""
+    schema: dict[str, Any] = _without_null(File.model_json_schema())
+    schema["properties"]["defaults"] = {"anyOf": [{"$ref": "#/$defs/Defaults"}, {"type": "null"}]}
+    return schema
 
 
 def _without_null(schema: Any) -> Any:

@@ -94,35 +94,6 @@ class MagicItem(Struct, kw_only=True):
     group: str | UnsetType | None = UNSET
 
 
-class MagicLabel(Struct, kw_only=True):
-    """One line of a JSONL file of step labels, as `lmms-patch magic steps` writes and `lmms-patch magic stepsense` reads it.
-
-    A CSV file has the same columns.
-
-    Attributes:
-        item: id of the item
-        group: its image: what is resampled together
-        step: from 1
-        annotator: who labelled; null: not labelled yet
-        correct: the verdict; null: not labelled yet
-        source: null or absent: human
-        question: as asked
-        answer: short gold answer
-        text: the step
-    """
-
-    SCHEMA: ClassVar = {"additionalProperties": True}
-    item: str
-    group: str | UnsetType | None = UNSET
-    step: Some
-    annotator: str | None
-    correct: Literal[0, 1, True, False, None]
-    source: Literal["human", "judge", None] | UnsetType = UNSET
-    question: str | UnsetType | None = UNSET
-    answer: str | UnsetType | None = UNSET
-    text: str | UnsetType | None = UNSET
-
-
 class Dropped(Struct, kw_only=True):
     """What was dropped, and why.
 

@@ -163,18 +163,23 @@ def test_shipped_rules_are_read_and_keep_the_schema(name):
     jsonschema.validate(yaml.safe_load(path.read_text()), schemas.load("gate-config"))
 
 
-def test_the_schema_has_the_same_keys():
+def test_the_schema_has_every_key_and_what_they_need_of_each_other():
     schema = schemas.load("gate-config")
     assert set(schema["properties"]) == {"schema", "defaults", "rules"}
-    assert set(schema["properties"]["rules"]["items"]["properties"]) == set(Rule.model_fields)
-    assert set(schema["properties"]["defaults"]["properties"]) == set(rules.Defaults.model_fields)
-    for check in rules.CHECKS:
-        assert {"required": [check]} in schema["properties"]["rules"]["items"]["anyOf"]
-
-
-@pytest.mark.parametrize("name", rules.shipped())
-def test_shipped_rules_keep_the_schema_of_the_types(name):
-    jsonschema.validate(yaml.safe_load(rules.find(name).read_text()), rules.json_schema())
+    rule = schema["$defs"]["Rule"]
+    assert set(rule["properties"]) == set(Rule.model_fields)
+    assert set(schema["$defs"]["Defaults"]["properties"]) == set(rules.Defaults.model_fields)
+    assert rule["anyOf"] == [{"required": [check]} for check in rules.CHECKS]
+    for wrong in (
+        {"name": "a"},
+        {"name": "a", "min": 1},
+        {"name": "a", "metric": "fip"},
+        {**GOOD, "max": None},
+        {**GOOD, "maxx": 1},
+        {"min_docs": 1},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(file_of(wrong), schema)
 
 
 def test_all_faults_of_a_file_are_told_at_once():

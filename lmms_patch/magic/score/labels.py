@@ -105,7 +105,7 @@ _Source = Annotated[
 
 
 class Row(BaseModel):
-    """One line of a file of step labels: one annotator's verdict on one step, or a step that is to be labelled. Other columns are ignored."""
+    """One line of a file of step labels (JSONL, or CSV with these columns), of `lmms-patch magic steps` and `lmms-patch magic stepsense`."""
 
     model_config = ConfigDict(frozen=True, strict=True, use_attribute_docstrings=True)
 
