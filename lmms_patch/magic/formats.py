@@ -64,8 +64,7 @@ class StepJson(Struct, kw_only=True):
 
 
 class MagicItem(Struct, kw_only=True):
-    """One line of a MAGIC dataset (JSONL; a parquet file has the same columns): a question about an image with relevant and
-    adversarial boxes.
+    """One line of a MAGIC dataset (JSONL, or parquet with these columns): a question about an image with relevant and adversarial boxes.
 
     `lmms-patch magic check` also looks at what a schema cannot say: the image, boxes against its size, duplicate ids, boxes that steps name.
 
