@@ -12,13 +12,19 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
-from lmms_patch.magic.items import SCHEMA, TYPES, Box, MagicItem, Step
+from msgspec import Struct
+from msgspec.structs import fields
+
+from lmms_patch.magic import formats
+from lmms_patch.magic.items import SCHEMA, Box, MagicItem, Step
+from lmms_patch.runs.typed import fault
 
 KEYS = ("schema", "id", "image", "question", "question_type", "answer", "full_answer", "boxes", "steps", "group")
 """The keys of a row; ``MagicItem.more`` keeps all others."""
+_TEXTS = ("id", "question", "question_type", "answer", "full_answer", "group")
 MOST_BOXES = 40
 """The most boxes without a warning: the labels of more can hardly be kept apart."""
 ALL_BOXES = 99
@@ -28,30 +34,7 @@ ALL_STEPS = 200
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
 
 
-KINDS = (
-    "no item",
-    "line unreadable",
-    "form unknown",
-    "key missing",
-    "value wrong",
-    "id twice",
-    "ids alike",
-    "image missing",
-    "image unreadable",
-    "box wrong",
-    "box without area",
-    "box outside the image",
-    "no relevant box",
-    "same box, relevant and not",
-    "box named that is not there",
-    "same box twice",
-    "no adversarial box",
-    "many boxes",
-    "number in another box",
-    "full answer missing",
-    "correction missing",
-    "correction of a correct step",
-)
+KINDS: tuple[str, ...] = get_args(formats.FaultKind)
 """The kinds of faults, in the order in which counts are shown; docs/magic.md says what to do about each."""
 
 
@@ -114,24 +97,18 @@ def parse(row: Any, faults: Faults) -> MagicItem | None:
         return None
     identity = row.get("id")
     faults.item = printable(identity) if isinstance(identity, str) else ""
-    version = row.get("schema")
-    if version is not None and (version != SCHEMA or isinstance(version, bool)):
-        faults.error("schema", f"{_short(version)} is a form that this version does not know; allowed: {SCHEMA}", "form unknown")
+    values = _values(row, formats.MagicItem, ("schema", *_TEXTS), faults)
+    if not is_id(values["id"]):
+        faults.error("id", f"{_short(values['id'])} holds a control character or a line end, which files and terminals do not keep")
+    image = _image(row, faults)
     boxes, count = _boxes(row.get("boxes"), faults)
-    kind = _text(row, "question_type", faults, required=False)
-    if kind and kind not in TYPES:
-        faults.error("question_type", f"{_short(kind)} is unknown; allowed: {', '.join(TYPES)}, or leave it out")
     item = MagicItem(
-        id=_identity(row, faults),
-        image=_image(row, faults),
-        question=_text(row, "question", faults),
-        type=kind,
-        answer=_text(row, "answer", faults),
-        full_answer=_text(row, "full_answer", faults, required=False),
+        image=image,
+        type=values.pop("question_type"),
         boxes=tuple(boxes),
         steps=_steps(row.get("steps"), count, faults),
-        group=_text(row, "group", faults, required=False),
         more={key: value for key, value in row.items() if key not in KEYS},
+        **{key: values[key] for key in _TEXTS if key in values},
     )
     if not item.full_answer:
         faults.warn("full_answer", "is empty: the accuracy against full answers is not defined for this item", "full answer missing")
@@ -220,30 +197,34 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _identity(row: Mapping[str, Any], faults: Faults) -> str:
-    """Return the id of a row; a fault is noted where it is missing or not printable."""
-    text = _text(row, "id", faults)
-    if not is_id(text):
-        faults.error("id", f"{_short(text)} holds a control character or a line end, which files and terminals do not keep")
-    return text
+def _values(row: Mapping[str, Any], kind: type[Struct], keys: Sequence[str], faults: Faults, where: str = "", wrong: str = "") -> dict[str, Any]:
+    """Return some keys of an object as its type has them; note a fault for each that is not, and return "" in its place.
 
-
-def _text(row: Mapping[str, Any], key: str, faults: Faults, required: bool = True) -> str:
-    """Return a text of the row; "" where it is missing, empty or no text. A fault is noted, unless the text may be missing."""
-    value = row.get(key)
-    if value is None:
-        if required:
-            faults.error(key, "is missing" if key not in row else "is null; it must be text", "key missing")
-        return ""
-    if not isinstance(value, str):
-        faults.error(key, f"must be text in quotes, not {_kind(value)} ({_short(value)})")
-        return ""
-    if required and not value.strip():
-        faults.error(key, "is empty", "key missing")
-    if not is_writable(value):
-        faults.error(key, "holds half a character (a lone surrogate such as \\ud800), which no file can hold")
-        return ""
-    return value
+    Args:
+        row: the object; null means absent.
+        kind: its type.
+        keys: those to read.
+        faults: takes what is found.
+        where: place of the object in the row.
+        wrong: kind of all faults; empty: by what is found.
+    """
+    out: dict[str, Any] = dict.fromkeys(keys, "")
+    for one in fields(kind):
+        key, value = one.name, row.get(one.name)
+        if key not in keys or (value is None and not one.required):
+            continue
+        said, found = fault(value, one.type).removeprefix("it "), "value wrong"
+        if value is None or (said and one.required and isinstance(value, str) and not value.strip()):
+            said, found = "is empty" if value is not None else "is null" if key in row else "is missing", "key missing"
+        elif said and key == "schema":
+            said, found = f"{_short(value)} is a form that this version does not know; allowed: {SCHEMA}", "form unknown"
+        elif isinstance(value, str) and not is_writable(value):
+            said = "holds half a character (a lone surrogate such as \\ud800), which no file can hold"
+        if said:
+            faults.error(f"{where}.{key}" if where else key, said, wrong or found)
+        else:
+            out[key] = value
+    return out
 
 
 def is_writable(text: str) -> bool:
@@ -268,7 +249,7 @@ def _image(row: Mapping[str, Any], faults: Faults) -> str:
     if isinstance(value, str) and "://" in value:
         faults.error("image", f"{_short(value)} is an address; download the image, and give its path relative to the file", "image missing")
         return ""
-    return _text({"image": value} if "image" in row else {}, "image", faults)
+    return str(_values({"image": value} if "image" in row else {}, formats.MagicItem, ("image",), faults)["image"])
 
 
 def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
@@ -283,10 +264,9 @@ def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
     if len(value) > ALL_BOXES:
         faults.error("boxes", f"{len(value)} boxes; at most {ALL_BOXES} can be drawn with their numbers", "many boxes")
         return [], len(value)
-    good = [_check_box(one, f"boxes[{place}]", faults) for place, one in enumerate(value, 1)]
+    boxes = [_box(one, f"boxes[{place}]", faults) for place, one in enumerate(value, 1)]
     _check_set(value, faults)
-    made = [(_corners(one["box"]), one) for one, fine in zip(value, good, strict=True) if fine]
-    return [Box(*corners, one["relevant"], one.get("label") or "") for corners, one in made if corners is not None], len(value)
+    return [box for box in boxes if box is not None], len(value)
 
 
 def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
@@ -312,21 +292,15 @@ def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
             faults.warn(f"boxes[{place}]", f"is the same rectangle as boxes[{first}]", "same box twice")
 
 
-def _check_box(value: Any, key: str, faults: Faults) -> bool:
-    """Tell whether an entry is a box; its faults are noted."""
+def _box(value: Any, key: str, faults: Faults) -> Box | None:
+    """Return an entry as a box; None where it has a fault, which is noted."""
     if not isinstance(value, Mapping):
         faults.error(key, f'must be an object {{"box": [left, top, right, bottom], "relevant": true}}, not {_kind(value)}', "box wrong")
-        return False
-    before = len(faults.found)
-    corners, relevant, label = _corners(value.get("box")), value.get("relevant"), value.get("label")
+        return None
+    before, corners = len(faults.found), _corners(value.get("box"))
     if corners is None:
         faults.error(f"{key}.box", f"must be 4 whole numbers [left, top, right, bottom] in pixels, not {_short(value.get('box'))}", "box wrong")
-    if not isinstance(relevant, bool):
-        said = "is missing; allowed: true, false" if relevant is None else f"must be true or false, not {_short(relevant)}"
-        faults.error(f"{key}.relevant", said, "box wrong")
-    if label is not None and (not isinstance(label, str) or not is_writable(label)):
-        said = "holds half a character (a lone surrogate)" if isinstance(label, str) else f"must be text, not {_kind(label)}"
-        faults.error(f"{key}.label", said, "box wrong")
+    values = _values(value, formats.BoxJson, ("relevant", "label"), faults, key, "box wrong")
     if corners is not None:
         left, top, right, bottom = corners
         shape = _short(list(corners))
@@ -334,7 +308,7 @@ def _check_box(value: Any, key: str, faults: Faults) -> bool:
             faults.error(f"{key}.box", f"{shape} has no area; needed: left < right and top < bottom", "box without area")
         if left < 0 or top < 0:
             faults.error(f"{key}.box", f"{shape} leaves the image: left and top must be 0 or more", "box outside the image")
-    return len(faults.found) == before
+    return Box(*corners, **values) if corners is not None and len(faults.found) == before else None
 
 
 def _corners(value: Any) -> tuple[int, int, int, int] | None:
@@ -373,18 +347,14 @@ def _step(value: Any, key: str, faults: Faults) -> Step | None:
     if not isinstance(value, Mapping):
         faults.error(key, f'must be an object {{"text": ..., "correct": true}}, not {_kind(value)}')
         return None
-    inner = Faults(faults.line, faults.item)
-    text = _text(value, "text", inner)
-    correction = _text(value, "correction", inner, required=False)
-    correct = value.get("correct")
-    if not isinstance(correct, bool):
-        inner.error("correct", "is missing; allowed: true, false" if correct is None else f"must be true or false, not {_short(correct)}")
-    elif correct and correction.strip():
-        inner.warn("correction", "the step is correct and has a correction; it is not used", "correction of a correct step")
-    elif not correct and not correction.strip():
-        inner.warn("correction", "is missing: the step is wrong, and Self-Heal cannot tell whether a model repairs it", "correction missing")
-    faults.found += [replace(fault, key=f"{key}.{fault.key}") for fault in inner.found]
-    return None if inner.fatal else Step(text, bool(correct), correction)
+    before = len(faults.found)
+    values = _values(value, formats.StepJson, ("text", "correct", "correction"), faults, key)
+    fatal, step = len(faults.found) > before, Step(**values)
+    if step.correct is True and step.correction.strip():
+        faults.warn(f"{key}.correction", "the step is correct and has a correction; it is not used", "correction of a correct step")
+    elif step.correct is False and not step.correction.strip():
+        faults.warn(f"{key}.correction", "is missing: the step is wrong, and Self-Heal cannot tell whether a model repairs it", "correction missing")
+    return None if fatal else step
 
 
 def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
