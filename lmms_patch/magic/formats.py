@@ -81,7 +81,7 @@ class MagicItem(Struct, kw_only=True):
         group: what is resampled together, as a rule the image; empty: each item for itself
     """
 
-    SCHEMA: ClassVar = {"additionalProperties": True}
+    MORE: ClassVar = True
     schema: Literal[1] | UnsetType = UNSET
     id: Annotated[str, Meta(pattern="\\S")]
     image: Annotated[str, Meta(pattern="\\S")]
@@ -113,7 +113,7 @@ class Noted(Struct, kw_only=True):
         inputs: digest of image and maps
     """
 
-    SCHEMA: ClassVar = {"additionalProperties": True}
+    MORE: ClassVar = True
     inputs: str
 
 
