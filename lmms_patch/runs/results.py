@@ -49,7 +49,7 @@ class TaskResult:
 
 
 def results_files(folder: Path) -> list[Path]:
-    """The harness's results files under a folder, oldest first.
+    """Return the harness's results files under a folder, oldest first.
 
     Raises:
         RecordError: there is none.
@@ -102,7 +102,7 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A results file, as it is.
+    """Read a results file, as it is.
 
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval.
@@ -123,7 +123,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_results(path: Path) -> list[TaskResult]:
-    """The wrapped tasks of one results file, in its order.
+    """Return the wrapped tasks of a results file, in its order.
 
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval.
@@ -132,7 +132,7 @@ def read_results(path: Path) -> list[TaskResult]:
 
 
 def wrapped_tasks(data: Mapping[str, Any], path: Path) -> list[TaskResult]:
-    """The wrapped tasks of a results file that was read already.
+    """Return the wrapped tasks of a results file that was read already.
 
     Raises:
         RecordError: what describes a wrapped task is not as this version writes it.
@@ -164,7 +164,7 @@ def wrapped_tasks(data: Mapping[str, Any], path: Path) -> list[TaskResult]:
 
 
 def _description(config: Any) -> dict[str, Any] | None:
-    """What a config says of a task of ours: a wrapped one, or one of the MAGIC tasks; None of any other."""
+    """Return what a config says of a task of ours: a wrapped one, or one of the MAGIC tasks; None of any other."""
     if not isinstance(config, dict):
         return None
     metadata = config.get("metadata")
@@ -175,7 +175,7 @@ def _description(config: Any) -> dict[str, Any] | None:
 
 
 def groups_of(path: Path) -> dict[str, list[str]]:
-    """The groups of a results file with their members; empty where there is none."""
+    """Return the groups of a results file with their members; empty where there is none."""
     found = read_json(path).get("group_subtasks") or {}
     return {group: [str(member) for member in members] for group, members in found.items() if members}
 
@@ -195,7 +195,7 @@ def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def samples_file(results: Path, task: str) -> Path | None:
-    """The sample log of a task, beside a results file of the same run; None where it was not logged."""
+    """Return the sample log of a task, beside a results file of the same run; None where it was not logged."""
     try:
         path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
         return path if path.is_file() else None

@@ -67,12 +67,12 @@ class Run:
         return self.model, self.adapter, self.model_args
 
     def log(self, result: TaskResult) -> Path | None:
-        """The sample log of one of its tasks; None where it was not logged."""
+        """Return the sample log of one of its tasks; None where it was not logged."""
         return samples_file(self.path, result.task)
 
 
 def read(path: Path) -> Run:
-    """One run.
+    """Read one run.
 
     Raises:
         RecordError: the file is truncated, not a results file of lmms-eval, or of another schema.
@@ -97,7 +97,7 @@ def read(path: Path) -> Run:
 
 
 def _name(model: str) -> str:
-    """A hub id as it is; of a local folder its own name, without where it lies on somebody's disk."""
+    """Return a hub id as it is; of a local folder its own name, without where it lies on somebody's disk."""
     return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
 
 
@@ -109,7 +109,7 @@ def _system_instruction(data: Mapping[str, Any]) -> str | None:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """A JSON object, or an empty one where something else stands."""
+    """Return a JSON object, or an empty one where something else stands."""
     return value if isinstance(value, dict) else {}
 
 
@@ -118,7 +118,7 @@ def _arguments(given: Any) -> str:
 
 
 def find(paths: Iterable[Path]) -> list[Run]:
-    """The runs in some folders (at any depth) or of some results files, each once, oldest first.
+    """Return the runs in some folders (at any depth) or of some results files, each once, oldest first.
 
     Raises:
         RecordError: a path without a run, or a file that cannot be read.
@@ -164,7 +164,7 @@ def newest(runs: Sequence[Run]) -> tuple[list[tuple[Run, TaskResult]], int]:
 
 
 def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
-    """A name for each model, told apart by adapter and arguments only where the checkpoint's name is not enough; safe to show, and unique."""
+    """Return a name for each model, told apart by adapter and arguments only where the checkpoint's name is not enough; safe to show, and unique."""
     known = sorted({run.identity for run in runs})
     names = Counter(model for model, _, _ in known)
     adapters = Counter((model, adapter) for model, adapter, _ in known)
@@ -177,7 +177,7 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
 
 
 def task_label(run: Run, result: TaskResult) -> str:
-    """The task's name, with the filter where the task has several."""
+    """Return the task's name, with the filter where the task has several."""
     several = sum(other.task == result.task for other in run.tasks) > 1
     return f"{result.task}, {result.filter}" if several else result.task
 
@@ -260,7 +260,7 @@ def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _judge(magic: Mapping[str, Any]) -> str:
-    """The judge of a MAGIC task and how it was asked; on which server does not matter."""
+    """Return the judge of a MAGIC task and how it was asked; on which server does not matter."""
     asked = magic.get("judged_by") or {}
     return f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}" if magic.get("judge") else "none"
 

@@ -211,10 +211,11 @@ def write_magic(
         texts = [one.get("text", "") for one in given]
         records = [{key: value for key, value in one.items() if key != "text"} | {"variant": variant} for one in given]
         records = [{**one, "judge": {"model": judge}} if judged else one for one in records]
-        numbers, counts = magic.numbers(records, variant, judged, DRAWS), magic.counts(records, variant, judged)
+        typed = [magic.Record(**one) for one in records]
+        numbers, counts = magic.numbers(typed, variant, judged, DRAWS), magic.counts(typed, variant, judged)
         about = {
             "schema": 1, "variant": variant, "dataset": "toy", "metric": magic.primary(variant, judged), "seed": seed, "examples": [], "pixels": 1, "prompts": 1, "judge": judge,
-            "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(records, variant, judged, DRAWS),
+            "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(typed, variant, judged, DRAWS),
             "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged),
         }  # fmt: skip
         flat = {key: one.value for key, one in numbers.items()}
