@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from lmms_patch import files
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import read_samples
@@ -22,7 +21,7 @@ from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import by_filter, newest, read_json, read_results, samples_file
 from lmms_patch.runs.scoring import Scalar, scalar
 from lmms_patch.text import arguments
-from lmms_patch.tst.prune import SCHEMA
+from lmms_patch.tst import pruned
 
 Which = Literal["full", "blind"]
 
@@ -339,21 +338,14 @@ def read_subset(path: Path, base: str | None = None) -> set[int]:
 
 
 def _of_pruning(path: Path, base: str | None) -> set[int]:
-    try:
-        data = files.parse_json(path.read_text(encoding="utf-8"))
-        schema, kept, of = data["schema"], data["kept"], data.get("base")
-        out = {int(one["doc_id"]) for one in kept} if schema == SCHEMA else set()
-    except FileNotFoundError:
-        raise RecordError(f"{path}: not there; give the folder of a finished pruning, or a text file with one doc id a line") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise RecordError(f"{path}: not a whole pruned.json ({type(error).__name__}: {error})") from None
-    if schema != SCHEMA:
-        raise RecordError(f"{path}: of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
-    if base is not None and of is not None and of != base:
-        raise RecordError(f"{path}: a pruning of {of}, but the runs are of {base}")
-    if not out:
+    if not path.exists():
+        raise RecordError(f"{path}: not there; give the folder of a finished pruning, or a text file with one doc id a line")
+    pruning = pruned.read(path)
+    if base is not None and pruning.base not in ("", base):
+        raise RecordError(f"{path}: a pruning of {pruning.base}, but the runs are of {base}")
+    if not pruning.kept:
         raise RecordError(f"{path}: no kept docs")
-    return out
+    return {one.doc_id for one in pruning.kept}
 
 
 def _of_text(path: Path) -> set[int]:

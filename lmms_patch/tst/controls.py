@@ -12,16 +12,17 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from lmms_patch import files
+from lmms_patch.stats.bounds import Number
 from lmms_patch.stats.resample import Seed, generator
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.prune import SCHEMA, against_baseline, cluster_of, save_json
+from lmms_patch.tst.prune import SCHEMA, Saved, against_baseline, cluster_of, load, save_json
 from lmms_patch.tst.selection import PruneError
 
 CONTROLS, SHUFFLES = 5, 20
@@ -182,20 +183,19 @@ def _verdict(whole: float, left: Sequence[Any], random: tuple[float, ...], fall:
     return Judged(whole, kept, random, fall, shuffled, p, baseline, above, below, verdict, sentence)
 
 
+class _Numbers(Saved):
+    """The numbers of the judge by their names; of the kept items four."""
+
+    found: dict[str, Number | Annotated[list[Number | None], Meta(min_length=4, max_length=4)]]
+
+
 class _Known:
     """Finished numbers by name, saved to a file one by one."""
 
     def __init__(self, path: Path | None, fingerprint: str, tell: Callable[[str], None]) -> None:
         self.path, self.fingerprint, self.tell = path, fingerprint, tell
-        self.found: dict[str, Any] = {}
-        if path is not None and path.exists():
-            try:
-                data = files.parse_json(path.read_text(encoding="utf-8"))
-                same, self.found = data["schema"] == SCHEMA and data["fingerprint"] == fingerprint, dict(data["found"])
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None
-            if not same:
-                raise PruneError(f"{path} is of another pruning; give another --output, or type --fresh to begin anew")
+        saved = None if path is None else load(path, _Numbers, fingerprint, "another pruning")
+        self.found: dict[str, Any] = saved.found if saved else {}
 
     def values(self, name: str, make: Callable[[], Any]) -> Any:
         """Return the value of a name; compute and save it at the first call."""

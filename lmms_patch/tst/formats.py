@@ -70,8 +70,28 @@ class PrunedDoc(Struct, kw_only=True):
         key: stable id
     """
 
-    key: str
+    key: str = ""
     doc_id: Count
+
+
+class Verdict(Struct):
+    """The verdict of the judge."""
+
+    sentence: str = ""
+
+
+class Pruning(Struct, kw_only=True):
+    """What readers need of ``pruned.json``, which people may also write by hand.
+
+    Attributes:
+        base: the task that was pruned; "" where it is not named.
+    """
+
+    base: str = ""
+    stopped: str = ""
+    judged: Verdict | None = None
+    kept: list[PrunedDoc]
+    removed: list[PrunedDoc] = []
 
 
 class PrunedJson(Struct, kw_only=True):

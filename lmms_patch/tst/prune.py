@@ -13,18 +13,23 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from lmms_patch import files
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.typed import read_as
+from lmms_patch.stats.bounds import Number
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.results import sign_flip_p
 from lmms_patch.tst.selection import PruneError, PruneSettings, Selector, amount
 
 Array = NDArray[np.float64]
+S = TypeVar("S", bound="Saved")
 
 SCHEMA = 1
 ROUNDS = 5
@@ -49,12 +54,29 @@ class Round:
 
     number: int
     kept: int
-    accuracy: float | None
-    baseline: float | None
-    p_above: float | None
-    p_below: float | None
-    highest: float | None
-    removed: Mapping[str, float] = field(default_factory=dict)
+    accuracy: Number | None
+    baseline: Number | None
+    p_above: Number | None
+    p_below: Number | None
+    highest: Number | None
+    removed: Mapping[str, Number] = field(default_factory=dict)
+
+
+class Saved(Struct, kw_only=True):
+    """A file that an interrupted call continues from.
+
+    Attributes:
+        fingerprint: what it belongs to.
+    """
+
+    schema: int
+    fingerprint: str
+
+
+class History(Saved):
+    """The finished rounds of a pruning."""
+
+    rounds: list[Round]
 
 
 @dataclass(frozen=True)
@@ -284,16 +306,32 @@ def load_state(path: Path, print_: str) -> list[Round]:
     Raises:
         PruneError: the file belongs to other items or settings, or cannot be read.
     """
-    if not path.exists():
-        return []
-    try:
-        data = files.parse_json(path.read_text(encoding="utf-8"))
-        schema, made_from, rounds = data["schema"], data["fingerprint"], [Round(**row) for row in data["rounds"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PruneError(f"{path} cannot be read ({type(error).__name__}); delete it, or type --fresh to begin anew") from None
-    if schema != SCHEMA or made_from != print_:
-        raise PruneError(f"{path} is of other docs or settings; give another --output, or type --fresh to begin anew")
+    rounds = saved.rounds if (saved := load(path, History, print_, "other docs or settings")) else []
     return rounds if not rounds or rounds[-1].removed else rounds[:-1]
+
+
+def load(path: Path, kind: type[S], print_: str, other: str) -> S | None:
+    """Read what an earlier call saved; None where there is no file.
+
+    Args:
+        path: the file.
+        kind: its type.
+        print_: the fingerprint that it must have.
+        other: what a file with another one is of.
+
+    Raises:
+        PruneError: the file has another fingerprint, or cannot be read.
+    """
+    if not path.exists():
+        return None
+    try:
+        saved = read_as(files.parse_json(path.read_text(encoding="utf-8")), kind)
+    except (OSError, ValueError, RecordError) as error:
+        why = str(error) if isinstance(error, RecordError) else type(error).__name__
+        raise PruneError(f"{path} cannot be read ({why}); delete it, or type --fresh to begin anew") from None
+    if saved.schema != SCHEMA or saved.fingerprint != print_:
+        raise PruneError(f"{path} is of {other}; give another --output, or type --fresh to begin anew")
+    return saved
 
 
 def save_json(path: Path, value: Any) -> None:

@@ -25,8 +25,28 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.typed import read_as
+from lmms_patch.tst.formats import Pruning
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.prune import SCHEMA, Pruned, save_json
+
+
+def read(path: Path) -> Pruning:
+    """Read a ``pruned.json``.
+
+    Raises:
+        RecordError: it cannot be read, is not whole, or is of another version.
+    """
+    try:
+        data = files.parse_json(path.read_text(encoding="utf-8"))
+        if isinstance(data, dict) and data.get("schema") == SCHEMA:
+            return read_as(data, Pruning)
+    except (OSError, ValueError, RecordError) as error:
+        raise RecordError(f"{path}: not a whole pruned.json of lmms-patch prune ({error})") from None
+    if not isinstance(data, dict) or "schema" not in data:
+        raise RecordError(f"{path}: not a whole pruned.json of lmms-patch prune (no schema)")
+    raise RecordError(f"{path}: of schema {data['schema']!r}; this version of lmms-patch reads schema {SCHEMA}")
 
 
 def categories(items: Sequence[Item], pruned: Pruned) -> list[tuple[str, int, int, float, int]]:

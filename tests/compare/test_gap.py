@@ -467,7 +467,7 @@ def test_a_subset_from_plain_numbers(tmp_path):
         ("ids.txt", "\n", "ids.txt: no doc ids"),
         ("pruned.json", '{"schema": 2, "kept": []}', "of schema 2; this version of lmms-patch reads schema 1"),
         ("pruned.json", '{"schema": 1, "kept": []}', "no kept docs"),
-        ("pruned.json", '{"schema": 1, "kept": [{"key": "a"}]}', "not a whole pruned.json (KeyError: 'doc_id')"),
+        ("pruned.json", '{"schema": 1, "kept": [{"key": "a"}]}', "not a whole pruned.json of lmms-patch prune (kept[0].doc_id is missing)"),
         ("pruned.json", "[1, 2]", "not a whole pruned.json"),
         ("pruned.json", '{"schema": 1', "not a whole pruned.json"),
         ("other.txt", None, "other.txt: cannot be read (FileNotFoundError)"),

@@ -1,17 +1,56 @@
-"""Every number of runs of the first version, as this version makes it: ``tests.stored`` says what is compared."""
+"""Every number of runs of the first version, as this version makes it: ``tests.stored`` says what is compared. And schemas, of real files."""
 
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
-from tests.stored import differences, numbers, stored, unpack
+from tests.places import ROOT
+from tests.stored import commands, differences, numbers, stored, unpack
+
+SCHEMAS = {"analyze": "analysis", "gate": "gate", "report": "report", "compare": "compare", "leaderboard": "leaderboard", "magic": "magic-show"}
+"""By command, the schema of what it writes."""
 
 
-def test_every_number_of_earlier_runs_stays(tmp_path):
-    out = tmp_path / "out"
-    out.mkdir()
-    made, before = numbers(unpack(tmp_path), out, main), stored()
-    assert made.keys() == before.keys()
-    assert not list(differences(before, made))
-    kinds = {name.split()[0] for name, of in made.items() if of["wrote"]}
-    assert kinds == {"analyze", "gate", "report", "compare", "leaderboard", "magic"}
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The unpacked runs, the folder that the commands wrote to, and the numbers that they wrote."""
+    folder = tmp_path_factory.mktemp("stored")
+    (folder / "out").mkdir()
+    runs = unpack(folder)
+    return runs, folder / "out", numbers(runs, folder / "out", main)
+
+
+def test_every_number_of_earlier_runs_stays(made):
+    found, before = made[-1], stored()
+    assert found.keys() == before.keys()
+    assert not list(differences(before, found))
+    assert {name.split()[0] for name, of in found.items() if of["wrote"]} == set(SCHEMAS)
+
+
+def of_runs(runs):
+    """Yield (schema, value) of everything that a run writes. Runs of regions and MAGIC are made without the harness: their results are in part."""
+    for log in sorted(runs.rglob("*_samples_*.jsonl")):
+        lines = [] if log.parent.name == "damaged" else map(json.loads, log.read_text().splitlines())
+        yield from (("patch", line["patch"]) for line in lines if "patch" in line)
+    for file in sorted(runs.rglob("*_results.json")):
+        data = json.loads(file.read_text())
+        yield from (("task-config", config["lmms_patch"]) for config in data["configs"].values() if "lmms_patch" in config)
+        whole = file.parent.name.startswith(("mosaic", "tst", "world"))
+        yield from (("details", task["patch,none"]) for task in data["results"].values() if whole and task.get("patch,none"))
+
+
+def test_real_files_are_as_their_schemas_say(made):
+    runs, out, _ = made
+    values = [*of_runs(runs), *(("magic-item", json.loads(line)) for line in (ROOT / "tasks/magic/mosaic/items.jsonl").read_text().splitlines())]
+    values += [(SCHEMAS[name.split()[0]], json.loads(Path(file).read_text())) for name, _, file in commands(runs, out) if file.is_file()]
+    judges = {name: Draft202012Validator(schemas.load(name)) for name, _ in values}
+    wrong = [f"{name}: {error.json_path}: {error.message[:200]}" for name, value in values for error in judges[name].iter_errors(value)]
+    assert not wrong[:10]
+    assert set(judges) == {"patch", "task-config", "details", "magic-item", *SCHEMAS.values()}
 
 
 def test_a_difference_is_seen():

@@ -121,6 +121,9 @@ def test_an_interrupted_judgement_goes_on(tmp_path):
     for other in ({"removed": np.arange(100), "fingerprint": "other"}, {"removed": np.arange(1, 101), "fingerprint": "f"}):
         with pytest.raises(PruneError, match="of another pruning"):
             judge(items(), other["removed"], counting, world, shuffles=2, state=state, fingerprint=other["fingerprint"])
+    state.write_text(state.read_text().replace('"original": ', '"original": "x", "kept": '))
+    with pytest.raises(PruneError, match=r"judge.json cannot be read \(found.original must be .*\); delete it, or type --fresh"):
+        judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
     with pytest.raises(PruneError, match="at least one matched-random"):
         judge(items(), np.arange(100), counting, world, controls=0)
 

@@ -24,6 +24,7 @@ from lmms_patch.present.sheets import FORMS, Column, Sheet
 from lmms_patch.present.sheets import to_json as cell_json
 from lmms_patch.runs import run
 from lmms_patch.text import harmless
+from lmms_patch.tst import pruned
 
 PICTURE, QUALITY = 480, 80
 """Longest side in pixels, and JPEG quality, of an example's image."""
@@ -280,17 +281,7 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
 
 
 def _pruning(file: Path) -> dict[str, Any]:
-    try:
-        pruned = files.parse_json(file.read_text(encoding="utf-8"))
-        kept, removed = len(pruned["kept"]), len(pruned["removed"])
-        judged = pruned.get("judged") or {}
-        return {
-            "base": str(pruned["base"]),
-            "docs": kept + removed,
-            "removed": removed,
-            "kept": kept,
-            "stopped": str(pruned["stopped"]),
-            "verdict": str(judged.get("sentence") or ""),
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RecordError(f"{file}: not a whole pruned.json of lmms-patch prune ({type(error).__name__}: {error})") from None
+    found = pruned.read(file)
+    kept, removed = len(found.kept), len(found.removed)
+    verdict = found.judged.sentence if found.judged else ""
+    return {"base": found.base, "docs": kept + removed, "removed": removed, "kept": kept, "stopped": found.stopped, "verdict": verdict}
