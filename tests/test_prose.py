@@ -34,7 +34,11 @@ Take Tell Test Tokenise Tokenize Train Translate Try Tune Turn Undo Update Use V
 def pages() -> dict[str, str]:
     """Return the text of every page of the repository by its path."""
     found = {path.relative_to(ROOT): path for path in ROOT.rglob("*.md")}
-    return {str(short): path.read_text(encoding="utf-8") for short, path in sorted(found.items()) if not NOT_OURS & set(short.parts) and not short.parts[0].startswith(".")}
+    return {
+        str(short): path.read_text(encoding="utf-8")
+        for short, path in sorted(found.items())
+        if not NOT_OURS & set(short.parts) and not short.parts[0].startswith(".")
+    }
 
 
 PAGES = pages()
