@@ -566,10 +566,11 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 
 def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
-    every = [line["magic"] for line in read_magic(result).values()]
-    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, map(hashed, every)))
+    lines = read_magic(result).values()
+    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, (hashed(line.magic) for line in lines)))
+    every = [line.record for line in lines]
     about, settings = result.details["magic"], result.details.get("settings") or {}
-    records, judged = magic.answered(every), any(record.get("judge") for record in every)
+    records, judged = magic.answered(every), any(record.judge for record in every)
     counts = {**magic.counts(records, str(about["variant"]), judged), "failed": len(every) - len(records)}
     for name, count in about["counts"].items():
         if name in counts and counts[name] != count:

@@ -62,7 +62,7 @@ def contrast(
 
     Args:
         name: one of ``CONTRASTS``.
-        first: records (``magic`` objects) of its first variant.
+        first: records of its first variant.
         second: records of its second variant.
         skip: metrics to leave out (judged metrics, where the judges are not the same).
         draws: of the bootstrap over images.
@@ -73,9 +73,9 @@ def contrast(
         RecordError: records of other variants, no item in both, or the same item with other data.
     """
     for wanted, records in zip(CONTRASTS[name], (first, second), strict=True):
-        if other := sorted({str(record["variant"]) for record in records} - {wanted}):
+        if other := sorted({record.variant for record in records} - {wanted}):
             raise RecordError(f"the contrast {name!r} is of {' and '.join(CONTRASTS[name])}, not of {other[0]}")
-    ours, theirs = ({str(record["item"]): record for record in results.answered(records)} for records in (first, second))
+    ours, theirs = ({record.item: record for record in results.answered(records)} for records in (first, second))
     pairs = [(ours[item], theirs[item]) for item in sorted(ours.keys() & theirs.keys())]
     if not pairs:
         raise RecordError("the two variants have no item in common; both must be asked of the same data")
@@ -89,18 +89,18 @@ def contrast(
 def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:
     """Return the metrics that two variants can be compared in."""
     answers = {**results.JUDGED, **results.ANSWERS}
-    out = [metric for metric, key in answers.items() if all(any(record.get(key) is not None for record in side) for side in (first, second))]
-    boxes = all(side and side[0]["variant"] != "none" for side in (first, second))
+    out = [metric for metric, key in answers.items() if all(any(getattr(record, key) is not None for record in side) for side in (first, second))]
+    boxes = all(side and side[0].variant != "none" for side in (first, second))
     return [*out, *(RECALL if boxes else ())]
 
 
 def _check_same(first: Record, second: Record) -> None:
     """Check that two records are of the same data, as far as they say."""
-    if first.get("asked", {}).get("data") != second.get("asked", {}).get("data"):
-        raise RecordError(f"item {first['item']} has another question, answer, image or boxes in one variant than in the other: other data")
-    if first["group"] != second["group"]:
-        raise RecordError(f"item {first['item']} is on image {first['group']!r} in one variant and on {second['group']!r} in the other: other data")
-    if "none" not in (first["variant"], second["variant"]) and len(first["relevant"]) != len(second["relevant"]):
+    if first.asked.get("data") != second.asked.get("data"):
+        raise RecordError(f"item {first.item} has another question, answer, image or boxes in one variant than in the other: other data")
+    if first.group != second.group:
+        raise RecordError(f"item {first.item} is on image {first.group!r} in one variant and on {second.group!r} in the other: other data")
+    if "none" not in (first.variant, second.variant) and len(first.relevant) != len(second.relevant):
         raise RecordError(
-            f"item {first['item']} has {len(first['relevant'])} relevant boxes in one variant and {len(second['relevant'])} in the other: other data"
+            f"item {first.item} has {len(first.relevant)} relevant boxes in one variant and {len(second.relevant)} in the other: other data"
         )

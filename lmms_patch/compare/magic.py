@@ -17,6 +17,7 @@ from lmms_patch.compare.checks import in_words
 from lmms_patch.compare.engine import Compared, fingerprints
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.score import logs, results
+from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
 from lmms_patch.runs.results import check_docs, sample_log
@@ -47,10 +48,10 @@ def part(record: Record, metric: str) -> Part | None:
     """Return what a doc adds above and below the line of a metric; None where it does not count.
 
     Args:
-        record: the ``magic`` object of a line of the log.
+        record: of the doc.
         metric: one of ``results.metrics``.
     """
-    if "failed" in record:
+    if record.failed is not None:
         return None
     if metric.endswith("_micro"):
         return counted(results.item_score(record), metric.removeprefix("magiscore_"))
@@ -58,17 +59,17 @@ def part(record: Record, metric: str) -> Part | None:
     return None if value is None else (value, 1.0)
 
 
-def read(result: Result) -> dict[str, Mapping[str, Any]]:
-    """Return the lines of a result's sample log by the name of their doc; each has its record under ``magic``.
+def read(result: Result) -> dict[str, Line]:
+    """Return the lines of a result's sample log by the name of their doc.
 
     Raises:
         RecordError: there is no log; it is cut, of another variant, of another number of docs, or gives other numbers than the run reported.
     """
     log, about = sample_log(result.run.path, result.task), stored(result)
-    lines: dict[str, Mapping[str, Any]] = {str(line["magic"]["id"]): line for line in logs.lines(log, result.place)}
-    records = [line["magic"] for line in lines.values()]
+    lines = {line.record.id: line for line in logs.lines(log, result.place)}
+    records = [line.record for line in lines.values()]
     check_docs(log, len(lines), result.docs)
-    if other := sorted({str(record["variant"]) for record in records} - {about["variant"]}):
+    if other := sorted({record.variant for record in records} - {about["variant"]}):
         raise RecordError(f"{log}: records of the variant {other[0]}, but {result.task} is {about['variant']}; the file is of another run")
     for name, number in about["numbers"].items():
         value, own = value_of(records, name), number["value"]
@@ -148,14 +149,14 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     common = sorted(ours.keys() & theirs.keys())
     if not common:
         raise RecordError(f"{second.task}: the two runs have no doc in common; both must be asked the same docs")
-    ids = [name for name in common if not any("failed" in side[name]["magic"] for side in (ours, theirs))]
+    ids = [name for name in common if not any(side[name].record.failed is not None for side in (ours, theirs))]
     if not ids:
         raise RecordError(f"{second.task}: no doc is scored in both runs")
     shown_alike = prints[0].get("boxes shown") == prints[1].get("boxes shown")
     for name in ids:
         _check_doc(second.task, name, ours[name], theirs[name], shown_alike)
-    pairs = [(ours[name]["magic"], theirs[name]["magic"]) for name in ids]
-    variant = str(pairs[0][1]["variant"])
+    pairs = [(ours[name].record, theirs[name].record) for name in ids]
+    variant = pairs[0][1].variant
     names, warnings = _shared(first, second)
     draws = draws or paired.DRAWS
     changes = {}
@@ -193,11 +194,10 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     )
 
 
-def _check_doc(task: str, name: str, first: Mapping[str, Any], second: Mapping[str, Any], shown_alike: bool) -> None:
+def _check_doc(task: str, name: str, first: Line, second: Line, shown_alike: bool) -> None:
     """Check that a name stands for the same doc in both; where other boxes are shown (another seed), as far as that can be seen."""
-    one, other = first["magic"], second["magic"]
-    seen = [(line.get("target"), line["magic"]["group"], line["magic"]["boxes"], len(line["magic"]["relevant"])) for line in (first, second)]
-    asked = [record["asked"].get("doc") if isinstance(record.get("asked"), dict) else None for record in (one, other)]
+    seen = [(line.target, line.record.group, line.record.boxes, len(line.record.relevant)) for line in (first, second)]
+    asked = [line.record.asked.get("doc") for line in (first, second)]
     if seen[0] != seen[1] or (shown_alike and None not in asked and asked[0] != asked[1]):
         raise RecordError(f"{task}: doc {name} is another in the two runs (its image, boxes or answer): the data have changed")
 
@@ -235,4 +235,4 @@ def _unchanged(names: Sequence[str], primary: str, pairs: Sequence[tuple[Record,
 def _alike(one: Record, other: Record) -> bool:
     """Tell whether two records count the same in everything."""
     keys = ("boxes", "relevant", "used", "invented", "answer_found", *results.ANSWERS.values(), *results.JUDGED.values(), *results.HEALED.values())
-    return all(one.get(key) == other.get(key) for key in keys)
+    return all(getattr(one, key) == getattr(other, key) for key in keys)

@@ -119,7 +119,7 @@ class Comparison:
         return 1 - self.level + 1e-12
 
     def to_json(self) -> dict[str, Any]:
-        """Return it in plain JSON types, as ``lmms_patch/schemas/compare.json`` says."""
+        """Return the comparison in plain JSON types, as ``compare.formats.CompareJson`` has them."""
         return {
             "schema": SCHEMA,
             "lmms_patch": __version__,

@@ -13,12 +13,13 @@ from lmms_patch.compare import magic
 from lmms_patch.compare.contrast import CONTRASTS, Contrast, contrast
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.magic.score import logs, results
+from lmms_patch.magic.score.logs import Line
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.results import sample_log
 from lmms_patch.stats import paired
 from lmms_patch.stats.resample import LEVEL, Estimate
 
-Lines = list[Mapping[str, Any]]
+Lines = list[Line]
 
 _STEM = re.compile(r"_(?:relevant|nobox|selfheal)$")
 _SAME = ("limit", "few-shot", "system instruction", "generation", "benchmark version", "lmms-eval version", "judge")
@@ -125,8 +126,8 @@ def numbers_of(result: runs.Result) -> dict[str, Estimate]:
     return {name: one for name, one in result.measures.items() if name in result.details["magic"]["numbers"]}
 
 
-def lines_of(path: Path, task: str | None = None) -> tuple[str, list[dict[str, Any]]]:
-    """Return the name of a MAGIC task of a run, and the lines of its sample log (``magic.logs``).
+def lines_of(path: Path, task: str | None = None) -> tuple[str, Lines]:
+    """Return the name of a MAGIC task of a run, and the lines of its sample log.
 
     Args:
         path: ``--output_path`` of the run (of several the newest with such a task), or its results file.
@@ -157,7 +158,7 @@ def lines_of(path: Path, task: str | None = None) -> tuple[str, list[dict[str, A
     result, variant = chosen[0]
     if variant == "selfheal":
         raise OptionError(f"{result.task}: its responses go on from injected steps; label the steps of a task such as magic")
-    return result.task, [line for line in logs.lines(sample_log(result.run.path, result.task), result.place) if "failed" not in line["magic"]]
+    return result.task, [line for line in logs.lines(sample_log(result.run.path, result.task), result.place) if line.record.failed is None]
 
 
 # --- contrasts --------------------------------------------------------------------------------------
@@ -208,14 +209,14 @@ def _lines(task: MagicTask, logs_read: dict[tuple[Path, str, int], Lines]) -> Li
 
 
 def _contrast(name: str, first: MagicTask, second: MagicTask, lines: Sequence[Lines], draws: int, level: float, seed: int) -> Contrasted:
-    golds: list[dict[str, str]] = [{line["magic"]["item"]: str(line.get("target")) for line in side} for side in lines]
+    golds: list[dict[str, str]] = [{line.record.item: str(line.target) for line in side} for side in lines]
     if other := [item for item in golds[0] if item in golds[1] and golds[0][item] != golds[1][item]]:
         raise RecordError(f"item {other[0]} has the gold {golds[0][other[0]]!r} in one and {golds[1][other[0]]!r} in the other: other data")
     prints = [task.result.fingerprint for task in (first, second)]
     apart = runs.differences({key: prints[0].get(key) for key in _SAME}, prints[1])
     apart += [said for key, said in _ASKED.items() if first.about.get(key) != second.about.get(key)]
     minds = [f"{first.task} and {second.task} differ in {', '.join(apart)}: that may be where a difference comes from"] if apart else []
-    ours, theirs = ([line["magic"] for line in side] for side in lines)
+    ours, theirs = ([line.record for line in side] for side in lines)
     skip = tuple(results.JUDGED) if prints[0].get("judge") != prints[1].get("judge") else ()
     compared = contrast(name, ours, theirs, skip=skip, draws=draws, level=level, seed=seed)
     for count, task in ((compared.only_first, first.task), (compared.only_second, second.task)):

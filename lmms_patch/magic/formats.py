@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from lmms_patch.runs.typed import Open
 from lmms_patch.stats.bounds import Count, Some
 from lmms_patch.stats.resample import Estimate
 
@@ -64,8 +65,7 @@ class StepJson(Struct, kw_only=True):
 
 
 class MagicItem(Struct, kw_only=True):
-    """One line of a MAGIC dataset (JSONL; a parquet file has the same columns): a question about an image with relevant and
-    adversarial boxes.
+    """One line of a MAGIC dataset (JSONL, or parquet with these columns): a question about an image with relevant and adversarial boxes.
 
     `lmms-patch magic check` also looks at what a schema cannot say: the image, boxes against its size, duplicate ids, boxes that steps name.
 
@@ -81,7 +81,6 @@ class MagicItem(Struct, kw_only=True):
         group: what is resampled together, as a rule the image; empty: each item for itself
     """
 
-    SCHEMA: ClassVar = {"additionalProperties": True}
     schema: Literal[1] | UnsetType = UNSET
     id: Annotated[str, Meta(pattern="\\S")]
     image: Annotated[str, Meta(pattern="\\S")]
@@ -106,14 +105,13 @@ class Dropped(Struct, kw_only=True):
     detail: str
 
 
-class Noted(Struct, kw_only=True):
+class Noted(Open, kw_only=True):
     """What was noted of an item.
 
     Attributes:
         inputs: digest of image and maps
     """
 
-    SCHEMA: ClassVar = {"additionalProperties": True}
     inputs: str
 
 

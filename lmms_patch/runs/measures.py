@@ -104,7 +104,7 @@ def full_marks(analysis: Mapping[str, Any], scale: float | None = None, *, signe
 
 
 def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Estimate]:
-    """The numbers of an analysis in plain JSON types (``outcome.to_json``).
+    """Return the numbers of an analysis in plain JSON types (``outcome.to_json``).
 
     Args:
         analysis: docs/records.md, ``analysis``.
@@ -163,7 +163,7 @@ def _bare(value: float | None, docs: int, reason: str = "") -> Estimate:
 
 
 def matching(names: Mapping[str, Any], pattern: str) -> list[str]:
-    """The names that a wildcard means; ``rci`` and ``pcri`` are one: the task's own name stands for either.
+    """Return the names that a wildcard means; ``rci`` and ``pcri`` are one: the task's own name stands for either.
 
     >>> matching({"fip": 0, "pcri3": 0, "pcri3_adj": 0}, "rci3*")
     ['pcri3', 'pcri3_adj']

@@ -205,7 +205,7 @@ class Stress:
 
 
 def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | None]:
-    """The flat numbers of a task by the names of DESIGN 8; None where not defined.
+    """Return the flat numbers of a task by the names of DESIGN 8; None where not defined.
 
     Args:
         analysis: the numbers.
@@ -239,7 +239,7 @@ def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | Non
 
 
 def of_regions(regions: Regions) -> dict[str, Estimate]:
-    """What tasks with boxes have beside the numbers of each set, by name."""
+    """Return, by name, the numbers that tasks with boxes have beside those of each set."""
     means = {f"mean_{key}": estimate for key, estimate in regions.mean.items()}
     return {**means, **dict(zip(DIFFERENCES, (regions.best, regions.even, regions.average), strict=True))}
 
@@ -249,7 +249,7 @@ DIFFERENCES = ("regions_best", "regions_even", "regions_mean")
 
 
 def flat_names(name: str | None, sets: Sequence[Key]) -> list[str]:
-    """The names of ``metrics``, in their order; without those of a blind run."""
+    """Return the names of ``metrics``, in their order; without those of a blind run."""
     names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs", "n_failed", *(["n_null", "fip0"] if name else [])]
     ends = ("", "_low", "_high")
     for n in map(end, sets) if name else ():
@@ -272,7 +272,7 @@ def none_used(key: Key) -> str:
 
 
 def sets_in(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The numbers of each set of views, by its name, of an analysis in plain JSON types."""
+    """Return the numbers of each set of views, by its name, of an analysis in plain JSON types."""
     return {**analysis.get("grids", {}), **(analysis.get("regions") or {}).get("sets", {})}
 
 
@@ -290,7 +290,7 @@ def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]
 
 
 def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str]]:
-    """What to say of a task while it runs: its numbers, and what to mind (an index that is null among it)."""
+    """Return what to say of a task while it runs: its numbers, and what to mind (as an index that is null)."""
     fip, chance = number(analysis.fip.value), number(analysis.chance.value)
     told = [f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
     mind: list[str] = list(analysis.warnings)
@@ -321,12 +321,12 @@ def _luck_free(grid: Grid, marginal: bool) -> str:
 
 
 def number(value: float | None) -> str:
-    """A score with three decimals; n/a where there is none."""
+    """Return a score with three decimals; n/a where there is none."""
     return "n/a" if value is None else f"{value:.3f}"
 
 
 def to_json(value: Any) -> Any:
-    """An analysis (or any part of one) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
+    """Return an analysis (or any part of it) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
         return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}

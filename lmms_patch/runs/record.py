@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, field
 from lmms_patch.ask.spec import REGIONS, Key
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.scoring import plain
-from lmms_patch.runs.typed import Digest, convert, fault
+from lmms_patch.runs.typed import Digest, read_as
 from lmms_patch.stats.bounds import MOST, GridSize, Number, Some
 
 SCHEMA: Final = 2
@@ -232,9 +232,7 @@ def record_of(patch: Mapping[str, Any]) -> Record:
     """
     if (schema := patch.get("schema")) != SCHEMA:
         raise RecordError(f"records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
-    if said := fault(patch, Record, "patch"):
-        raise RecordError(said)
-    record = convert(patch, Record)
+    record = read_as(patch, Record, "patch")
     if said := at_odds(record):
         raise RecordError(said)
     return record

@@ -16,7 +16,7 @@ _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASK
 
 
 def results_files(folder: Path) -> list[Path]:
-    """The harness's results files under a folder, oldest first.
+    """Return the harness's results files under a folder, oldest first.
 
     Raises:
         RecordError: there is none.
@@ -69,7 +69,7 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A results file, as it is.
+    """Read a results file, as it is.
 
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval.
@@ -90,7 +90,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def groups_of(path: Path) -> dict[str, list[str]]:
-    """The groups of a results file with their members; empty where there is none."""
+    """Return the groups of a results file with their members; empty where there is none."""
     found = read_json(path).get("group_subtasks") or {}
     return {group: [str(member) for member in members] for group, members in found.items() if members}
 
@@ -106,7 +106,7 @@ def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def samples_file(results: Path, task: str) -> Path | None:
-    """The sample log of a task, beside a results file of the same run; None where it was not logged."""
+    """Return the sample log of a task, beside a results file of the same run; None where it was not logged."""
     try:
         path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
         return path if path.is_file() else None

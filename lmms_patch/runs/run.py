@@ -245,7 +245,7 @@ def _description(config: Any) -> dict[str, Any] | None:
 
 
 def _name(model: str) -> str:
-    """A hub id as it is; of a local folder its own name, without where it lies on somebody's disk."""
+    """Return a hub id as it is; of a local folder its own name, without where it lies on somebody's disk."""
     return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
 
 
@@ -257,7 +257,7 @@ def _system_instruction(data: Mapping[str, Any]) -> str | None:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """A JSON object, or an empty one where something else stands."""
+    """Return a JSON object, or an empty one where something else stands."""
     return value if isinstance(value, dict) else {}
 
 
@@ -266,7 +266,7 @@ def _arguments(given: Any) -> str:
 
 
 def find(paths: Iterable[Path]) -> list[Run]:
-    """The runs in some folders (at any depth) or of some results files, each once, oldest first.
+    """Return the runs in some folders (at any depth) or of some results files, each once, oldest first.
 
     Raises:
         RecordError: a path without a run, or a file that cannot be read.
@@ -291,7 +291,7 @@ def newest(results: Iterable[Result]) -> tuple[list[Result], int]:
 
 
 def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
-    """A name for each model, told apart by adapter and arguments only where the checkpoint's name is not enough; safe to show, and unique."""
+    """Return a name for each model, told apart by adapter and arguments only where the checkpoint's name is not enough; safe to show, and unique."""
     known = sorted({run.identity for run in runs})
     names = Counter(model for model, _, _ in known)
     adapters = Counter((model, adapter) for model, adapter, _ in known)
@@ -381,7 +381,7 @@ def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _judge(magic: Mapping[str, Any]) -> str:
-    """The judge of a MAGIC task and how it was asked; on which server does not matter."""
+    """Return the judge of a MAGIC task and how it was asked; on which server does not matter."""
     asked = magic.get("judged_by") or {}
     return f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}" if magic.get("judge") else "none"
 

@@ -202,12 +202,12 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
 
 
 def cells_of(views: Sequence[View], key: Key) -> list[int]:
-    """The indices of the views of one set: the cells of a grid, or the relevant or adversarial boxes; in their order."""
+    """Return the indices of the views of one set: the cells of a grid, or the relevant or adversarial boxes; in their order."""
     return [i for i, view in enumerate(views) if view.set == key]
 
 
 def best_cell(views: Sequence[ScoredView], key: Key, metric: str, higher_is_better: bool = True) -> int | None:
-    """The index into ``views`` of the best view of a set for a metric; ties go to the first.
+    """Return the index into ``views`` of the best view of a set for a metric; ties go to the first.
 
     Returns:
         None where none is scored.

@@ -14,7 +14,7 @@ Scalar = float | None
 
 
 def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], Any] | None = None) -> Scalar:
-    """The scalar of one native item (DESIGN §6): a number, one of its keys, or M on the single item.
+    """Return the scalar of one native item (DESIGN §6): a number, one of its keys, or M on the single item.
 
     Args:
         item: what the native ``process_results`` returned for one metric.
@@ -33,7 +33,7 @@ def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], 
 
 
 def _number(value: Any) -> Scalar:
-    """A finite number as a float, else None. NumPy scalars and booleans count as numbers."""
+    """Return a finite number as a float, else None. NumPy scalars and booleans count as numbers."""
     if type(value) is float:  # most are; the questions below cost ten times as much
         return value if math.isfinite(value) else None
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
@@ -45,7 +45,7 @@ def _number(value: Any) -> Scalar:
 
 
 def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
-    """The index of the best score; ties go to the lowest index; unscored ones never win.
+    """Return the index of the best score; ties go to the lowest index; unscored ones never win.
 
     Returns:
         The index, or None where all are unscored.
@@ -58,7 +58,7 @@ def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
 
 
 def plain(value: Any) -> Any:
-    """The value in plain JSON types: NumPy scalars unwrapped, tuples and sets as lists, NaN as null.
+    """Return a value in plain JSON types: NumPy scalars unwrapped, tuples and sets as lists, NaN as null.
 
     Dict keys become strings; anything else that JSON lacks becomes its ``str``.
     """

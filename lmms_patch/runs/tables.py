@@ -73,7 +73,7 @@ class Table:
     # --- labels -----------------------------------------------------------------------------------
 
     def field(self, name: str) -> list[Hashable] | None:
-        """The values of one of the named fields, as text; None where a doc has none."""
+        """Return the values of one of the named fields, as text; None where a doc has none."""
         values = [record.fields.get(name) for record in self.records]
         return None if not values or None in values else [repr(value) for value in values]
 
@@ -104,7 +104,7 @@ class Table:
     # --- items ------------------------------------------------------------------------------------
 
     def at(self, places: Sequence[int | None]) -> Chosen:
-        """The item of each doc at a view; nan and None where the view is None or has no item."""
+        """Return the item of each doc at a view; nan and None where the view is None or has no item."""
         views = [None if place is None else record.views[place] for record, place in zip(self.records, places, strict=True)]
         scores = [_nan(view.scores.get(self.metric)) if view else math.nan for view in views]
         return Chosen([view.items.get(self.metric) if view else None for view in views], np.asarray(scores, float))
@@ -129,11 +129,11 @@ class Table:
         return np.asarray(rows, float).reshape(len(self), n * n)
 
     def set_places(self, key: Key) -> list[list[int]]:
-        """The views of each doc that are of a set, in their order; none where the doc is not used for it."""
+        """Return the views of each doc that are of a set, in their order; none where the doc is not used for it."""
         return [[] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)] for record in self.records]
 
     def best_places(self, key: Key) -> list[int | None]:
-        """The view that each doc keeps of a set: the best one by this metric's scalar, else the record's; None where it is not used."""
+        """Return the view that each doc keeps of a set: the best one by this metric's scalar, else the record's; None where it is not used."""
         out: list[int | None] = []
         for record, cells in zip(self.records, self.set_places(key), strict=True):
             if str(key) in record.excluded:
@@ -168,7 +168,7 @@ class Table:
         return self._of_wrong(places)
 
     def wrong_said(self, key: Key) -> list[list[str]]:
-        """What each doc answered on the views of a set of another doc's image, short; empty where it was not asked so."""
+        """Return what each doc answered on the views of a set of another doc's image, short; empty where it was not asked so."""
         return [[view.said or "" for view in views if in_set(view, key)] for views in self._wrong_views]
 
     @cached_property
@@ -182,7 +182,7 @@ class Table:
         return Chosen([view.items.get(self.metric) if view and keep else None for view, keep in zip(views, known, strict=True)], np.array(scores))
 
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
-        """What a form sums of some items."""
+        """Return what a form sums of some items."""
         categories = cluster_numbers(self.categories)
         said, gold = _labels(chosen.items, "prediction"), _labels(chosen.items, "ground_truth")
         return Picked(chosen.scores if scores is None else scores, said, gold, self.clusters, categories)
@@ -337,7 +337,7 @@ def _nan(score: float | None) -> float:
 
 
 def only(records: Sequence[Record], category: str) -> list[Record]:
-    """The records of one category.
+    """Return the records of one category.
 
     Raises:
         RecordError: no record has it; says which there are.

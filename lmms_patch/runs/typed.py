@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 import msgspec
 import numpy as np
 
+from lmms_patch.errors import RecordError
 from lmms_patch.stats.bounds import LARGEST, MOST, Number
 
 T = TypeVar("T")
@@ -71,6 +72,18 @@ def fault(value: Any, kind: Any, where: str = "") -> str:
     except UnicodeEncodeError:  # half of a surrogate pair
         return f"{where or 'it'} must be of texts that UTF-8 can hold"
     return ""
+
+
+def read_as(value: Any, kind: type[T], where: str = "") -> T:
+    """Return plain JSON types as a type; ``where`` is the value's own place.
+
+    Raises:
+        RecordError: the value is not of this type; the message says what is wrong, and where.
+    """
+    try:
+        return convert(value, kind)
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError):
+        raise RecordError(fault(value, kind, where)) from None
 
 
 def convert(value: Any, kind: type[T]) -> T:

@@ -129,7 +129,7 @@ class _Records:
 
 
 def _cluster(record: Record) -> Any:
-    """What a doc is resampled with: its source, else its cluster; None where neither is known."""
+    """Return what a doc is resampled with: its source, else its cluster; None where neither is known."""
     source = None if record.tst is None else record.tst.source
     return source if source is not None else record.fields.get("cluster")
 

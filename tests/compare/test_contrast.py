@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from lmms_patch.compare.contrast import CONTRASTS, compared, contrast
 from lmms_patch.errors import RecordError
+from lmms_patch.magic.score.results import Record
 from tests.making.magic import doc, record
 
 DOG, CAT = "It is a dog.\n**Answer**: dog", "It is a cat.\n**Answer**: cat"
 
 
 def records(variant, *docs):
-    return [record(one, variant) for one in docs]
+    return [Record(**record(one, variant)) for one in docs]
 
 
 def said(right, regions=()):

@@ -65,8 +65,9 @@ def write_magic_run(
         task = TASKS[variant]
         records = [record(one, variant) for one in docs]
         judge = "judge-7b" if any("judge" in one for one in records) else None
-        found = results.numbers(records, variant, judge is not None, draws=200)
-        counts = results.counts(records, variant, judge is not None)
+        typed = [results.Record(**one) for one in records]
+        found = results.numbers(typed, variant, judge is not None, draws=200)
+        counts = results.counts(typed, variant, judge is not None)
         about = {
             "schema": 1,
             "variant": variant,

@@ -4,7 +4,7 @@ import itertools
 import json
 
 import numpy as np
-from msgspec import Raw
+from msgspec import Raw, to_builtins
 
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.references import Doc, plan
@@ -174,7 +174,7 @@ def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-
         values = {"acc": aggregate(full), **{f"acc_mpp{n}": aggregate(best[n]) for n in spec.grids}, **flat, "patch": dict(found.items())}
         results[name] = {f"{key},none": value for key, value in values.items()}
         configs[name] = {**DATA, "lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}
-        lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": r}) for r in records]
+        lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": to_builtins(as_record(r))}) for r in records]  # as a run logs them
         (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
     path = folder / f"{date}_results.json"
     said = {"n-shot": dict.fromkeys(results, 0), "versions": dict.fromkeys(results, 1.0), "system_instruction_sha": None, "start_time": next(STARTS)}
@@ -211,10 +211,11 @@ def write_magic(
         texts = [one.get("text", "") for one in given]
         records = [{key: value for key, value in one.items() if key != "text"} | {"variant": variant} for one in given]
         records = [{**one, "judge": {"model": judge}} if judged else one for one in records]
-        numbers, counts = magic.numbers(records, variant, judged, DRAWS), magic.counts(records, variant, judged)
+        typed = [magic.Record(**one) for one in records]
+        numbers, counts = magic.numbers(typed, variant, judged, DRAWS), magic.counts(typed, variant, judged)
         about = {
             "schema": 1, "variant": variant, "dataset": "toy", "metric": magic.primary(variant, judged), "seed": seed, "examples": [], "pixels": 1, "prompts": 1, "judge": judge,
-            "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(records, variant, judged, DRAWS),
+            "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(typed, variant, judged, DRAWS),
             "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged),
         }  # fmt: skip
         flat = {key: one.value for key, one in numbers.items()}

@@ -116,10 +116,11 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
         return {"magic": {**record_of(doc, parse("", doc["question"])), "failed": said}, **dict.fromkeys(results.metrics(doc["variant"], judged))}
     own, parsed = read_response(doc, answered[0])
     record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
-    return {"magic": record, **{name: item(record, name) for name in results.metrics(doc["variant"], judged)}}
+    typed = results.Record(**record)
+    return {"magic": record, **{name: item(typed, name) for name in results.metrics(doc["variant"], judged)}}
 
 
-def item(record: Mapping[str, Any], metric: str) -> Any:
+def item(record: results.Record, metric: str) -> Any:
     """Return what a doc counts in a metric: a number, the counts of a micro average, or None."""
     if metric.startswith("magiscore_") and metric.endswith("_micro"):
         one = results.item_score(record)
@@ -254,11 +255,12 @@ def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: 
         return Details(records=len(items))
 
 
-def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, records: Sequence[Mapping[str, Any]]) -> Details:
+def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Sequence[Mapping[str, Any]]) -> Details:
     """Return all numbers of a task with their intervals, and how they came about (docs/magic.md, schema ``details``)."""
     variant = str(about["variant"])
-    every, records = records, results.answered(records)
-    models = {record["judge"]["model"] for record in records if record.get("judge")}
+    every = [results.Record(**record) for record in made]
+    records = results.answered(every)
+    models = {record.judge["model"] for record in records if record.judge}
     judged = bool(models)
     numbers = results.numbers(records, variant, judged, seed=SEED)
     counts = {**results.counts(records, variant, judged), "failed": len(every) - len(records)}
@@ -270,7 +272,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, records:
     judge = _judge() if judged else None
     if judge is not None:
         log().info("{}: judge {}, in this process so far: {}", task, min(models), ", ".join(f"{n} {what}" for what, n in judge.counts.items()))
-    asked = sorted((record["id"], record["asked"]["doc"], record["asked"]["prompt"]) for record in every)
+    asked = sorted((record.id, record.asked["doc"], record.asked["prompt"]) for record in every)
     told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
     return Details(
         {
@@ -280,7 +282,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, records:
             "made": {
                 **compat.versions(),
                 "numbers": NUMBERS,
-                "log": log_digest(map(hashed, every)),
+                "log": log_digest(map(hashed, made)),
                 "docs": digest((name, doc) for name, doc, _ in asked),
                 "prompts": digest([[about.get("prefill", ""), *((name, text) for name, _, text in asked)]]),
             },

@@ -1,106 +1,86 @@
-"""Reading of the sample log of a finished MAGIC task: one ``magic`` object a line (docs/magic.md), beside the harness's own keys."""
+"""Reading of the sample log of a finished MAGIC task: a line for each doc and filter pipeline (docs/magic.md)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from lmms_patch.errors import RecordError
-from lmms_patch.magic.score.results import SCHEMA, VARIANTS
-from lmms_patch.runs.logs import json_lines
-from lmms_patch.stats.bounds import is_whole
-
-LARGEST = 10_000
-"""The most boxes or steps of an item: a larger number, in a damaged file, would only make loops very long."""
+from lmms_patch.magic.score.results import SCHEMA, Record
+from lmms_patch.runs.logs import CHANGED, json_lines
+from lmms_patch.runs.typed import read_as
 
 
-def read(path: Path, filter_place: int | None = None) -> list[dict[str, Any]]:
-    """Read the ``magic`` objects of a log, in file order.
+class Line(Struct):
+    """A line of the sample log of a MAGIC task.
+
+    Attributes:
+        record: of the doc.
+        magic: the record as the log writes it.
+        target: the gold.
+        input: what was asked.
+        resps: the responses of the model, in lists.
+        filtered_resps: the responses, after the filter.
+    """
+
+    record: Record
+    magic: Mapping[str, Any] = {}
+    target: Any = None
+    input: Any = None
+    resps: Any = None
+    filtered_resps: Any = None
+
+    @property
+    def response(self) -> str:
+        """The model's response: the text that was scored.
+
+        Raises:
+            RecordError: the line has none.
+        """
+        said = self.resps if self.filtered_resps is None else self.filtered_resps
+        while isinstance(said, list) and len(said) == 1:
+            said = said[0]
+        if not isinstance(said, str):
+            raise RecordError(f"doc {self.record.id} has no response in the log; {CHANGED}")
+        return said
+
+
+def lines(path: Path, filter_place: int | None = None) -> Iterator[Line]:
+    """Yield the lines of a log, in file order.
 
     Args:
         path: the log.
-        filter_place: only the records of this filter pipeline. The host writes a line per doc and filter, in the order of the filters.
+        filter_place: only the lines of this filter pipeline. The host writes a line per doc and filter, in the order of the filters.
 
     Raises:
         RecordError: a line is cut, is not of a MAGIC task, or holds impossible values; or a doc occurs twice.
     """
-    return [sample["magic"] for sample in lines(path, filter_place)]
-
-
-def lines(path: Path, filter_place: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a log, checked as ``read`` says; each also has the harness's ``doc``, ``resps`` and ``filtered_resps``."""
     seen: Counter[str] = Counter()
     for number, sample in json_lines(path):
-        record = sample.get("magic")
-        if not isinstance(record, Mapping) or not isinstance(record.get("schema"), int):
-            raise RecordError(f"{path}, line {number}: no 'magic' object; this is not the log of a MAGIC task")
-        if record["schema"] != SCHEMA:
-            raise RecordError(
-                f"{path}, line {number}: records of schema {record['schema']}; this version of lmms-patch reads schema {SCHEMA} of MAGIC tasks"
-            )
-        if said := _wrong(record):
-            raise RecordError(f"{path}, line {number}: {said}; the file was changed or written by another program")
-        seen[record["id"]] += 1
-        if filter_place is None or seen[record["id"]] == filter_place + 1:
-            yield sample
+        where = f"{path}, line {number}"
+        magic = sample.get("magic")
+        if not isinstance(magic, Mapping) or "schema" not in magic:
+            raise RecordError(f"{where}: no 'magic' object; this is not the log of a MAGIC task")
+        if magic["schema"] != SCHEMA:
+            raise RecordError(f"{where}: records of schema {magic['schema']!r}; this version of lmms-patch reads schema {SCHEMA} of MAGIC tasks")
+        try:
+            record = _record(magic)
+        except RecordError as error:
+            raise RecordError(f"{where}: {error}; {CHANGED}") from None
+        seen[record.id] += 1
+        if filter_place is None or seen[record.id] == filter_place + 1:
+            yield Line(record, magic, **{name: sample.get(name) for name in ("target", "input", "resps", "filtered_resps")})
     often = min(seen.values(), default=0)
     if twice := [name for name, times in seen.items() if times != often]:
         raise RecordError(f"{path}: doc {twice[0]!r} is there {seen[twice[0]]} times, others {often} times: two runs in one file?")
 
 
-def response_of(line: Mapping[str, Any]) -> str:
-    """Return the model's response from a line of a log: the text that was scored.
-
-    Raises:
-        RecordError: the line has none.
-    """
-    said = line.get("filtered_resps", line.get("resps"))
-    while isinstance(said, list) and len(said) == 1:
-        said = said[0]
-    if not isinstance(said, str):
-        raise RecordError(f"doc {line['magic']['id']} has no response in the log; the file was changed or written by another program")
-    return said
-
-
-def _wrong(record: Mapping[str, Any]) -> str:
-    """Describe what is wrong with a record; empty where nothing is."""
-    for key, fits in _KEYS.items():
-        if key not in record:
-            return f"a record without its {key!r}"
-        if not fits(record[key]):
-            return f"a record whose {key!r} is of another type"
-    if not isinstance(record.get("asked", {}), Mapping):
-        return "a record whose 'asked' is of another type"
-    for key in ("short", "full", "healed", "healed_words"):
-        if not isinstance(record.get(key), (bool, type(None))):
-            return f"a record whose {key!r} is of another type"
-    if outside := sorted(box for box in {*record["used"], *record["relevant"]} if not 1 <= box <= record["boxes"]):
-        return f"a record with {record['boxes']} boxes that names box {outside[0]}"
-    return ""
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _whole(value: Any) -> bool:
-    return is_whole(value, -LARGEST, LARGEST)
-
-
-def _wholes(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_whole, value))
-
-
-_KEYS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("id", "item", "group", "type", "answer"), _text),
-    **dict.fromkeys(("boxes", "steps"), lambda value: is_whole(value, 0, LARGEST)),
-    **dict.fromkeys(("relevant", "used", "invented"), _wholes),
-    **dict.fromkeys(("exact", "synonym", "answer_found"), _flag),
-    "variant": lambda value: value in VARIANTS,
-}
+def _record(magic: Mapping[str, Any]) -> Record:
+    record = read_as(magic, Record, "magic")
+    if outside := sorted(box for box in {*record.used, *record.relevant} if not 1 <= box <= record.boxes):
+        raise RecordError(f"a record with {record.boxes} boxes that names box {outside[0]}")
+    return record

@@ -1,7 +1,6 @@
 """The numbers of a MAGIC task from its records, each with its interval; docs of an image are kept together. NumPy only.
 
-A record is the ``magic`` object of one line of the sample log (docs/magic.md). All numbers come from the records alone, so a finished run
-gives them again.
+All numbers come from the records of docs alone, so a finished run gives them again.
 
 | metric | variants | meaning | MAGIC paper |
 |---|---|---|---|
@@ -23,18 +22,75 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Final, Literal, get_args
+
+from msgspec import Meta, Struct
 
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.score.magiscore import ItemScore, magiscore, score_item
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
 
-SCHEMA = 1
-VARIANTS = ("all", "relevant", "none", "selfheal")
+SCHEMA: Final = 1
+Variant = Literal["all", "relevant", "none", "selfheal"]
+VARIANTS: tuple[str, ...] = get_args(Variant)
 """What a task shows: all boxes, the relevant boxes, no box; or all boxes, and wrong steps from which the model continues."""
 
-Record = Mapping[str, Any]
+LARGEST = 10_000
+"""The most boxes or steps of an item: a larger number, in a damaged file, would only make loops very long."""
+Size = Annotated[int, Meta(ge=0, le=LARGEST)]
+BoxNumber = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
+
+
+class Record(Struct, kw_only=True):
+    """The ``magic`` object of a line of the sample log (docs/magic.md): a doc of a MAGIC task.
+
+    Attributes:
+        id: of the doc.
+        item: id of its item; Self-Heal asks several docs of one item.
+        group: its image; "" where it is not known.
+        type: its question type; "" where it is not known.
+        asked: digests of the item (``data``), of what was shown of it (``doc``), and of the prompt.
+        boxes: how many are drawn.
+        relevant: numbers, as drawn, of the relevant boxes.
+        used: numbers of boxes that the reasoning names.
+        invented: numbers that the reasoning names and that are not drawn.
+        steps: number of reasoning steps.
+        answer_found: whether the response marks its answer.
+        exact, synonym: whether the answer is right by its words.
+        short, full: whether it is right by the judge; None: no verdict.
+        judge: what the judge said.
+        first, last: of Self-Heal: the wrong run.
+        healed, healed_words: of Self-Heal: whether the run is corrected, by the judge and by words; None: no verdict.
+        failed: what came in place of an answer: the call failed; None where an answer came.
+    """
+
+    schema: Literal[1]
+    variant: Variant
+    id: str
+    item: str
+    group: str
+    type: str
+    question: str = ""
+    asked: dict[str, Any] = {}
+    boxes: Size
+    relevant: list[BoxNumber]
+    used: list[BoxNumber]
+    invented: list[BoxNumber]
+    steps: Size
+    answer: str
+    answer_found: bool
+    exact: bool
+    synonym: bool
+    short: bool | None = None
+    full: bool | None = None
+    judge: Any = None
+    first: Any = None
+    last: Any = None
+    healed: bool | None = None
+    healed_words: bool | None = None
+    failed: str | None = None
+
 
 MAGISCORE = tuple(f"magiscore_{what}_{mean}" for mean in ("micro", "macro") for what in ("precision", "recall", "f1"))
 REGIONS = ("regions_exhaustive", "regions_unused", "regions_invented")
@@ -78,12 +134,12 @@ def higher_is_better(metric: str, variant: str) -> bool:
 
 def answered(records: Sequence[Record]) -> list[Record]:
     """Return the docs whose call gave an answer; the others are in the log under ``failed``, and count in no number."""
-    return [record for record in records if "failed" not in record]
+    return [record for record in records if record.failed is None]
 
 
 def item_score(record: Record) -> ItemScore:
     """Return MagiScore's counts of one doc."""
-    return score_item(record["used"], record["relevant"], record["boxes"], record["invented"])
+    return score_item(record.used, record.relevant, record.boxes, record.invented)
 
 
 def score(record: Record, metric: str) -> float | None:
@@ -92,10 +148,10 @@ def score(record: Record, metric: str) -> float | None:
     Returns:
         None where the doc does not count, or the metric is not a mean (micro numbers are ratios of sums).
     """
-    if "failed" in record:
+    if record.failed is not None:
         return None
     if metric in (keys := {**ANSWERS, **JUDGED, **HEALED, "answer_found": "answer_found"}):
-        value = record.get(keys[metric])
+        value = getattr(record, keys[metric])
         return None if value is None else float(value)
     one = item_score(record)
     if metric == "regions_invented":
@@ -109,7 +165,7 @@ def score(record: Record, metric: str) -> float | None:
 
 def clusters(records: Sequence[Record]) -> list[str]:
     """Return what each doc is resampled with: its image, or else its item."""
-    return [f"group {record['group']}" if record.get("group") else f"item {record['item']}" for record in records]
+    return [f"group {record.group}" if record.group else f"item {record.item}" for record in records]
 
 
 def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> Estimate:
@@ -124,7 +180,7 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
     """Compute every metric of a variant.
 
     Args:
-        records: ``magic`` objects, one per doc.
+        records: one per doc.
         variant: one of ``VARIANTS``.
         judged: whether there was a judge.
         draws: number of bootstrap draws.
@@ -144,17 +200,17 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
 
 def by_type(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Any]:
     """Compute every metric by question type (paper, 3), in the order of ``TYPES``; docs without a type are under ``""``. Plain JSON types."""
-    types = Counter(str(record.get("type") or "") for record in records)
+    types = Counter(record.type for record in records)
     wanted = [name for name in (*TYPES, *sorted(set(types) - set(TYPES))) if name in types]
     if len(wanted) < 2:
         return {}
-    of_type = {name: [record for record in records if str(record.get("type") or "") == name] for name in wanted}
+    of_type = {name: [record for record in records if record.type == name] for name in wanted}
     return {name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()} for name, some in of_type.items()}
 
 
 def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, int]:
     """Count the docs that each convention touches: these counts explain odd numbers."""
-    out = {"docs": len(records), "answer_not_found": sum(not record["answer_found"] for record in records)}
+    out = {"docs": len(records), "answer_not_found": sum(not record.answer_found for record in records)}
     if variant in ("all", "relevant"):
         scores = [item_score(record) for record in records]
         out |= {
@@ -164,7 +220,7 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
             "boxes_invented": sum(one.invented for one in scores),
         }
     for name, key in (*JUDGED.items(), *([("self_heal", "healed")] if variant == "selfheal" else [])) if judged else ():
-        out[f"unjudged_{name}"] = sum(record.get(key) is None for record in records)
+        out[f"unjudged_{name}"] = sum(getattr(record, key) is None for record in records)
     return out
 
 

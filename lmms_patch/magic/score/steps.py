@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.magic.score.logs import response_of
+from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.response import parse
 
 
@@ -34,24 +34,16 @@ class Chain:
     scored: int
 
 
-def chain_of(line: Mapping[str, Any]) -> Chain:
-    """Return the chain of a line of a MAGIC task's log (``logs.lines``): its response, split as the run split it.
+def chain_of(line: Line) -> Chain:
+    """Return the chain of a line of a MAGIC task's log: its response, split as the run split it.
 
     Raises:
         RecordError: the line has no response.
     """
-    record = line["magic"]
-    response = parse(response_of(line), str(record.get("question") or ""))
-    steps = record.get("steps")
-    return Chain(
-        record["item"],
-        record["group"],
-        " ".join(str(record.get("question") or "").split()),
-        str(line.get("target") or ""),
-        response.answer,
-        response.steps,
-        steps if isinstance(steps, int) and not isinstance(steps, bool) else len(response.steps),
-    )
+    record = line.record
+    response = parse(line.response, record.question)
+    question = " ".join(record.question.split())
+    return Chain(record.item, record.group, question, str(line.target or ""), response.answer, response.steps, record.steps)
 
 
 def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Chain]:

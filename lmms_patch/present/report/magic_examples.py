@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import heapq
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from lmms_patch.magic.score.logs import response_of
+from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.results import Record
 from lmms_patch.present.report.data import BoxUse, RegionExample
 from lmms_patch.present.report.examples import ANSWER, QUESTION
@@ -34,34 +33,32 @@ RESPONSE = 1_900
 _QUESTION = re.compile(r"\*\*Question\*\*: (.*?)(?=\n\*\*Thought Process\*\*:|\Z)", re.DOTALL)
 
 
-def right(record: Record) -> tuple[bool | None, str]:
+def right(record: Record) -> tuple[bool, str]:
     """Return whether the final answer is right, and who says so: the judge where there is a verdict, else synonyms."""
-    return (record["short"], "by the judge") if record.get("short") is not None else (record["synonym"], "by synonyms")
+    return (record.synonym, "by synonyms") if record.short is None else (record.short, "by the judge")
 
 
 def healed(record: Record) -> bool | None:
     """Return whether the injected error is corrected: by the judge where there is a verdict, else by words."""
-    return record["healed"] if record.get("healed") is not None else record.get("healed_words")
+    return record.healed_words if record.healed is None else record.healed
 
 
 def rule_of(record: Record) -> str | None:
     """Return the rule that a doc falls under; None where nothing is known of its answer."""
     is_right, _ = right(record)
-    if "failed" in record:
+    if record.failed is not None:
         return None
-    if record["variant"] == "selfheal":
+    if record.variant == "selfheal":
         is_healed = healed(record)
         return None if is_healed is None else "healed" if is_healed else "not healed"
-    if record["invented"]:
+    if record.invented:
         return "invented"
-    if is_right is None:
-        return None
-    if not record["boxes"]:
+    if not record.boxes:
         return "right without boxes" if is_right else "wrong without boxes"
-    used, relevant = set(record["used"]), set(record["relevant"])
+    used, relevant = set(record.used), set(record.relevant)
     if not used:
         return "no box used" if relevant else None
-    if len(used) == record["boxes"] > len(relevant):
+    if len(used) == record.boxes > len(relevant):
         return "every box used"
     if used == relevant:
         return "focused" if is_right else "focused, wrong"
@@ -70,7 +67,7 @@ def rule_of(record: Record) -> str | None:
     return "looked at a part"
 
 
-def pick(lines: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[Mapping[str, Any]]]:
+def pick(lines: Iterable[Line], count: int) -> dict[str, list[Line]]:
     """Return a few docs of each rule: those whose hash of the item's name is smallest, so that models and variants show the same where they can.
 
     Args:
@@ -80,19 +77,18 @@ def pick(lines: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[Mappi
     Returns:
         Rule -> lines.
     """
-    by_rule: dict[str, list[Mapping[str, Any]]] = {}
+    by_rule: dict[str, list[Line]] = {}
     for line in lines if count else ():
-        if (rule := rule_of(line["magic"])) is not None:
+        if (rule := rule_of(line.record)) is not None:
             by_rule.setdefault(rule, []).append(line)
     return {rule: heapq.nsmallest(count, by_rule[rule], key=_hash) for rule in RULES if rule in by_rule}
 
 
-def _hash(line: Mapping[str, Any]) -> tuple[str, str]:
-    record = line["magic"]
-    return hashlib.sha256(str(record["item"]).encode("utf-8", "backslashreplace")).hexdigest(), str(record["id"])
+def _hash(line: Line) -> tuple[str, str]:
+    return hashlib.sha256(line.record.item.encode("utf-8", "backslashreplace")).hexdigest(), line.record.id
 
 
-def example(entry: str, rule: str, line: Mapping[str, Any], image: str | None = None) -> RegionExample:
+def example(entry: str, rule: str, line: Line, image: str | None = None) -> RegionExample:
     """Return one picked doc as it is shown.
 
     Args:
@@ -101,30 +97,30 @@ def example(entry: str, rule: str, line: Mapping[str, Any], image: str | None = 
         line: of the sample log.
         image: what the model saw, as a ``data:`` URI.
     """
-    record = line["magic"]
+    record = line.record
     is_right, by = right(record)
-    count, used, relevant = int(record["boxes"]), set(record["used"]), set(record["relevant"])
-    asked = str(line.get("input") or "")
+    count = record.boxes
+    asked = str(line.input or "")
     questions = _QUESTION.findall(asked)
     return RegionExample(
         entry,
         rule,
-        str(record["id"]),
+        record.id,
         cut((questions[-1] if questions else asked).strip(), QUESTION),
-        cut(str(line.get("target", "")), ANSWER),
-        cut(str(record["answer"]), ANSWER),
-        cut(response_of(line).strip(), RESPONSE),
+        cut(str("" if line.target is None else line.target), ANSWER),
+        cut(record.answer, ANSWER),
+        cut(line.response.strip(), RESPONSE),
         is_right,
         by,
-        healed(record) if record["variant"] == "selfheal" else None,
-        tuple(BoxUse(number, number in relevant, number in used) for number in range(1, count + 1)),
-        tuple(sorted(record["invented"])),
+        healed(record) if record.variant == "selfheal" else None,
+        tuple(BoxUse(number, number in record.relevant, number in record.used) for number in range(1, count + 1)),
+        tuple(sorted(record.invented)),
         image,
-        f"doc {record['id']}, with {count} numbered {'box' if count == 1 else 'boxes'} drawn on it",
+        f"doc {record.id}, with {count} numbered {'box' if count == 1 else 'boxes'} drawn on it",
     )
 
 
-def asked(line: Mapping[str, Any]) -> str | None:
+def asked(line: Line) -> str | None:
     """Return the digest of what a doc shows, by which its image is found again; None in logs without it."""
-    digests = line["magic"].get("asked")
-    return str(digests["doc"]) if isinstance(digests, Mapping) and digests.get("doc") else None
+    digest = line.record.asked.get("doc")
+    return str(digest) if digest else None

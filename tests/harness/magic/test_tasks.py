@@ -280,14 +280,14 @@ def test_a_log_is_read_back_and_a_changed_one_refused(magic_data, tmp_path):
     sample = run(Model(named), "magic")["samples"]["magic"][0]
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(sample, default=str) + "\n")
-    assert logs.read(path)[0]["id"] == "q0"
-    for change, said in [({"used": [9]}, "names box 9"), ({"boxes": "4"}, "'boxes' is of another type"), ({"schema": 9}, "schema 9")]:
+    assert [line.record.id for line in logs.lines(path)] == ["q0"]
+    for change, said in [({"used": [9]}, "names box 9"), ({"boxes": "4"}, "magic.boxes must be a whole number"), ({"schema": 9}, "schema 9")]:
         path.write_text(json.dumps({**sample, "magic": {**sample["magic"], **change}}, default=str) + "\n")
         with pytest.raises(PatchError, match=said):
-            logs.read(path)
+            list(logs.lines(path))
     path.write_text(json.dumps(sample, default=str)[:200])
     with pytest.raises(PatchError, match="line 1: cut or not JSON"):
-        logs.read(path)
+        list(logs.lines(path))
 
 
 def test_a_chat_model_that_continues_its_turn_gets_the_steps_as_one(magic_data, monkeypatch):

@@ -8,7 +8,7 @@ from lmms_patch.magic.score import results
 
 
 def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
-    return {
+    told = {
         "schema": 1,
         "variant": "all",
         "id": name,
@@ -26,6 +26,7 @@ def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
         "synonym": more.pop("synonym", True),
         **more,
     }
+    return results.Record(**told)
 
 
 DOCS = [
@@ -98,7 +99,7 @@ def test_an_accuracy_is_of_the_docs_that_have_a_verdict_and_says_so():
 def test_self_heal_is_a_share_of_runs_resampled_by_item():
     docs = [record("x/2-2", healed_words=True), record("x/4-5", healed_words=False), record("y/3-3", healed_words=True)]
     for doc, item in zip(docs, "xxy", strict=True):
-        doc["id"], doc["item"] = doc["id"], item
+        doc.item = item
     found = results.numbers(docs, "selfheal", judged=False, draws=200)["self_heal_words"]
     assert found.value == pytest.approx(2 / 3)
     assert (found.n, found.clusters) == (3, 2)

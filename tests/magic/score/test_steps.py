@@ -8,10 +8,11 @@ import pytest
 from lmms_patch.app.api_magic import Steps
 from lmms_patch.app.commands.magic_steps import text
 from lmms_patch.errors import RecordError
-from lmms_patch.magic.score import logs
-from lmms_patch.magic.score.logs import response_of
+from lmms_patch.magic.score import logs, results
+from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.steps import Chain, chain_of, rows, sample
 from tests.making.magic import doc, write_magic_run
+from tests.making.magic import record as magic_record
 
 
 def list_of(path):
@@ -71,12 +72,12 @@ def test_rows_are_one_a_step(log):
     [
         ({"schema": 9}, "schema 9; this version of lmms-patch reads schema 1"),
         ({"used": [4]}, "with 3 boxes that names box 4"),
-        ({"relevant": ["1"]}, "whose 'relevant'"),
-        ({"boxes": True}, "whose 'boxes'"),
-        ({"exact": 1}, "whose 'exact'"),
-        ({"variant": "some"}, "whose 'variant'"),
-        ({"item": None}, "whose 'item'"),
-        ({"answer_found": "yes"}, "whose 'answer_found'"),
+        ({"relevant": ["1"]}, r"magic.relevant\[0\] must be a whole number"),
+        ({"boxes": True}, "magic.boxes must be a whole number"),
+        ({"exact": 1}, "magic.exact must be true or false"),
+        ({"variant": "some"}, 'magic.variant must be one of "all", "none", "relevant", "selfheal", not \'some\''),
+        ({"item": None}, "magic.item must be a text"),
+        ({"answer_found": "yes"}, "magic.answer_found must be true or false"),
         ({"id": "q1"}, "doc 'q1' is there 2 times, others 1 times"),
         ({"_magic": None}, "no 'magic' object; this is not the log of a MAGIC task"),
     ],
@@ -93,11 +94,11 @@ def test_a_cut_log_is_refused(log):
 
 
 def test_a_response_in_any_form_of_the_harness():
-    line = {"magic": {"id": "q"}}
+    record = results.Record(**magic_record(doc("q", ""), "all"))
     for said in ({"filtered_resps": "a"}, {"filtered_resps": ["a"], "resps": "b"}, {"resps": [["a"]]}):
-        assert response_of({**line, **said}) == "a"
+        assert Line(record, **said).response == "a"
     with pytest.raises(RecordError, match="no response"):
-        response_of({**line, "filtered_resps": ["a", "b"]})
+        assert Line(record, filtered_resps=["a", "b"]).response
 
 
 def test_a_judge_without_any_verdict_leaves_nothing_to_score(tmp_path):

@@ -4,12 +4,15 @@ import json
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from lmms_patch.app import schemas
 from lmms_patch.errors import CannotWrapError, RecordError, UnknownNameError
 from lmms_patch.harness import images
 from lmms_patch.harness.magic import docs as magic_docs
+from lmms_patch.magic.score.logs import Line
+from lmms_patch.magic.score.results import Record
 from lmms_patch.present.report import build, magic, magic_examples
 from lmms_patch.runs import run as runs
 from tests.making.runs import magic_doc, write_magic
@@ -126,23 +129,27 @@ def test_one_example_of_each_rule_and_task(made):
     ],
 )
 def test_rules(record, rule):
-    assert magic_examples.rule_of({**record, "variant": "all"}) == rule
+    assert magic_examples.rule_of(record_of(record)) == rule
     assert rule is None or rule in magic_examples.RULES
 
 
+def record_of(made):
+    return Record(**{key: value for key, value in made.items() if key != "text"}, variant="all")
+
+
 def test_examples_do_not_depend_on_what_was_said_or_on_the_order():
-    lines = [{"magic": {**one, "variant": "all"}} for one in docs(12)]
+    lines = [Line(record_of(one)) for one in docs(12)]
     picked = magic_examples.pick(lines, 3)["focused"]
     assert picked == magic_examples.pick(lines[::-1], 3)["focused"]
-    assert len({line["magic"]["id"] for line in picked}) == 3
+    assert len({line.record.id for line in picked}) == 3
     assert magic_examples.pick(lines, 0) == {}
 
 
 def test_the_question_is_taken_out_of_the_prompt():
     asked = "Look.\n**Question**: An example?\n**Thought Process**: yes\n\n**Question**: Is it\nred?\n**Thought Process**: I began."
-    line = {"magic": {**magic_doc("d", (1,)), "variant": "all"}, "input": asked, "filtered_resps": ["It is."], "target": "yes"}
+    line = Line(record_of(magic_doc("d", (1,))), input=asked, filtered_resps=["It is."], target="yes")
     assert magic_examples.example("e", "focused", line).question == "Is it\nred?"
-    assert magic_examples.example("e", "focused", {**line, "input": "Anything else"}).question == "Anything else"
+    assert magic_examples.example("e", "focused", replace(line, input="Anything else")).question == "Anything else"
 
 
 def test_images_come_by_digest_and_failures_are_told(tmp_path):
@@ -203,7 +210,7 @@ def test_what_is_refused(tmp_path):
         build.build([tmp_path / "variant"], tmp_path / "report")
     half = {"query": {"acc_exact": {"value": 0.5, "low": None, "high": None}}}
     write_magic(tmp_path / "half", {"all": docs(12)}, change=change("by_type", half), log=False)
-    with pytest.raises(RecordError, match=r"toy_magic: magic\.by_type\.query holds something that is no estimate"):
+    with pytest.raises(RecordError, match=r"toy_magic: magic\.by_type\.query\.acc_exact\.se is missing"):
         build.build([tmp_path / "half"], tmp_path / "report")
     log = write_magic(tmp_path / "log", {"all": docs(12)}).with_name("20260101_000000_samples_toy_magic.jsonl")
     log.write_text(log.read_text()[:-9])
