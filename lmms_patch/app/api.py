@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from lmms_patch.present.terminal.rci import Shown
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
-    from lmms_patch.runs.results import Taken, TaskResult
+    from lmms_patch.runs.results import Taken
+    from lmms_patch.runs.run import Result
 
 Paths = str | Path | Sequence[str | Path]
 """One path, or several."""
@@ -101,8 +102,8 @@ class Run:
 
     taken: Taken
     shown: list[Shown]
-    tested: list[TaskResult]
-    magic: list[TaskResult] = field(default_factory=list)
+    tested: list[Result]
+    magic: list[Result] = field(default_factory=list)
 
     @property
     def path(self) -> Path:
@@ -189,12 +190,12 @@ def show(folder: str | Path) -> Run:
     from lmms_patch.runs import results as files
     from lmms_patch.runs import run as runs
 
-    taken = files.newest(Path(folder), lambda file: bool(files.read_results(file)), "with a task of lmms-patch")
+    taken = files.newest(Path(folder), lambda file: bool(runs.read(file).results), "with a task of lmms-patch")
     path = taken.path
-    run = runs.read(path)
-    for result in run.tasks:
-        audit.check(run, result, intervals=False)
-    shown, results = tables.load(path), run.tasks
+    results = runs.read(path).results
+    for result in results:
+        audit.check(result, intervals=False)
+    shown = tables.load(path)
     tested = [result for result in results if result.details.get("tst_details")]
     magic = [result for result in results if result.details.get("magic")]
     if not shown and not tested and not magic:
@@ -283,8 +284,8 @@ def _asked_apart(full: Side, blind: Side) -> list[str]:
     for side in (full, blind):
         assert side.file is not None
         run = runs.read(side.file)
-        wrapped = next((result for result in run.tasks if result.task == side.task and not result.place), None)
-        settings = runs.asked(run, side.task) if wrapped is None else runs.fingerprint(run, wrapped)
+        wrapped = next((result for result in run.results if result.task == side.task and not result.place), None)
+        settings = runs.asked(run, side.task) if wrapped is None else wrapped.fingerprint
         prints.append({key: settings.get(key) for key in (*runs.RECORDED, "limit", "generation") if key not in ("image sizes", "images")})
     apart, unknown = in_words(runs.differences(*prints)), runs.not_compared(*prints)
     said = [f"the full and the blind run differ in {', '.join(apart)} too: the gap is not of the image alone"] if apart else []
@@ -336,18 +337,18 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
         names = ", ".join(sorted(model for model, _ in models))
         raise RecordError(f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: type 'lmms-patch compare A B'")
     warnings: dict[str, None] = {}
-    first = {(result.task, result.filter): (read[0], result) for result in read[0].tasks}
+    first = {(result.task, result.filter): result for result in read[0].results}
     seen: dict[str, Path] = {}
     for path, run in zip(paths, read, strict=True):
-        for result in run.tasks:
-            if (origin := runs.origin(run, result)) in seen:
+        for result in run.results:
+            if (origin := result.origin) in seen:
                 raise RecordError(
                     f"{seen[origin]} and {path} are one run, not two: {result.task} has the same date, model and numbers; give each once"
                 )
             seen[origin] = path
             if run is read[0] or (result.task, result.filter) not in first:
                 continue
-            prints = [runs.fingerprint(*first[result.task, result.filter]), runs.fingerprint(run, result)]
+            prints = [first[result.task, result.filter].fingerprint, result.fingerprint]
             apart = in_words(runs.differences(prints[0], prints[1], ignore=["lmms-eval version"]))
             if apart:
                 raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; average only runs that were asked alike")

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.app.options import PruneArguments as Arguments
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.runs import logs, results
 from lmms_patch.runs.record import Record
+from lmms_patch.runs.results import newest, sample_log
+from lmms_patch.runs.run import Result, read
 from lmms_patch.tst import controls, locality, pruned
 from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
@@ -196,9 +196,8 @@ def _same_number(settings: PruneSettings, found: Pruned) -> Mapping[str, Any]:
     return {"budget": float(len(found.removed))} if isinstance(settings.allocation, str) else {}
 
 
-def _has_scores(result: results.TaskResult, by: str) -> bool:
-    kind = KINDS[result.described["kind"]]
-    return bool(kind.index if by == "locality" else kind.folds)
+def _has_scores(result: Result, by: str) -> bool:
+    return bool(result.kind.index if by == "locality" else result.kind.folds)
 
 
 def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any:
@@ -211,22 +210,17 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     assert run is not None
     kind = "rci" if arguments.by == "locality" else "tst5"
 
-    def fitting(file: Path) -> list[results.TaskResult]:
-        return [r for r in results.read_results(file) if r.described["base"] == arguments.task and _has_scores(r, arguments.by)]
+    def fitting(file: Path) -> list[Result]:
+        return [r for r in read(file).results if r.described["base"] == arguments.task and _has_scores(r, arguments.by)]
 
-    taken = results.newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
+    taken = newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
     path = taken.path
     wanted = fitting(path)
     if not wanted:
         raise RecordError(f"{path}: no {arguments.task}_{kind} in this run")
     if taken.said:
         tell(taken.said)
-    log = results.samples_file(path, wanted[0].task)
-    if log is None:
-        raise RecordError(f"{path}: no sample log of {wanted[0].task} beside it; run it with --log_samples")
-    lines = list(logs.read_samples(log, 0))
-    if lines and len(lines) != wanted[0].docs:
-        raise RecordError(f"{log}: {len(lines)} docs, but the run scored {wanted[0].docs}; the file is cut, or of another run")
+    log, lines = sample_log(path, wanted[0].task), list(wanted[0].records(lean=False))
     _check_golds(log, lines, items)
     if arguments.by == "locality":
         told = locality.locality(lines, arguments.grid, wanted[0].described["metric"])

@@ -34,8 +34,8 @@ from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import sets_in
 from lmms_patch.runs.record import Record, hashed, in_set, log_digest
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run
+from lmms_patch.runs.results import sample_log
+from lmms_patch.runs.run import Result
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import forms
@@ -58,12 +58,11 @@ _WORDS = ("metric", "form", "floor", "band", "span", "null", "against", "state",
 """Texts that readers go by; all others are for people, and may be worded otherwise by another version."""
 
 
-def check(run: Run, result: TaskResult, *, intervals: bool = True) -> tuple[str, ...]:
+def check(result: Result, *, intervals: bool = True) -> tuple[str, ...]:
     """Check the numbers of a result against each other, and against its own sample log.
 
     Args:
-        run: the run.
-        result: one of its results.
+        result: the result.
         intervals: also recompute chance, gate and intervals, which takes some seconds per 10,000 docs; else counts, FIP and MPP.
 
     Returns:
@@ -74,15 +73,15 @@ def check(run: Run, result: TaskResult, *, intervals: bool = True) -> tuple[str,
     """
     if not result.docs:
         return ("nothing was scored",)
-    where = f"{run.path}: {result.task}"
+    where = f"{result.run.path}: {result.task}"
     try:
-        _check_file(run, result, where)
-        if run.log(result) is None:
+        _check_file(result, where)
+        if result.log is None:
             _check_range(result, where)
             return (NO_LOG,)
-        if result.described["kind"] == "magic":
-            return _check_magic(run, result, where, intervals)
-        return _Log(run, result, where).check(intervals)
+        if result.kind.name == "magic":
+            return _check_magic(result, where, intervals)
+        return _Log(result, where).check(intervals)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
     except OSError as error:
@@ -116,7 +115,7 @@ def _same(one: Any, other: Any) -> bool:
 # --- within the results file ----------------------------------------------------------------------
 
 
-def _check_file(run: Run, result: TaskResult, where: str) -> None:
+def _check_file(result: Result, where: str) -> None:
     """Check what needs no log."""
     details, analysis = result.details, result.details.get("analysis") or {}
     for name, value in details.items():
@@ -124,8 +123,8 @@ def _check_file(run: Run, result: TaskResult, where: str) -> None:
             _match(where, name, result.metrics[name], value, "the object of all its numbers")
     for path, one in _estimates(details, ""):
         _check_estimate(path, one, where)
-    _check_size(run, result, where)
-    if result.described["kind"] == "magic":
+    _check_size(result, where)
+    if result.kind.name == "magic":
         for name, one in ((details.get("magic") or {}).get("numbers") or {}).items():
             if name in result.metrics:
                 _match(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
@@ -171,21 +170,22 @@ def _check_estimate(path: str, one: Mapping[str, Any], where: str) -> None:
         raise RecordError(f"{where}: {path} has a standard error or level that cannot be; the file was changed or written by another program")
 
 
-def _check_size(run: Run, result: TaskResult, where: str) -> None:
+def _check_size(result: Result, where: str) -> None:
     """Check the number of docs against what the harness says that it asked."""
-    told = run.about.get("n-samples")
+    about = result.run.about
+    told = about.get("n-samples")
     counts = told.get(result.task) if isinstance(told, Mapping) else None
-    if not isinstance(counts, Mapping) or KINDS[result.described["kind"]].regions:
+    if not isinstance(counts, Mapping) or result.kind.regions:
         return
-    there = counts["original"] - int(run.about.get("offset") or 0)
+    there = counts["original"] - int(about.get("offset") or 0)
     asked = min(counts["effective"], there)
-    if asked < there and run.about.get("limit") in (None, -1):
-        raise _refuse(where, "limit", run.about.get("limit"), f"{asked} (of {there} docs)", "the harness's count of its samples")
+    if asked < there and about.get("limit") in (None, -1):
+        raise _refuse(where, "limit", about.get("limit"), f"{asked} (of {there} docs)", "the harness's count of its samples")
     if result.docs != asked:
         raise RecordError(f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}")
 
 
-def _check_settings(result: TaskResult, where: str) -> None:
+def _check_settings(result: Result, where: str) -> None:
     """Check that the statistics' settings are those that the task's options say."""
     options, settings = result.described["options"], result.details.get("settings") or {}
     said = {**options, "form": (options.get("aggregation") or {}).get(result.described["metric"])}
@@ -194,7 +194,7 @@ def _check_settings(result: TaskResult, where: str) -> None:
             _match(where, f"settings.{name}", settings[name], said[name], "its configuration")
 
 
-def _check_grids(result: TaskResult, analysis: Mapping[str, Any], where: str) -> None:
+def _check_grids(result: Result, analysis: Mapping[str, Any], where: str) -> None:
     """Check that the grids are those that the task was asked, and that its name says."""
     described = result.described
     kind, grids = KINDS[described["kind"]], list(described["grids"])
@@ -221,9 +221,9 @@ def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
 
 
-def _flat(result: TaskResult, analysis: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(result: Result, analysis: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flat numbers that an analysis in plain JSON types gives, as far as it has them (``outcome.metrics``)."""
-    prefix, metric = KINDS[result.described["kind"]].prefix, analysis["metric"]
+    prefix, metric = result.kind.prefix, analysis["metric"]
     gate, failed = analysis.get("gate") or {}, analysis.get("failed")
     out = {"chance": analysis["chance"]["value"], "ceiling": analysis["ceiling"], "n_docs": analysis.get("n_docs")}
     if "failed" in analysis:
@@ -282,7 +282,7 @@ def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
         raise _refuse(where, f"an index ({shown})", sets_in(analysis)[shown]["index"]["value"], None, "the gate, which fails,")
 
 
-def _check_range(result: TaskResult, where: str) -> None:
+def _check_range(result: Result, where: str) -> None:
     """Check that scores lie within the metric's scale, where nothing else tells what they are.
 
     The scale is a guess, so this is generous: 0 to 1 (of a percentage to 100) where the gold answers score no more, else to twice what
@@ -305,7 +305,7 @@ def _check_range(result: TaskResult, where: str) -> None:
 # --- against the sample log -----------------------------------------------------------------------
 
 
-def _check_digest(result: TaskResult, path: object, hashes: Iterable[bytes]) -> list[str]:
+def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list[str]:
     """Check that the log is the one that the run wrote; returns what cannot be checked."""
     told = (result.details.get("made") or {}).get("log")
     if told is None:
@@ -318,20 +318,17 @@ def _check_digest(result: TaskResult, path: object, hashes: Iterable[bytes]) -> 
 class _Log:
     """The records of a result, and what follows from them."""
 
-    def __init__(self, run: Run, result: TaskResult, where: str) -> None:
+    def __init__(self, result: Result, where: str) -> None:
         self.where, self.result, self.described = where, result, result.described
-        self.kind = KINDS[self.described["kind"]]
+        self.kind = result.kind
         self.higher = result.details.get("higher_is_better") or {}
-        path = run.log(result)
-        assert path is not None
-        self.path = path
+        self.path = sample_log(result.run.path, result.task)
         self.hashes: list[bytes] = []
-        pipelines = sum(other.task == result.task for other in run.tasks)
-        self.run = TaskRun(result, self._records(pipelines))
+        self.run = TaskRun(result, self._records(result.pipelines))
         made = result.details.get("made") or {}
         self.current = made.get("numbers") == outcome.NUMBERS
         """Whether this version's way of computing made the numbers."""
-        self.unchecked = _check_digest(result, path, self.hashes)
+        self.unchecked = _check_digest(result, self.path, self.hashes)
 
     def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked by itself."""
@@ -567,10 +564,10 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 # --- MAGIC tasks ----------------------------------------------------------------------------------
 
 
-def _check_magic(run: Run, result: TaskResult, where: str, intervals: bool) -> tuple[str, ...]:
+def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
-    lines = read_magic(run, result).values()
-    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, run.log(result), (hashed(line.magic) for line in lines)))
+    lines = read_magic(result).values()
+    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, (hashed(line.magic) for line in lines)))
     every = [line.record for line in lines]
     about, settings = result.details["magic"], result.details.get("settings") or {}
     records, judged = magic.answered(every), any(record.judge for record in every)

@@ -11,37 +11,28 @@ import numpy as np
 from lmms_patch.ask.spec import REGIONS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import TaskRun
-from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.record import Record, View
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run
+from lmms_patch.runs.run import Result
 from lmms_patch.runs.tables import Table
 
 _DIGESTS = ("docs", "prompts", "image sizes", "images", "generation", "views", "boxes shown", "statistics", "system instruction")
 
 
-def load(run: Run, result: TaskResult) -> TaskRun:
+def load(result: Result) -> TaskRun:
     """Return a result with its records. Of the answers lent to other docs they keep only a hash: enough to tell whether these are the same.
 
     Raises:
         RecordError: its sample log is missing, cut, of another benchmark, or of another run.
     """
-    log = run.log(result)
-    if log is None:
-        raise RecordError(f"{run.path}: no sample log of {result.task} beside it; run with --log_samples")
     hashes: dict[int, int] = {}
-    records, base = [], result.described["base"]
-    for record in read_samples(log, result.place, lean=True):
-        if record.base != base:
-            raise RecordError(f"{log}: records of {record.base}, but {result.task} asks {base}; the file is of another run")
+    records = []
+    for record in result.records():
         hashes[record.doc_id], record.lent = hash(repr(record.lent)), None
         records.append(record)
-    if len(records) != result.docs:
-        raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
     return TaskRun(result, records, lent=hashes)
 
 
-def check_result(run: Run, result: TaskResult) -> None:
+def check_result(result: Result) -> None:
     """Check that a result is described in the types that docs/records.md gives.
 
     Raises:
@@ -53,7 +44,7 @@ def check_result(run: Run, result: TaskResult) -> None:
     objects = [described["options"], analysis, gate or {}, *(details.get(key, {}) for key in ("made", "settings", "higher_is_better"))]
     grids = described["grids"]
     if not isinstance(grids, list) or not all(isinstance(n, int) for n in grids) or not all(isinstance(one, dict) for one in objects):
-        raise RecordError(f"{run.path}: {result.task} is not described as a run writes it; the file was changed or written by another program")
+        raise RecordError(f"{result.run.path}: {result.task} is not described as a run writes it; the file was changed or written by another program")
 
 
 # --- docs -----------------------------------------------------------------------------------------
@@ -108,7 +99,7 @@ def check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
             )
 
 
-def check_digest(task: str, prints: Sequence[Mapping[str, Any]], results: Sequence[TaskResult]) -> None:
+def check_digest(task: str, prints: Sequence[Mapping[str, Any]], results: Sequence[Result]) -> None:
     """Check that all golds are the same, also those of docs with several golds, where one version of lmms-patch made both digests."""
     docs = [one["docs"] for one in prints]
     made = [(result.details.get("made") or {}).get("lmms_patch") for result in results]

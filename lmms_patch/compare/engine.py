@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.checks import in_words
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run, differences, fingerprint
+from lmms_patch.runs.run import Result, differences
 from lmms_patch.stats.paired import Difference, McNemar
-
-Result = tuple[Run, TaskResult]
 
 
 @dataclass(frozen=True)
@@ -67,10 +63,9 @@ class Compared:
     unchanged: tuple[str, ...] = ()
 
 
-def matches(one: TaskResult, other: TaskResult) -> bool:
+def matches(one: Result, other: Result) -> bool:
     """Tell whether two results are of one benchmark, asked in one way (rci and pcri are one way)."""
-    kinds = [KINDS[result.described["kind"]] for result in (one, other)]
-    ways = [kind.index is not None or kind.name for kind in kinds]
+    ways = [result.kind.index is not None or result.kind.name for result in (one, other)]
     return one.described["base"] == other.described["base"] and ways[0] == ways[1] and one.filter == other.filter
 
 
@@ -78,17 +73,17 @@ def fingerprints(first: Result, second: Result, same: Sequence[str]) -> tuple[di
     """Return the fingerprints of two results.
 
     Args:
-        first: a run and its result.
-        second: the same of the other side.
+        first: a result.
+        second: the result of the other side.
         same: the settings that two results must share to be compared at all.
 
     Raises:
         RecordError: they differ in one of these.
     """
-    prints = fingerprint(*first), fingerprint(*second)
+    prints = first.fingerprint, second.fingerprint
     apart = differences({key: prints[0][key] for key in same}, prints[1])
     if apart:
-        raise RecordError(f"{first[1].task} and {second[1].task} cannot be compared: other {', other '.join(in_words(apart))}")
+        raise RecordError(f"{first.task} and {second.task} cannot be compared: other {', other '.join(in_words(apart))}")
     return prints
 
 

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.record import Record
-from lmms_patch.runs.results import by_filter, newest, read_json, read_results, samples_file
+from lmms_patch.runs.results import by_filter, check_docs, newest, sample_log
+from lmms_patch.runs.run import Result, Run, read
 from lmms_patch.runs.scoring import Scalar, scalar
 from lmms_patch.text import arguments
 from lmms_patch.tst import pruned
@@ -63,30 +63,59 @@ class Side:
 
 @dataclass(frozen=True)
 class _Task:
-    """A task of a run, as its results file describes it.
+    """A task of a run, wrapped or plain.
 
     Attributes:
-        file: the results file.
-        task, base, kind, model: see ``Side``.
-        described: what was wrapped and how; empty for a plain task.
-        values: aggregated values by metric, of the first filter pipeline.
-        filters: number of filter pipelines.
-        higher: by metric, whether higher is better.
-        docs: how many docs the run scored; None where it does not say.
-        taken: a line on the choice among several runs (``records.Taken``).
+        run: the run.
+        task: its name.
+        result: its result, of the first filter pipeline; None for a plain task.
+        taken: a line on the choice among several runs (``results.Taken``).
     """
 
-    file: Path
+    run: Run
     task: str
-    base: str
-    kind: str
-    model: str
-    described: Mapping[str, Any]
-    values: Mapping[str, Any]
-    filters: int
-    higher: Mapping[str, bool]
-    docs: int | None
+    result: Result | None
     taken: str = ""
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """What was wrapped and how; empty for a plain task."""
+        return {} if self.result is None else self.result.described
+
+    @property
+    def base(self) -> str:
+        """The benchmark (``Side``)."""
+        return str(self.described.get("base", self.task))
+
+    @property
+    def kind(self) -> str:
+        """The kind (``Side``)."""
+        return PLAIN if self.result is None else self.result.kind.name
+
+    @property
+    def filters(self) -> list[dict[str, Any]]:
+        """Of each filter pipeline the aggregated values by metric."""
+        return list(by_filter(self.run.written[self.task]).values())
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The aggregated values of the first filter pipeline."""
+        return next(iter(self.filters), {})
+
+    def higher(self, metric: str) -> bool:
+        """Tell whether a metric is better when higher."""
+        told = self.run.about["higher_is_better"].get(self.task) or {}
+        known = {name: bool(value) for name, value in told.items() if value is not None}
+        own = {} if self.result is None else self.result.details.get("higher_is_better", {})
+        return bool({**known, **own}.get(metric, True))
+
+    def check_docs(self, log: Path, docs: int) -> None:
+        """Check that the log has all docs that the run scored, as far as the run of a plain task says how many, and any at all."""
+        told = (self.run.about["n-samples"].get(self.task) or {}).get("effective")
+        if told is not None and self.result is None:
+            check_docs(log, docs, told)
+        if not docs:
+            raise RecordError(f"{log}: no docs in this sample log")
 
 
 def read_side(path: Path, which: Which, *, task: str | None = None, metric: str | None = None) -> Side:
@@ -185,63 +214,31 @@ def _tasks(file: Path) -> list[_Task]:
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval.
     """
-    wrapped = {result.task: result for result in read_results(file) if not result.place}
-    data = read_json(file)
-    model = _model(data.get("config"))
-    out = []
-    for task, config in data["configs"].items():
-        if task not in data["results"] or (task not in wrapped and isinstance(config, dict) and "lmms_patch" in config):
-            continue
-        filters = by_filter(data["results"][task])
-        values = next(iter(filters.values()), {})
-        told = _of_task(data, "higher_is_better", task)
-        higher = {metric: bool(value) for metric, value in told.items() if value is not None}
-        result = wrapped.get(task)
-        if result is None:
-            docs = _of_task(data, "n-samples", task).get("effective")
-            out.append(_Task(file, task, task, PLAIN, model, {}, values, len(filters), higher, docs))
-        else:
-            about, higher = result.described, {**higher, **result.details.get("higher_is_better", {})}
-            out.append(_Task(file, task, about["base"], about["kind"], model, about, values, len(filters), higher, result.docs))
-    return out
-
-
-def _of_task(data: Mapping[str, Any], key: str, task: str) -> Mapping[str, Any]:
-    return (data.get(key) or {}).get(task) or {}
-
-
-def _model(config: Mapping[str, Any] | None) -> str:
-    told = config or {}
-    return " ".join(arguments(str(told[key])) for key in ("model", "model_args") if told.get(key))
+    run = read(file)
+    wrapped = {result.task: result for result in run.results if not result.place}
+    plain = {task for task, config in run.configs.items() if not (isinstance(config, dict) and "lmms_patch" in config)}
+    return [_Task(run, task, wrapped.get(task)) for task in run.configs if task in run.written and (task in wrapped or task in plain)]
 
 
 def _side(task: _Task, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
-    log = samples_file(task.file, task.task)
-    if log is None:
-        raise RecordError(f"{task.file}: no sample log of {task.task} beside it; run with --log_samples")
-    side = _plain_side(task, log, metric, keys) if task.kind == PLAIN else _wrapped_side(task, log, metric)
+    log = sample_log(task.run.path, task.task)
+    side = _plain_side(task, log, metric, keys) if task.result is None else _wrapped_side(task, task.result, log, metric)
     warnings = tuple(filter(None, [task.taken, *_doubts(task, side)]))
-    return dataclasses.replace(side, model=task.model, warnings=warnings, file=task.file)
+    model = " ".join(filter(None, [arguments(task.run.adapter), task.run.model_args]))
+    return dataclasses.replace(side, model=model, warnings=warnings, file=task.run.path)
 
 
-def _check_docs(log: Path, docs: int, told: int | None) -> None:
-    if told is not None and docs != told:
-        raise RecordError(f"{log}: {docs} docs, but the run scored {told}; the file is not whole, or of another run")
-    if not docs:
-        raise RecordError(f"{log}: no docs in this sample log")
-
-
-def _wrapped_side(task: _Task, log: Path, metric: str | None) -> Side:
-    records = list(read_samples(log, 0))
-    _check_docs(log, len(records), task.docs)
-    metric = metric or str(task.described["metric"])
+def _wrapped_side(task: _Task, result: Result, log: Path, metric: str | None) -> Side:
+    records = list(result.records(lean=False))
+    task.check_docs(log, len(records))
+    metric = metric or str(result.described["metric"])
     known = {name for record in records for name in record.views[0].scores}
     if metric not in known:
         raise RecordError(f"{task.task}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
     scores = {record.doc_id: record.views[0].scores.get(metric) for record in records}
     clusters = {record.doc_id: of for record in records if (of := _cluster(record.fields)) is not None}
     groups = {record.doc_id: group for record in records if (group := _group(record)) is not None}
-    return Side(task.task, task.base, task.kind, metric, scores, clusters, groups, task.higher.get(metric, True))
+    return Side(task.task, task.base, task.kind, metric, scores, clusters, groups, task.higher(metric))
 
 
 def _cluster(fields: Mapping[str, Any]) -> str | None:
@@ -265,15 +262,16 @@ def _score_keys(described: Mapping[str, Any]) -> tuple[str, ...]:
 def _plain_side(task: _Task, log: Path, metric: str | None, keys: Sequence[str]) -> Side:
     """Read a native log, which has one line per doc and filter; the first line of each doc counts."""
     lines: dict[int, dict[str, Any]] = {}
+    values = task.values
     with open(log, "rb") as file:
         for number, text in enumerate(file, 1):
             line = _line(text, f"{log}, line {number}")
-            lines.setdefault(line["doc_id"], {name: line.get(name) for name in task.values})
-    _check_docs(log, len(lines), task.docs)
-    scores = {name: {doc_id: scalar(line[name], keys) for doc_id, line in lines.items()} for name in task.values}
+            lines.setdefault(line["doc_id"], {name: line.get(name) for name in values})
+    task.check_docs(log, len(lines))
+    scores = {name: {doc_id: scalar(line[name], keys) for doc_id, line in lines.items()} for name in values}
     numeric = [name for name, own in scores.items() if any(score is not None for score in own.values())]
     chosen = _choose(task.task, metric, numeric)
-    return Side(task.task, task.base, PLAIN, chosen, scores[chosen], higher=task.higher.get(chosen, True))
+    return Side(task.task, task.base, PLAIN, chosen, scores[chosen], higher=task.higher(chosen))
 
 
 def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
@@ -302,8 +300,8 @@ def _line(text: bytes, where: str) -> dict[str, Any]:
 def _doubts(task: _Task, side: Side) -> list[str]:
     """Return warnings about the side's scores."""
     out = []
-    if task.filters > 1:
-        out.append(f"{task.task}: {task.filters} filters in the run; the scores are those of the first")
+    if len(task.filters) > 1:
+        out.append(f"{task.task}: {len(task.filters)} filters in the run; the scores are those of the first")
     scored = [score for score in side.scores.values() if score is not None]
     told = task.values.get(side.metric)
     if scored and isinstance(told, (int, float)) and not isinstance(told, bool):

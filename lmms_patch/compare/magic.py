@@ -9,20 +9,19 @@ a model did, such as a precision where it used no box and none is relevant. Such
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lmms_patch.compare.checks import in_words
-from lmms_patch.compare.engine import Compared, Result, fingerprints
+from lmms_patch.compare.engine import Compared, fingerprints
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.score import logs, results
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run, differences, fingerprint, not_compared, task_label
+from lmms_patch.runs.results import check_docs, sample_log
+from lmms_patch.runs.run import Result, differences, not_compared
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.paired import Difference, McNemar, Number
 from lmms_patch.stats.resample import LEVEL, Seed, cluster_numbers
@@ -60,29 +59,16 @@ def part(record: Record, metric: str) -> Part | None:
     return None if value is None else (value, 1.0)
 
 
-def log_of(run: Run, result: TaskResult) -> Path:
-    """Return the sample log of a result.
-
-    Raises:
-        RecordError: there is none.
-    """
-    log = run.log(result)
-    if log is None:
-        raise RecordError(f"{run.path}: no sample log of {result.task} beside it; run with --log_samples")
-    return log
-
-
-def read(run: Run, result: TaskResult) -> dict[str, Line]:
+def read(result: Result) -> dict[str, Line]:
     """Return the lines of a result's sample log by the name of their doc.
 
     Raises:
         RecordError: there is no log; it is cut, of another variant, of another number of docs, or gives other numbers than the run reported.
     """
-    log, about = log_of(run, result), stored(run, result)
+    log, about = sample_log(result.run.path, result.task), stored(result)
     lines = {line.record.id: line for line in logs.lines(log, result.place)}
     records = [line.record for line in lines.values()]
-    if len(lines) != result.docs:
-        raise RecordError(f"{log}: {len(lines)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
+    check_docs(log, len(lines), result.docs)
     if other := sorted({record.variant for record in records} - {about["variant"]}):
         raise RecordError(f"{log}: records of the variant {other[0]}, but {result.task} is {about['variant']}; the file is of another run")
     for name, number in about["numbers"].items():
@@ -95,7 +81,7 @@ def read(run: Run, result: TaskResult) -> dict[str, Line]:
     return lines
 
 
-def stored(run: Run, result: TaskResult) -> Mapping[str, Any]:
+def stored(result: Result) -> Mapping[str, Any]:
     """Return the ``magic`` object of a result (docs/records.md).
 
     Raises:
@@ -104,7 +90,9 @@ def stored(run: Run, result: TaskResult) -> Mapping[str, Any]:
     about: Mapping[str, Any] = result.details.get("magic") or {}
     known = results.metrics(str(about.get("variant")), True) if about.get("variant") in results.VARIANTS else ()
     if not about or not set(about["numbers"]) <= set(known):
-        raise RecordError(f"{run.path}: {result.task} has no numbers as a MAGIC task writes them; the file was changed or written by another program")
+        raise RecordError(
+            f"{result.run.path}: {result.task} has no numbers as a MAGIC task writes them; the file was changed or written by another program"
+        )
     return about
 
 
@@ -147,8 +135,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     """Return the differences of all numbers that two results share, paired by doc. Docs are joined by their names.
 
     Args:
-        first: a run and its result.
-        second: the same of the other side.
+        first: a result.
+        second: the result of the other side.
         level: nominal coverage of the intervals, 0..1.
         draws: bootstrap draws; 0: 10,000.
         seed: of the bootstrap.
@@ -157,16 +145,16 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         RecordError: results of different benchmarks; a log that is missing, cut or of another run; other data under the same name.
     """
     prints = fingerprints(first, second, SAME)
-    ours, theirs = (read(*side) for side in (first, second))
+    ours, theirs = read(first), read(second)
     common = sorted(ours.keys() & theirs.keys())
     if not common:
-        raise RecordError(f"{second[1].task}: the two runs have no doc in common; both must be asked the same docs")
+        raise RecordError(f"{second.task}: the two runs have no doc in common; both must be asked the same docs")
     ids = [name for name in common if not any(side[name].record.failed is not None for side in (ours, theirs))]
     if not ids:
-        raise RecordError(f"{second[1].task}: no doc is scored in both runs")
+        raise RecordError(f"{second.task}: no doc is scored in both runs")
     shown_alike = prints[0].get("boxes shown") == prints[1].get("boxes shown")
     for name in ids:
-        _check_doc(second[1].task, name, ours[name], theirs[name], shown_alike)
+        _check_doc(second.task, name, ours[name], theirs[name], shown_alike)
     pairs = [(ours[name].record, theirs[name].record) for name in ids]
     variant = pairs[0][1].variant
     names, warnings = _shared(first, second)
@@ -182,9 +170,9 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     only = tuple(sorted(ours.keys() - theirs.keys())), tuple(sorted(theirs.keys() - ours.keys()))
     other_docs = bool(only[0] or only[1])
     clusters = len(set(results.clusters([record for _, record in pairs])))
-    primary = second[1].described["metric"]
+    primary = second.described["metric"]
     return Compared(
-        task=task_label(*second),
+        task=second.label,
         metric=primary,
         docs=len(ids),
         only_first=only[0],
@@ -194,7 +182,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         mcnemar=None,
         settings=tuple(in_words(differences(*prints, (*SAME, *(_OF_DOCS if other_docs or not shown_alike else ()))))),
         warnings=tuple(filter(None, [*warnings, not_compared(*prints)])),
-        base=second[1].described["base"],
+        base=second.described["base"],
         kind="magic",
         higher=primary not in lower,
         clusters=None if clusters == len(ids) else clusters,
@@ -216,9 +204,9 @@ def _check_doc(task: str, name: str, first: Line, second: Line, shown_alike: boo
 
 def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
     """Return the metrics to compare, and warnings. Verdicts of two judges are not compared, nor verdicts of one judge with those of none."""
-    ours, theirs = (stored(*side) for side in (first, second))
+    ours, theirs = stored(first), stored(second)
     names = [name for name in ours["numbers"] if name in theirs["numbers"]]
-    judges = [fingerprint(*side).get("judge") for side in (first, second)]
+    judges = [side.fingerprint.get("judge") for side in (first, second)]
     if judges[0] == judges[1]:
         return names, []
     said = ["by nobody" if judge in (None, NO_JUDGE) else f"by {judge}" for judge in judges]

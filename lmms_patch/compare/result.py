@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.spec import Kind
 from lmms_patch.compare import magic
 from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (
@@ -31,16 +31,15 @@ from lmms_patch.compare.checks import (
     tst_score,
     view_sets,
 )
-from lmms_patch.compare.engine import Compared, Result, fingerprints, plain_name
+from lmms_patch.compare.engine import Compared, fingerprints, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
 from lmms_patch.runs import reading
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.failures import has_failed
-from lmms_patch.runs.measures import measures
 from lmms_patch.runs.record import Record
-from lmms_patch.runs.run import differences, not_compared, task_label
+from lmms_patch.runs.run import Result, differences, not_compared
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
@@ -66,8 +65,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     """Return the differences of all numbers of two results, paired by doc.
 
     Args:
-        first: a run and its result.
-        second: the same of the other side.
+        first: a result.
+        second: the result of the other side.
         level: nominal coverage of the intervals, 0..1.
         draws: bootstrap draws; 0: 10,000, and 2,000 for more than 20,000 docs.
         seed: of the bootstrap.
@@ -76,32 +75,32 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         RecordError: results of different benchmarks, metrics or views; a log that is missing, cut or of another run; other golds.
     """
     for side in (first, second):
-        check_result(*side)
-    if second[1].described["kind"] == "magic":
+        check_result(side)
+    if second.kind.name == "magic":
         return magic.compare(first, second, level=level, draws=draws, seed=seed)
     prints = fingerprints(first, second, SAME)
-    pair = join(load(*first), load(*second))
+    pair = join(load(first), load(second))
     other_docs = bool(pair.only[0] or pair.only[1])
     if not other_docs:
-        check_digest(second[1].task, prints, (first[1], second[1]))
+        check_digest(second.task, prints, (first, second))
     draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
     changes = pair.differences(draws, level, seed)
     settings = in_words(differences(*prints, (*SAME, *(_OF_DOCS if other_docs else ()))))
     if other_docs and (other_images := pair.other_images()):
         settings.append(f"images (of {other_images} of the docs)")
     return Compared(
-        task=task_label(*second),
-        metric=second[1].described["metric"],
+        task=second.label,
+        metric=second.described["metric"],
         docs=len(pair.ids),
         only_first=pair.only[0],
         only_second=pair.only[1],
         unscored=pair.unscored,
         differences=changes,
         mcnemar=pair.mcnemar(),
-        settings=tuple(options_apart(setting, first[1].described, second[1].described) for setting in settings),
+        settings=tuple(options_apart(setting, first.described, second.described) for setting in settings),
         warnings=tuple(dict.fromkeys(filter(None, [*pair.warnings, not_compared(*prints)]))),
-        base=second[1].described["base"],
-        kind=second[1].described["kind"],
+        base=second.described["base"],
+        kind=second.described["kind"],
         index=pair.kind.index,
         higher=pair.higher,
         clusters=None if pair.clusters is None else int(pair.clusters.max()) + 1,
@@ -120,9 +119,9 @@ def gain(blind: Result, full: Result) -> Difference | None:
     Raises:
         RecordError: a log that is missing, cut or of another run; other docs or golds.
     """
-    pair = join(load(*blind), load(*full))
+    pair = join(load(blind), load(full))
     if pair.only[0] or pair.only[1]:
-        raise RecordError(f"{full[1].task}: the blind run was asked other docs")
+        raise RecordError(f"{full.task}: the blind run was asked other docs")
     return None if pair.form is None else pair.of_first_views(pair.form, "score")
 
 
@@ -148,7 +147,7 @@ class Side:
     @property
     def kind(self) -> Kind:
         """The kind of its task."""
-        return KINDS[self.run.result.described["kind"]]
+        return self.run.result.kind
 
     @property
     def grids(self) -> list[int]:
@@ -382,7 +381,7 @@ class Pair:
         if not all(reading.null_of(side.stored(n)) == reading.MEASURED for side in self.sides):
             return {}
         names = [f"{side.kind.index}{n}_adj" for side in self.sides]
-        first, second = (measures(side.run.result)[name] for side, name in zip(self.sides, names, strict=True))
+        first, second = (side.run.result.measures[name] for side, name in zip(self.sides, names, strict=True))
         if not first.n == second.n == docs:
             return {}
         self.warnings.append(f"{names[1]}: the runs' own numbers, compared as if on other docs each; the interval is too wide where both share luck")
@@ -399,7 +398,7 @@ class Pair:
             f"the aggregation of {metric} can only be computed in the run: the runs' own numbers, compared as if on other docs each; "
             "the intervals are too wide where the same docs are hard for both"
         )
-        ours, theirs = ({plain_name(name): (name, one) for name, one in measures(side.run.result).items()} for side in self.sides)
+        ours, theirs = ({plain_name(name): (name, one) for name, one in side.run.result.measures.items()} for side in self.sides)
         starts = ("score", "fip", "mpp", "gap", "rci" if self.kind.index else "tst")
         shared = [name for name in ours if name in theirs and name.startswith(starts)]
         shared = [name for name in shared if not any(reading.assumed(side[name][1]) for side in (ours, theirs))]
@@ -467,7 +466,7 @@ class Pair:
         if self.only[0] or self.only[1]:
             return ()
         ours, theirs = (side.records for side in self.sides)
-        names = tuple(measures(self.sides[1].run.result))
+        names = tuple(self.sides[1].run.result.measures)
         if self.kind.folds:
             return names if all(record.tst == theirs[doc_id].tst for doc_id, record in ours.items()) else ()
         changed = {change for doc_id, record in ours.items() for change in _changes(record, theirs[doc_id])}

@@ -20,11 +20,10 @@ from lmms_patch import __version__
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import check_result
-from lmms_patch.compare.engine import Compared, Result, matches, primary_of
+from lmms_patch.compare.engine import Compared, matches, primary_of
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.runs.numbers import to_json
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import find, is_same, labels, newest, task_label
+from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
@@ -162,12 +161,12 @@ def compare(
     sides = [_results(Path(path), task) for path in (first, second)]
     pairs = _pairs(*(results for results, _ in sides))
     if not pairs:
-        names = [", ".join(sorted({result.task for _, result in results})) for results, _ in sides]
+        names = [", ".join(sorted({result.task for result in results})) for results, _ in sides]
         raise RecordError(f"no task in both: {first} has {names[0]}; {second} has {names[1]}")
     compared = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
-    named = labels(run for results, _ in sides for run, _ in results)
+    named = labels(result.run for results, _ in sides for result in results)
     one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
-    same = all(is_same(*pair) for pair in pairs)
+    same = all(one.is_same(other) for one, other in pairs)
     return Comparison(one, other, _corrected(pairs, compared, level), level, seed, same)
 
 
@@ -189,29 +188,28 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
     Raises:
         RecordError: no wrapped task, none that the wildcard matches, or several models.
     """
-    runs = [run for run in find([path]) if run.tasks]
-    if not runs:
+    every = [result for run in find([path]) for result in run.results]
+    if not every:
         raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
     if pattern is not None:
-        known = sorted({name for run in runs for result in run.tasks for name in (result.task, result.described["base"])})
-        runs = [dataclasses.replace(run, tasks=tuple(result for result in run.tasks if _means(pattern, result))) for run in runs]
-        runs = [run for run in runs if run.tasks]
-        if not runs:
+        known = sorted({name for result in every for name in (result.task, result.described["base"])})
+        every = [result for result in every if _means(pattern, result)]
+        if not every:
             close = nearest(pattern, known) or known[:5]
             raise RecordError(f"{path}: no task {pattern!r}; allowed: {', '.join(close)}{', ...' if len(known) > len(close) else ''}")
-    named = labels(runs)
+    named = labels(result.run for result in every)
     if len(named) > 1:
-        files = {run.identity: run.path for run in runs}
+        files = {result.run.identity: result.run.path for result in every}
         listed = "; ".join(f"{named[identity]}: {file}" for identity, file in list(files.items())[:4])
         raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
-    results, older = newest(runs)
+    results, older = newest(every)
     for one in results:
-        check_result(*one)
-        audit.check(*one, intervals=False)
+        check_result(one)
+        audit.check(one, intervals=False)
     return results, older
 
 
-def _means(pattern: str, result: TaskResult) -> bool:
+def _means(pattern: str, result: Result) -> bool:
     return fnmatchcase(result.task, pattern) or fnmatchcase(result.described["base"], pattern)
 
 
@@ -220,24 +218,23 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
     left, taken = list(second), {}
     for named_alike in (True, False):
         for k, one in enumerate(first):
-            candidates = [other for other in left if matches(one[1], other[1]) and (not named_alike or one[1].task == other[1].task)]
+            candidates = [other for other in left if matches(one, other) and (not named_alike or one.task == other.task)]
             if k not in taken and candidates:
-                taken[k] = max(candidates, key=lambda other, one=one: _shared(one[1], other[1]))  # type: ignore[misc]
+                taken[k] = max(candidates, key=lambda other, one=one: _shared(one, other))  # type: ignore[misc]
                 left.remove(taken[k])
     return [(first[k], taken[k]) for k in sorted(taken)]
 
 
-def _shared(one: TaskResult, other: TaskResult) -> tuple[int, int]:
+def _shared(one: Result, other: Result) -> tuple[int, int]:
     both = set(one.described["grids"]) & set(other.described["grids"])
     return len(both), max(both, default=0)
 
 
 def _side(path: Path, k: int, results: Sequence[Result], older: int, pairs: Sequence[Pair], named: Mapping[Any, str]) -> Side:
     used = [pair[k] for pair in pairs]
-    keys = {(run.path, result.task, result.filter) for run, result in used}
-    only = tuple(task_label(run, result) for run, result in results if (run.path, result.task, result.filter) not in keys)
-    files = tuple(dict.fromkeys(line(run.path) for run, _ in used))
-    return Side(line(path), named[used[0][0].identity], files, older, only)
+    only = tuple(result.label for result in results if not any(result is one for one in used))
+    files = tuple(dict.fromkeys(line(result.run.path) for result in used))
+    return Side(line(path), named[used[0].run.identity], files, older, only)
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -268,8 +265,8 @@ def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float
 
     return tuple(
         Task(
-            task_label(*pair[0]),
-            task_label(*pair[1]),
+            pair[0].label,
+            pair[1].label,
             compared[k],
             tuple(number(k, name) for name in sorted(numbers[k], key=lambda name, k=k: name != primary[k])),  # type: ignore[misc]
         )

@@ -15,9 +15,7 @@ from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.magic.score import logs, results
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.runs import run as runs
-from lmms_patch.runs.measures import measures
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run
+from lmms_patch.runs.results import sample_log
 from lmms_patch.stats import paired
 from lmms_patch.stats.resample import LEVEL, Estimate
 
@@ -36,13 +34,12 @@ class MagicTask:
 
     Attributes:
         model: a name for the model, told apart from the others shown.
-        run, result: where it is from.
+        result: its result.
         numbers: every metric (``magic.results``) with its interval, as the run computed it.
     """
 
     model: str
-    run: Run
-    result: TaskResult
+    result: runs.Result
     numbers: Mapping[str, Estimate]
 
     @property
@@ -106,17 +103,17 @@ def gather(paths: Sequence[str | Path], *, draws: int = paired.DRAWS, level: flo
     Raises:
         RecordError: no run, a file that cannot be read, or no MAGIC task.
     """
-    newest, older = runs.newest(runs.find([Path(path) for path in paths]))
-    asked = [(run, result) for run, result in newest if result.described["kind"] == "magic"]
-    scored = [(run, result) for run, result in asked if result.details.get("magic")]
-    notes = [f"{result.task}: nothing was scored" for run, result in asked if (run, result) not in scored]
+    newest, older = runs.newest(result for run in runs.find([Path(path) for path in paths]) for result in run.results)
+    asked = [result for result in newest if result.kind.name == "magic"]
+    scored = [result for result in asked if result.details.get("magic")]
+    notes = [f"{result.task}: nothing was scored" for result in asked if not result.details.get("magic")]
     if not scored:
         said = f" ({'; '.join(notes)})" if notes else "; ask for one, such as --tasks magic_mosaic"
         raise RecordError(f"{', '.join(map(str, paths))}: no MAGIC task in this run{said}")
-    names = runs.labels(run for run, _ in scored)
-    tasks = [MagicTask(names[run.identity], run, result, numbers_of(result)) for run, result in scored]
+    names = runs.labels(result.run for result in scored)
+    tasks = [MagicTask(names[result.run.identity], result, numbers_of(result)) for result in scored]
     if odd := [task for task in tasks if task.variant not in results.VARIANTS]:
-        raise RecordError(f"{odd[0].run.path}: {odd[0].task}: no variant {odd[0].variant!r}; there is {', '.join(results.VARIANTS)}")
+        raise RecordError(f"{odd[0].result.run.path}: {odd[0].task}: no variant {odd[0].variant!r}; there is {', '.join(results.VARIANTS)}")
     tasks.sort(key=lambda task: (task.model, _STEM.sub("", task.task), results.VARIANTS.index(task.variant)))
     if older:
         notes.append(f"{older} older result{'s' * (older > 1)} of the same tasks left aside")
@@ -124,9 +121,9 @@ def gather(paths: Sequence[str | Path], *, draws: int = paired.DRAWS, level: flo
     return MagicRuns(tuple(tasks), contrasts, (*notes, *why))
 
 
-def numbers_of(result: TaskResult) -> dict[str, Estimate]:
+def numbers_of(result: runs.Result) -> dict[str, Estimate]:
     """Return every metric of a MAGIC task, as the run computed it."""
-    return {name: one for name, one in measures(result).items() if name in result.details["magic"]["numbers"]}
+    return {name: one for name, one in result.measures.items() if name in result.details["magic"]["numbers"]}
 
 
 def lines_of(path: Path, task: str | None = None) -> tuple[str, Lines]:
@@ -140,28 +137,28 @@ def lines_of(path: Path, task: str | None = None) -> tuple[str, Lines]:
         OptionError: there is no such task, several, or one whose responses only go on from injected steps.
         RecordError: no run, no MAGIC task, or a log that is missing or not whole.
     """
-    newest, _ = runs.newest(runs.find([path]))
-    there = [(run, result, str(result.described.get("variant") or "")) for run, result in newest if result.described["kind"] == "magic"]
+    newest, _ = runs.newest(result for run in runs.find([path]) for result in run.results)
+    there = [(result, str(result.described.get("variant") or "")) for result in newest if result.kind.name == "magic"]
     if not there:
         raise RecordError(f"{path}: no MAGIC task in this run; ask for one, such as --tasks magic_mosaic")
     if task is not None:
-        chosen = [one for one in there if one[1].task == task]
+        chosen = [one for one in there if one[0].task == task]
     else:
-        with_steps = [one for one in there if one[2] != "selfheal"]
-        chosen = [one for one in with_steps if one[2] == "all"] or with_steps
+        with_steps = [one for one in there if one[1] != "selfheal"]
+        chosen = [one for one in with_steps if one[1] == "all"] or with_steps
     if not chosen:
-        names = list(dict.fromkeys(result.task for _, result, _ in there))
+        names = list(dict.fromkeys(result.task for result, _ in there))
         close = nearest(task or "", names)
         raise OptionError(
             f"{path}: no task {task!r} with steps of its own; " + (f"did you mean {close[0]}?" if close else f"there: {', '.join(names)}")
         )
     if len(chosen) > 1:
-        which = sorted({f"{result.task} of {run.model}" for run, result, _ in chosen})
+        which = sorted({f"{result.task} of {result.run.model}" for result, _ in chosen})
         raise OptionError(f"{path}: several tasks ({', '.join(which)}); name one by --task, or give one run's *_results.json")
-    run, result, variant = chosen[0]
+    result, variant = chosen[0]
     if variant == "selfheal":
         raise OptionError(f"{result.task}: its responses go on from injected steps; label the steps of a task such as magic")
-    return result.task, [line for line in logs.lines(magic.log_of(run, result), result.place) if line.record.failed is None]
+    return result.task, [line for line in logs.lines(sample_log(result.run.path, result.task), result.place) if line.record.failed is None]
 
 
 # --- contrasts --------------------------------------------------------------------------------------
@@ -195,7 +192,7 @@ def _without_folders(error: RecordError, *tasks: MagicTask) -> str:
     """Return what went wrong with files named but not where they lie: notes stand in reports."""
     said = str(error)
     for task in tasks:
-        said = said.replace(f"{task.run.path.parent}{os.sep}", "")
+        said = said.replace(f"{task.result.run.path.parent}{os.sep}", "")
     return said
 
 
@@ -205,9 +202,9 @@ def _lines(task: MagicTask, logs_read: dict[tuple[Path, str, int], Lines]) -> Li
     Raises:
         RecordError: it is missing, not whole, or of another run.
     """
-    key = task.run.path, task.task, task.result.place
+    key = task.result.run.path, task.task, task.result.place
     if key not in logs_read:
-        logs_read[key] = list(magic.read(task.run, task.result).values())
+        logs_read[key] = list(magic.read(task.result).values())
     return logs_read[key]
 
 
@@ -215,7 +212,7 @@ def _contrast(name: str, first: MagicTask, second: MagicTask, lines: Sequence[Li
     golds: list[dict[str, str]] = [{line.record.item: str(line.target) for line in side} for side in lines]
     if other := [item for item in golds[0] if item in golds[1] and golds[0][item] != golds[1][item]]:
         raise RecordError(f"item {other[0]} has the gold {golds[0][other[0]]!r} in one and {golds[1][other[0]]!r} in the other: other data")
-    prints = [runs.fingerprint(task.run, task.result) for task in (first, second)]
+    prints = [task.result.fingerprint for task in (first, second)]
     apart = runs.differences({key: prints[0].get(key) for key in _SAME}, prints[1])
     apart += [said for key, said in _ASKED.items() if first.about.get(key) != second.about.get(key)]
     minds = [f"{first.task} and {second.task} differ in {', '.join(apart)}: that may be where a difference comes from"] if apart else []

@@ -178,7 +178,7 @@ def _check_numbers(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequen
         RecordError: a number is wrong; or the run wrote a log that is not there (the log of a baseline may be left out to save space).
     """
     for one in results:
-        if one.log is None and one.result.docs and one.run.about.get("log_samples"):
+        if one.result.log is None and one.result.docs and one.run.about.get("log_samples"):
             raise RecordError(f"{one.run.path}: the run wrote a sample log of {one.task}, which is not there; put it back beside the results file")
     compared = {id(item.one) for _, items in plans for item in items if item.check == "difference"}
     sides_of = [("", one) for one in results]

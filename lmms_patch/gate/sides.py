@@ -22,9 +22,7 @@ from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.magic.score.results import higher_is_better
 from lmms_patch.runs import run as runs
-from lmms_patch.runs.measures import matching, measures
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run
+from lmms_patch.runs.measures import matching
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")
@@ -35,22 +33,28 @@ class Result:
     """One result that is judged, or stands as baseline.
 
     Attributes:
-        run: the run.
-        result: one of its wrapped tasks.
+        result: the result.
         model: the model's name, told apart from others in the folder.
-        task: the task's name, with the filter where it has several.
     """
 
-    run: Run
-    result: TaskResult
+    result: runs.Result
     model: str
-    task: str
+
+    @property
+    def run(self) -> runs.Run:
+        """The run."""
+        return self.result.run
+
+    @property
+    def task(self) -> str:
+        """The task's name, with the filter where it has several."""
+        return self.result.label
 
     @cached_property
     def measures(self) -> Mapping[str, Estimate]:
         """Every number by its name (``lmms_patch.runs.measures``), without values that are no finite numbers."""
         with guarded(self.run.path):
-            numbers = measures(self.result)
+            numbers = self.result.measures
             once = {id(number): checked(number) for number in numbers.values()}  # a number with several names stays one object
             return {name: once[id(number)] for name, number in numbers.items()}
 
@@ -58,7 +62,7 @@ class Result:
     def fingerprint(self) -> Mapping[str, object]:
         """The settings that two results must share (``runs.fingerprint``)."""
         with guarded(self.run.path):
-            return runs.fingerprint(self.run, self.result)
+            return self.result.fingerprint
 
     @cached_property
     def unchecked(self) -> tuple[str, ...]:
@@ -67,7 +71,7 @@ class Result:
         Raises:
             RecordError: a number is not what its log, or the rest of its file, gives.
         """
-        return audit.check(self.run, self.result)
+        return audit.check(self.result)
 
     @property
     def partial(self) -> str:
@@ -102,11 +106,6 @@ class Result:
         match = _OF_GRID.match(name)
         grids = (self.result.details.get("analysis") or {}).get("grids") or {}
         return (grids.get(match[1]) or {}) if match else {}
-
-    @property
-    def log(self) -> Path | None:
-        """The sample log; None where there is none."""
-        return self.run.log(self.result)
 
     def names(self, selector: str) -> tuple[str, ...]:
         """Return the names by which a selector (``rules.SELECTORS``) finds it; the name for people last."""
@@ -159,26 +158,26 @@ def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) 
     Args:
         path: a folder, or a results file.
         what: the word for it in messages.
-        judged: results to leave out, as ``Result.place`` and, for copies of them, as ``runs.origin``.
+        judged: results to leave out, as ``Result.place`` and, for copies of them, as ``runs.Result.origin``.
 
     Raises:
         RecordError: there is no run, no wrapped task, or a file that cannot be read; or nothing is left.
     """
     with guarded(path):
-        found = runs.find([path])
-        itself = list(dict.fromkeys(f"{one.task} of {run.path.name}" for run in found for one in run.tasks if _is_judged(run, one, judged)))
-        others = [dataclasses.replace(run, tasks=tuple(one for one in run.tasks if not _is_judged(run, one, judged))) for run in found]
-        if itself and not any(run.tasks for run in others):
+        found = [one for run in runs.find([path]) for one in run.results]
+        itself = list(dict.fromkeys(f"{one.task} of {one.run.path.name}" for one in found if _is_judged(one, judged)))
+        others = [one for one in found if not _is_judged(one, judged)]
+        if itself and not others:
             raise RecordError(f"{path}: the baseline is the run itself, or a copy of it; give a folder with an earlier run")
         newest, older = runs.newest(others)
-        named = runs.labels(others)
+        named = runs.labels(one.run for one in found)
     if not newest:
         raise RecordError(f"{path}: {what} has no wrapped task to judge; ask for one, such as --tasks gqa_rci3")
-    return [Result(run, result, named[run.identity], runs.task_label(run, result)) for run, result in newest], older, itself
+    return [Result(one, named[one.run.identity]) for one in newest], older, itself
 
 
-def _is_judged(run: Run, one: TaskResult, judged: Container[tuple[Path, str] | str]) -> bool:
-    return (run.path.resolve(), one.task) in judged or runs.origin(run, one) in judged
+def _is_judged(one: runs.Result, judged: Container[tuple[Path, str] | str]) -> bool:
+    return (one.run.path.resolve(), one.task) in judged or one.origin in judged
 
 
 def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
@@ -225,9 +224,7 @@ class Baseline:
 
     def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Result] = ()) -> None:
         self.path, self.ignore = path, tuple(ignore)
-        self.results, self.older, self.itself = read(
-            path, "the baseline", {key for one in judged for key in (one.place, runs.origin(one.run, one.result))}
-        )
+        self.results, self.older, self.itself = read(path, "the baseline", {key for one in judged for key in (one.place, one.result.origin)})
         left = f"{path} holds what is judged, {_some(self.itself, 5)}: left out of the baseline"
         self.notes: dict[str, None] = {left: None} if self.itself else {}
         self._partners: dict[int, Result] = {}
@@ -290,12 +287,12 @@ class Baseline:
         return self._compared[key]
 
     def _compare(self, one: Result, other: Result, level: float) -> Compared | None:
-        if one.log is None or other.log is None:
-            where = " and ".join(name for name, side in (("this run", one), ("the baseline", other)) if side.log is None)
+        if one.result.log is None or other.result.log is None:
+            where = " and ".join(name for name, side in (("this run", one), ("the baseline", other)) if side.result.log is None)
             self.notes[f"{one.task}: no sample log in {where}: compared as if on other docs, which finds less"] = None
             return None
         with guarded(other.run.path):
-            compared = paired.compare((other.run, other.result), (one.run, one.result), level=level)
+            compared = paired.compare(other.result, one.result, level=level)
         for only, which in ((compared.only_first, "the baseline"), (compared.only_second, "this run")):
             if only:
                 raise RecordError(

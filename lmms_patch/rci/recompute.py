@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS, Key, Options, end
+from lmms_patch.ask.spec import Key, Options, end
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import failures, numbers
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.record import Record
-from lmms_patch.runs.results import Taken, TaskResult, newest, read_results, samples_file
+from lmms_patch.runs.results import Taken, newest
+from lmms_patch.runs.run import Result, read
 from lmms_patch.runs.tables import Chosen, Table, only
 from lmms_patch.stats import forms
 
@@ -61,14 +61,13 @@ class TaskRun:
     """One wrapped task of one finished run.
 
     Attributes:
-        result: its line of the results file.
+        result: its numbers.
         records: its ``patch`` objects, one per doc.
         blind: by doc id, the scores of the base task's blind run, where the same run has one.
         lent: by doc id, a hash of the answers lent to other docs, where the records were read without those.
-        lent: by doc id, a hash of the answers lent to other docs, where the records were read without those.
     """
 
-    result: TaskResult
+    result: Result
     records: list[Record]
     blind: Mapping[int, float] | None = None
     lent: Mapping[int, int] = field(default_factory=dict)
@@ -116,7 +115,7 @@ class Analyzed:
 
 def one_run(path: Path) -> Taken:
     """Return the newest run with an index under a path (``results.newest``)."""
-    return newest(path, lambda file: any(KINDS[one.described["kind"]].has_index for one in read_results(file)), "with an index")
+    return newest(path, lambda file: any(one.kind.has_index for one in read(file).results), "with an index")
 
 
 def load(path: Path) -> list[TaskRun]:
@@ -126,31 +125,20 @@ def load(path: Path) -> list[TaskRun]:
         RecordError: a file is missing, cut, of another schema, or holds fewer docs than were scored.
     """
     file = one_run(path).path
-    results = read_results(file)
-    wanted = [r for r in results if KINDS[r.described["kind"]].has_index]
+    results = read(file).results
+    wanted = [one for one in results if one.kind.has_index]
     if not wanted:
-        magic = any(r.described["kind"] == "magic" for r in results)
+        magic = any(one.kind.name == "magic" for one in results)
         hint = "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'" if magic else "ask for one, such as --tasks gqa_rci3"
         raise RecordError(f"{file}: no task with an index in this run; {hint}")
-    blind = {
-        r.described["base"]: _scores(_records(file, r), r.described["metric"]) for r in results if r.described["kind"] == "blind" and not r.place
-    }
-    return [TaskRun(r, _records(file, r), blind.get(r.described["base"])) for r in wanted]
+    blind = {one.described["base"]: scores(one, one.described["metric"]) for one in results if one.kind.name == "blind" and not one.place}
+    return [TaskRun(one, list(one.records()), blind.get(one.described["base"])) for one in wanted]
 
 
-def _records(file: Path, result: TaskResult) -> list[Record]:
-    log = samples_file(file, result.task)
-    if log is None:
-        raise RecordError(f"{file}: no sample log of {result.task} beside it; run with --log_samples")
-    records = list(read_samples(log, result.place, lean=True))
-    if len(records) != result.docs:
-        raise RecordError(f"{log}: {len(records)} docs, but the run scored {result.docs}; the file is not whole, or of another run")
-    return records
-
-
-def _scores(records: Sequence[Record], metric: str) -> dict[int, float]:
-    scores = {record.doc_id: record.views[0].scores.get(metric) for record in records}
-    return {doc_id: score for doc_id, score in scores.items() if score is not None}
+def scores(result: Result, metric: str) -> dict[int, float]:
+    """Return by doc id what the first views score, without docs that have no score."""
+    first = {record.doc_id: record.views[0].scores.get(metric) for record in result.records()}
+    return {doc_id: score for doc_id, score in first.items() if score is not None}
 
 
 # --- computing ----------------------------------------------------------------------------------
@@ -239,13 +227,13 @@ def check_number(where: str, name: str, form: forms.Form, value: float, own: flo
     raise RecordError(f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed")
 
 
-def has_fip(result: TaskResult, table: Table) -> bool:
+def has_fip(result: Result, table: Table) -> bool:
     """Tell whether a run reported FIP of a table's docs: where calls failed, only of its primary metric."""
     stored = (result.details.get("analysis") or {}).get("metric")
     return stored == table.metric or not any(map(failures.unanswered, table.asked_records))
 
 
-def fip_of(result: TaskResult, table: Table) -> float | None:
+def fip_of(result: Result, table: Table) -> float | None:
     """Return FIP of a table's docs as the run reported it; None where it did not.
 
     Where calls failed, the number under the metric's own name is the harness's, over all docs.
@@ -263,7 +251,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     """
     changes = changes or Changes()
     settings, metric, table = table_of(run, changes)
-    kind, sets = KINDS[run.result.described["kind"]], sets_of(run)
+    kind, sets = run.result.kind, sets_of(run)
     form = form_of(run, table, settings, sets)
     if form is None and table.records:
         return _as_run(run, changes, metric)
@@ -277,7 +265,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
 
 def sets_of(run: TaskRun) -> tuple[Key, ...]:
     """Return the sets of views with an index: grids, or the two sets of boxes."""
-    kind = KINDS[run.result.described["kind"]]
+    kind = run.result.kind
     return kind.sets(run.result.described["grids"]) if kind.has_index else ()
 
 
@@ -376,5 +364,5 @@ def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
     if changes.metric not in (None, run.result.described["metric"]) or changes.category is not None:
         return Analyzed(run, None, {}, note=f"{note}: nothing to show for another metric or a category")
     note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
-    names = numbers.flat_names(KINDS[run.result.described["kind"]].prefix, sets_of(run))
+    names = numbers.flat_names(run.result.kind.prefix, sets_of(run))
     return Analyzed(run, None, {name: run.result.metrics.get(name) for name in names}, note=note)

@@ -25,16 +25,17 @@ import math
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import region_estimates, sets_in
-from lmms_patch.runs.results import TaskResult
 from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
+
+if TYPE_CHECKING:
+    from lmms_patch.runs.run import Result
 
 _INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
 _OURS = re.compile(
@@ -44,7 +45,7 @@ _OF_BOXES = re.compile(r"^(\w+_mpp|rci|gap|mean|n_excluded)_(relevant|adversaria
 NO_INTERVAL = "the harness's own number: no interval"
 
 
-def measures(result: TaskResult) -> dict[str, Estimate]:
+def measures(result: Result) -> dict[str, Estimate]:
     """Return the numbers of a task of a finished run, in the order of the table above.
 
     Returns:
@@ -53,7 +54,7 @@ def measures(result: TaskResult) -> dict[str, Estimate]:
     Raises:
         RecordError: a MAGIC task without its numbers.
     """
-    kind, metric, numbers = KINDS[result.described["kind"]], result.described["metric"], result.metrics
+    kind, metric, numbers = result.kind, result.described["metric"], result.metrics
     analysis = result.details.get("analysis")
     out = of_analysis(analysis, kind.index) if analysis else {}
     if "score" not in out:

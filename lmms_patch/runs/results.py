@@ -1,51 +1,18 @@
-"""Results files of lmms-eval, and what they say of tasks of ours."""
+"""Results files of lmms-eval, as the harness writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.details import wrong
-from lmms_patch.runs.record import SCHEMA
-from lmms_patch.stats import bounds
 
-MAGIC_SCHEMA = 1
-"""Of the ``magic`` objects that MAGIC tasks leave in place of ``patch`` (``magic.results``)."""
-OBJECTS = ("patch", "magic")
 _OBJECTS_OF_TASKS = ("n-samples", "higher_is_better")
 _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASKS)
 """What the harness writes of a run beside results and configs: objects, or null; by task, but for ``config``."""
-
-
-@dataclass(frozen=True)
-class TaskResult:
-    """One wrapped task of a finished run.
-
-    Attributes:
-        task: its name.
-        described: what was wrapped and how (``WrapSpec.described``, plus the primary metric).
-        metrics: aggregated metrics by name (filter left out), those of the metric ``patch`` among them; null where not defined.
-        filter: the name of the harness's filter pipeline.
-        details: the whole value of the metric ``patch`` (docs/records.md); empty where nothing was scored.
-        place: the place of the filter pipeline among those of the task.
-    """
-
-    task: str
-    described: Mapping[str, Any]
-    metrics: Mapping[str, float | None]
-    filter: str
-    details: Mapping[str, Any] = field(default_factory=dict)
-    place: int = 0
-
-    @property
-    def docs(self) -> int:
-        """How many docs have a record."""
-        return int(self.metrics.get("records") or 0)
 
 
 def results_files(folder: Path) -> list[Path]:
@@ -88,7 +55,7 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
 
     Args:
         path: the ``--output_path`` of runs, or one results file.
-        fits: whether a results file is of the right kind; it raises what ``read_results`` does.
+        fits: whether a results file is of the right kind; it raises what ``runs.run.read`` does.
         what: the kind in a word or two, such as "with an index".
 
     Raises:
@@ -122,66 +89,10 @@ def read_json(path: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def read_results(path: Path) -> list[TaskResult]:
-    """Return the wrapped tasks of a results file, in its order.
-
-    Raises:
-        RecordError: the file is truncated or not a results file of lmms-eval.
-    """
-    return wrapped_tasks(read_json(path), path)
-
-
-def wrapped_tasks(data: Mapping[str, Any], path: Path) -> list[TaskResult]:
-    """Return the wrapped tasks of a results file that was read already.
-
-    Raises:
-        RecordError: what describes a wrapped task is not as this version writes it.
-    """
-    results = data["results"]
-    out = []
-    for task, config in data["configs"].items():
-        described = _description(config)
-        if described is None or task not in results:
-            continue
-        _check_schema(described.get("schema"), path, MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA)
-        if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
-            raise RecordError(f"{path}: {task} is described without its {missing[0]!r}; the file was changed or written by another program")
-        if str(described["kind"]) not in KINDS:
-            raise RecordError(f"{path}: {task} is of the unknown kind {described['kind']!r}; allowed: {', '.join(KINDS)}")
-        if said := wrong(described, {}):
-            raise RecordError(f"{path}: {task}: {said}; the file was changed or written by another program")
-        for place, (name, values) in enumerate(by_filter(results[task]).items()):
-            objects = {name: values.pop(name, None) for name in OBJECTS}  # a wrapped MAGIC task has both
-            found = objects["magic" if described["kind"] == "magic" else "patch"]
-            details = found if isinstance(found, dict) else {}
-            if said := wrong(described, details):
-                raise RecordError(f"{path}: {task}: {said}; the file was changed or written by another program")
-            flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
-            # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not know of the judge.
-            about = {**described, "metric": (details.get("magic") or {}).get("metric") or described["metric"]}
-            out.append(TaskResult(task, about, {key: _finite(value) for key, value in flat.items()}, name, details, place))
-    return out
-
-
-def _description(config: Any) -> dict[str, Any] | None:
-    """Return what a config says of a task of ours: a wrapped one, or one of the MAGIC tasks; None of any other."""
-    if not isinstance(config, dict):
-        return None
-    metadata = config.get("metadata")
-    found = config.get("lmms_patch")
-    if found is None and isinstance(metadata, dict) and isinstance(metadata.get("magic"), dict) and metadata["magic"].get("kind") == "magic":
-        found = metadata["magic"]
-    return found if isinstance(found, dict) else None
-
-
 def groups_of(path: Path) -> dict[str, list[str]]:
     """Return the groups of a results file with their members; empty where there is none."""
     found = read_json(path).get("group_subtasks") or {}
     return {group: [str(member) for member in members] for group, members in found.items() if members}
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if bounds.is_number(value) else None
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -203,6 +114,23 @@ def samples_file(results: Path, task: str) -> Path | None:
         return None
 
 
-def _check_schema(schema: Any, where: object, known: int = SCHEMA) -> None:
-    if schema != known:
-        raise RecordError(f"{where}: records of schema {schema!r}; this version of lmms-patch reads schema {known}")
+def sample_log(results: Path, task: str) -> Path:
+    """Return the sample log of a task.
+
+    Raises:
+        RecordError: there is none.
+    """
+    log = samples_file(results, task)
+    if log is None:
+        raise RecordError(f"{results}: no sample log of {task} beside it; run with --log_samples")
+    return log
+
+
+def check_docs(log: Path, docs: int, scored: int) -> None:
+    """Check that a sample log has as many docs as the run scored.
+
+    Raises:
+        RecordError: it has more or fewer.
+    """
+    if docs != scored:
+        raise RecordError(f"{log}: {docs} docs, but the run scored {scored}; the file is not whole, or of another run")

@@ -10,16 +10,27 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.results import TaskResult, read_json, results_files, samples_file, wrapped_tasks
+from lmms_patch.runs.details import wrong
+from lmms_patch.runs.logs import Line, read_lines
+from lmms_patch.runs.measures import measures
+from lmms_patch.runs.record import SCHEMA, Record
+from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
+from lmms_patch.stats import bounds
+from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import arguments, masked, unique
+
+MAGIC_SCHEMA = 1
+"""Of the ``magic`` objects that MAGIC tasks leave in place of ``patch`` (``magic.results``)."""
+OBJECTS = ("patch", "magic")
 
 _VIEW_OPTIONS = ("images", "min_side", "min_cell")
 _NUMBER_OPTIONS = ("score", "scorer", "aggregation", "chance", "scale", "delta", "format", "gold", "cluster", "group", "stratum")
@@ -44,35 +55,128 @@ class Run:
         adapter: what ``--model`` was.
         model_args: what ``--model_args`` was, without secrets: runs that differ in these alone are runs of one model.
         date: as the harness writes it; sorts by time.
-        tasks: its wrapped tasks, in order; a task with several filter pipelines comes once for each.
         configs: of every task (also plain ones), the harness's own description.
-        results: of every task, what the harness wrote of it.
-        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``log_samples``, ``start_time``; by task ``n-shot``, ``versions``, ``n-samples``;
-            ``system_instruction``: its digest, ``none`` where none was given, None where the file does not say.
+        written: of every task, what the harness wrote of it.
+        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``log_samples``, ``start_time``; by task ``n-shot``, ``versions``, ``n-samples``,
+            ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none was given, None where the file does not say.
+        results: of its wrapped tasks, in order; a task with several filter pipelines has one for each.
     """
 
     path: Path
-    model: str
-    adapter: str
-    model_args: str
-    date: str
-    tasks: tuple[TaskResult, ...]
+    model: str = ""
+    adapter: str = ""
+    model_args: str = ""
+    date: str = ""
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
-    results: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    written: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    results: tuple[Result, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "results", tuple(_results(self)))
 
     @property
     def identity(self) -> tuple[str, str, str]:
         """What makes two runs runs of one model."""
         return self.model, self.adapter, self.model_args
 
-    def log(self, result: TaskResult) -> Path | None:
-        """Return the sample log of one of its tasks; None where it was not logged."""
-        return samples_file(self.path, result.task)
+
+@dataclass(frozen=True)
+class Result:
+    """One wrapped task of a finished run. Everything that reads a finished run goes through it.
+
+    Attributes:
+        run: the run.
+        task: the task's name.
+        described: what was wrapped and how (``WrapSpec.described``, plus the primary metric).
+        metrics: aggregated metrics by name (filter left out), those of the metric ``patch`` among them; null where not defined.
+        filter: the name of the harness's filter pipeline.
+        details: the whole value of the metric ``patch`` (docs/records.md); empty where nothing was scored.
+        place: the place of the filter pipeline among those of the task.
+    """
+
+    run: Run = field(repr=False, compare=False)
+    task: str
+    described: Mapping[str, Any]
+    metrics: Mapping[str, float | None]
+    filter: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    place: int = 0
+
+    @property
+    def docs(self) -> int:
+        """How many docs have a record."""
+        return int(self.metrics.get("records") or 0)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of task."""
+        return KINDS[self.described["kind"]]
+
+    @property
+    def pipelines(self) -> int:
+        """The number of filter pipelines of the task."""
+        return sum(other.task == self.task for other in self.run.results)
+
+    @property
+    def label(self) -> str:
+        """The task's name, with the filter where the task has several."""
+        return f"{self.task}, {self.filter}" if self.pipelines > 1 else self.task
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether the primary metric is better when higher."""
+        return bool((self.details.get("higher_is_better") or {}).get(self.described["metric"], True))
+
+    @cached_property
+    def measures(self) -> dict[str, Estimate]:
+        """Every number by its name (``runs.measures``), each with its interval."""
+        return measures(self)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """Everything but the model and the grids that the result depends on (see ``_fingerprint``)."""
+        return _fingerprint(self)
+
+    @property
+    def origin(self) -> str:
+        """What tells it from every other result, wherever its file lies and however that is laid out: a digest of date, model and numbers."""
+        written = json.dumps(self.run.written.get(self.task), sort_keys=True, default=str)
+        return digest([self.run.date, self.run.about.get("start_time"), *self.run.identity, self.task, self.filter, written])
+
+    def is_same(self, other: Result) -> bool:
+        """Tell whether another result is this one: of the same file, or of a copy of it."""
+        place, theirs = ((one.run.path.resolve(), one.task, one.place) for one in (self, other))
+        return place == theirs or self.origin == other.origin
+
+    # --- its sample log ---------------------------------------------------------------------------
+
+    @property
+    def log(self) -> Path | None:
+        """The sample log; None where the task was not logged."""
+        return samples_file(self.run.path, self.task)
+
+    def lines(self, *, lean: bool = True) -> Iterator[Line]:
+        """Yield the lines of the sample log that are of this filter pipeline (``logs.read_lines``).
+
+        Raises:
+            RecordError: there is no log; it is cut, of another benchmark or of another run.
+        """
+        docs, log, base = 0, sample_log(self.run.path, self.task), self.described["base"]
+        for line in read_lines(log, self.place, lean=lean):
+            if line.record.base != base:
+                raise RecordError(f"{log}: records of {line.record.base}, but {self.task} asks {base}; the file is of another run")
+            docs += 1
+            yield line
+        check_docs(log, docs, self.docs)
+
+    def records(self, *, lean: bool = True) -> Iterator[Record]:
+        """Yield the records of the sample log, read and checked as ``lines``."""
+        return (line.record for line in self.lines(lean=lean))
 
 
 def read(path: Path) -> Run:
-    """Read one run.
+    """Read a run from its results file.
 
     Raises:
         RecordError: the file is truncated, not a results file of lmms-eval, or of another schema.
@@ -81,7 +185,8 @@ def read(path: Path) -> Run:
     config = _object(data.get("config"))
     adapter = str(config.get("model") or data.get("model_source") or "")
     about = {key: config.get(key) for key in ("limit", "offset", "gen_kwargs")} | {"start_time": data.get("start_time")}
-    about |= {"system_instruction": _system_instruction(data), **{key: _object(data.get(key)) for key in ("n-shot", "versions", "n-samples")}}
+    by_task = ("n-shot", "versions", "n-samples", "higher_is_better")
+    about |= {"system_instruction": _system_instruction(data), **{key: _object(data.get(key)) for key in by_task}}
     about["log_samples"] = _object(config.get("resolved_cli_args")).get("log_samples")
     return Run(
         Path(path),
@@ -89,11 +194,54 @@ def read(path: Path) -> Run:
         adapter,
         arguments(_arguments(config.get("model_args"))),
         str(data.get("date") or Path(path).name.removesuffix("_results.json")),
-        tuple(wrapped_tasks(data, path)),
         data["configs"],
         data["results"],
         about,
     )
+
+
+def _results(run: Run) -> Iterator[Result]:
+    """Yield the results of a run's wrapped tasks.
+
+    Raises:
+        RecordError: what describes a wrapped task is not as this version writes it.
+    """
+    changed = "the file was changed or written by another program"
+    for task, config in run.configs.items():
+        described = _description(config)
+        if described is None or task not in run.written:
+            continue
+        schema, known = described.get("schema"), MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA
+        if schema != known:
+            raise RecordError(f"{run.path}: records of schema {schema!r}; this version of lmms-patch reads schema {known}")
+        if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
+            raise RecordError(f"{run.path}: {task} is described without its {missing[0]!r}; {changed}")
+        if str(described["kind"]) not in KINDS:
+            raise RecordError(f"{run.path}: {task} is of the unknown kind {described['kind']!r}; allowed: {', '.join(KINDS)}")
+        if said := wrong(described, {}):
+            raise RecordError(f"{run.path}: {task}: {said}; {changed}")
+        for place, (name, values) in enumerate(by_filter(run.written[task]).items()):
+            objects = {name: values.pop(name, None) for name in OBJECTS}  # a wrapped MAGIC task has both
+            own = objects["magic" if described["kind"] == "magic" else "patch"]
+            details = own if isinstance(own, dict) else {}
+            if said := wrong(described, details):
+                raise RecordError(f"{run.path}: {task}: {said}; {changed}")
+            flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
+            metrics = {key: float(value) if bounds.is_number(value) else None for key, value in flat.items()}
+            # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not know of the judge.
+            about = {**described, "metric": (details.get("magic") or {}).get("metric") or described["metric"]}
+            yield Result(run, task, about, metrics, name, details, place)
+
+
+def _description(config: Any) -> dict[str, Any] | None:
+    """Return what a config says of a task of ours: a wrapped one, or one of the MAGIC tasks; None of any other."""
+    if not isinstance(config, dict):
+        return None
+    metadata = config.get("metadata")
+    found = config.get("lmms_patch")
+    if found is None and isinstance(metadata, dict) and isinstance(metadata.get("magic"), dict) and metadata["magic"].get("kind") == "magic":
+        found = metadata["magic"]
+    return found if isinstance(found, dict) else None
 
 
 def _name(model: str) -> str:
@@ -130,36 +278,15 @@ def find(paths: Iterable[Path]) -> list[Run]:
     return sorted((read(file) for file in files.values()), key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)))
 
 
-def origin(run: Run, result: TaskResult) -> str:
-    """Return what tells one result from every other, wherever its file lies and however it is laid out: a digest of date, model and numbers."""
-    return digest(
-        [
-            run.date,
-            run.about.get("start_time"),
-            *run.identity,
-            result.task,
-            result.filter,
-            json.dumps(run.results.get(result.task), sort_keys=True, default=str),
-        ]
-    )
-
-
-def is_same(one: tuple[Run, TaskResult], other: tuple[Run, TaskResult]) -> bool:
-    """Return whether two results are one: the same file, or a copy of it."""
-    same_file = one[0].path.resolve() == other[0].path.resolve() and one[1].task == other[1].task and one[1].place == other[1].place
-    return same_file or origin(*one) == origin(*other)
-
-
-def newest(runs: Sequence[Run]) -> tuple[list[tuple[Run, TaskResult]], int]:
-    """Of each model, task and filter the newest result, in the order of the runs; and how many older ones there are."""
-    last: dict[tuple[Any, ...], tuple[Run, TaskResult]] = {}
+def newest(results: Iterable[Result]) -> tuple[list[Result], int]:
+    """Return of each model, task and filter the last result, in the order of the results; and how many earlier ones there are."""
+    last: dict[tuple[str, ...], Result] = {}
     count = 0
-    for run in runs:
-        for result in run.tasks:
-            count += 1
-            key = (*run.identity, result.task, result.filter)
-            last.pop(key, None)
-            last[key] = run, result
+    for result in results:
+        count += 1
+        key = (*result.run.identity, result.task, result.filter)
+        last.pop(key, None)
+        last[key] = result
     return list(last.values()), count - len(last)
 
 
@@ -176,17 +303,11 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
     return unique(out)
 
 
-def task_label(run: Run, result: TaskResult) -> str:
-    """Return the task's name, with the filter where the task has several."""
-    several = sum(other.task == result.task for other in run.tasks) > 1
-    return f"{result.task}, {result.filter}" if several else result.task
-
-
 # --- what must be the same ------------------------------------------------------------------------
 
 
-def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
-    """Everything but the model and the grids that a result depends on; None where the run does not say.
+def _fingerprint(result: Result) -> dict[str, Any]:
+    """Return everything but the model and the grids that a result depends on; None where the run does not say.
 
     The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``, ``few-shot``,
     ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``, ``benchmark version``,
@@ -194,7 +315,7 @@ def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
     also ``boxes shown`` and ``judge``.
     """
     described, made = result.described, result.details.get("made") or {}
-    kind, options = KINDS[described["kind"]], described["options"]
+    kind, options = result.kind, described["options"]
     statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
     settings = result.details.get("settings") or {}
     magic = result.details.get("magic") or {}
@@ -207,7 +328,7 @@ def fingerprint(run: Run, result: TaskResult) -> dict[str, Any]:
         "number of docs": result.docs,
         "prompts": made.get("prompts"),
         **_images(kind, made),
-        **asked(run, result.task),
+        **asked(result.run, result.task),
         "views": digest([described.get("pixels"), {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name == "shuffle" else []))}]),
         **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
         "statistics": digest([statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]),

@@ -76,7 +76,7 @@ def test_every_reader_opens_a_true_run_and_refuses_an_edited_one(true, tmp_path,
 
 def result_of(path):
     (run,) = runs.find([path])
-    return run, run.tasks[0]
+    return run.results[0]
 
 
 def percent(items):
@@ -96,7 +96,7 @@ def test_aggregations_that_round_or_add_are_checked_and_others_are_named(tmp_pat
     stream = np.random.default_rng(0)
     made = [record(i, float(stream.random() < 0.7), {2: (stream.random(4) < 0.4).astype(float).tolist()}) for i in range(77)]
     path = finish(tmp_path, made, aggregate)
-    unchecked = audit.check(*result_of(path))
+    unchecked = audit.check(result_of(path))
     assert unchecked == (() if known else ("acc and what is made of it: only its own aggregation can compute it",))
     if known:
         data = json.loads(path.read_text())
@@ -106,7 +106,7 @@ def test_aggregations_that_round_or_add_are_checked_and_others_are_named(tmp_pat
         values["patch,none"]["analysis"]["fip"]["high"] = more + 1
         path.write_text(json.dumps(data))
         with pytest.raises(RecordError, match="acc"):
-            audit.check(*result_of(path))
+            audit.check(result_of(path))
 
 
 def test_another_native_metric_is_checked_where_it_is_a_mean(tmp_path):
@@ -115,9 +115,9 @@ def test_another_native_metric_is_checked_where_it_is_a_mean(tmp_path):
         for view in one["views"]:
             view["scores"]["em"] = view["items"]["em"] = view["scores"]["acc"] / 2
     path = finish(tmp_path, made, flat={"em": 1 / 3, "em_mpp2": 0.0})
-    assert audit.check(*result_of(path)) == ()
+    assert audit.check(result_of(path)) == ()
     edit(tmp_path, lambda data, values: values.update({"em,none": 0.9}))
-    assert audit.check(*result_of(path)) == ("em: no mean of its docs",)
+    assert audit.check(result_of(path)) == ("em: no mean of its docs",)
 
 
 def test_magic_numbers_are_recomputed(tmp_path):
@@ -129,10 +129,10 @@ def test_magic_numbers_are_recomputed(tmp_path):
         one = found["magic"]["numbers"]["acc_exact"]
         one["low"] = one["value"] - 1e-3
 
-    run, result = result_of(write_magic(tmp_path / "true", {"all": made}))
-    assert audit.check(run, result) == ("the log as a whole (an earlier version recorded no digest of it)",)
+    result = result_of(write_magic(tmp_path / "true", {"all": made}))
+    assert audit.check(result) == ("the log as a whole (an earlier version recorded no digest of it)",)
     with pytest.raises(RecordError, match=r"acc_exact \(low\)"):
-        audit.check(*result_of(write_magic(tmp_path / "edited", {"all": made}, change=narrower)))
+        audit.check(result_of(write_magic(tmp_path / "edited", {"all": made}, change=narrower)))
 
 
 # --- cost ----------------------------------------------------------------------------------------------
@@ -142,11 +142,11 @@ def test_the_time_is_linear_in_the_docs(tmp_path):
     """8 times the docs in less than 16 times the time; the better of two tries each, as others share the machine."""
     taken = []
     for n in (150, 1200):
-        run, result = result_of(write_run(tmp_path / str(n), {"toy_rci2": mc_run(n)}))
+        result = result_of(write_run(tmp_path / str(n), {"toy_rci2": mc_run(n)}))
         tries = []
         for _ in range(2):
             start = time.process_time()
-            audit.check(run, result)
+            audit.check(result)
             tries.append(time.process_time() - start)
         taken.append(min(tries))
     assert taken[1] < 16 * taken[0]

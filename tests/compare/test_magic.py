@@ -27,7 +27,7 @@ def pair(tmp_path, first, second, variant="all", one=None, other=None, **more):
     sides = []
     for name, records, told in (("a", first, one or {}), ("b", second, other or {})):
         run = runs.read(write_magic(tmp_path / name, {variant: records}, **told))
-        sides.append((run, run.tasks[0]))
+        sides.append(run.results[0])
     return magic.compare(*sides, draws=400, **more)
 
 
@@ -155,7 +155,7 @@ def test_what_is_refused(tmp_path):
         pair(tmp_path / "log", docs, docs, other={"log": False})
     first, second = (runs.read(write_magic(tmp_path / "kinds" / name, {name: docs})) for name in ("all", "relevant"))
     with pytest.raises(RecordError, match="cannot be compared: other benchmark"):
-        magic.compare((first, first.tasks[0]), (second, second.tasks[0]))
+        magic.compare(first.results[0], second.results[0])
 
 
 def test_the_command_says_who_is_better(tmp_path):

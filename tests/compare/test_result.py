@@ -9,7 +9,7 @@ import pytest
 from lmms_patch.ask.spec import parse
 from lmms_patch.compare import result as paired
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.run import find, newest
+from lmms_patch.runs.run import find
 from tests.making.finished import FEW, finish
 from tests.making.recordings import guesses, mean, record
 from tests.making.runs import mc_run, write_run
@@ -17,7 +17,7 @@ from tests.making.tst import record as tst_record
 
 
 def result(path):
-    (found,), _ = newest(find([path]))
+    ((found,),) = (run.results for run in find([path]))
     return found
 
 
@@ -426,11 +426,11 @@ def test_near_chance_there_is_no_index_but_a_score(tmp_path):
     write_run(tmp_path / "a", {"toy_rci2": mc_run(n=300)})
     write_run(tmp_path / "b", {"toy_rci2": mc_run(n=300, know_full=0.0, know_cell=0.0)})
     found = compare(tmp_path / "a", tmp_path / "b")
-    assert result(tmp_path / "b")[1].metrics["gate"] == 0
+    assert result(tmp_path / "b").metrics["gate"] == 0
     for name in ("rci2", "gap2"):
         one = found.differences[name]
         assert (one.second, one.estimate.value, one.estimate.low, one.p) == (None, None, None, None)
-        assert one.first == pytest.approx(result(tmp_path / "a")[1].metrics[name])
+        assert one.first == pytest.approx(result(tmp_path / "a").metrics[name])
         assert one.estimate.reason == "near chance: the gate of the second run does not let it be read"
     assert found.differences["fip"].estimate.high < 0
     assert found.differences["mpp2"].estimate.value is not None
@@ -446,7 +446,7 @@ def test_the_gate_is_asked_again_of_the_docs_that_are_compared(tmp_path):
 
     one = finish(tmp_path / "a", docs(range(400), lambda i: i < 200 or i % 16 in (0, 5, 10, 15)))
     two = finish(tmp_path / "b", docs(range(200, 400), lambda i: i % 5 > 0))
-    assert result(one)[1].metrics["gate"] == result(two)[1].metrics["gate"] == 1
+    assert result(one).metrics["gate"] == result(two).metrics["gate"] == 1
     found = compare(one, two)
     assert found.docs == 200
     assert found.differences["fip"].first == pytest.approx(50 / 200)
@@ -552,7 +552,7 @@ def test_numbers_are_those_of_the_runs(tmp_path):
         write_run(tmp_path / name, {"toy_rci2": mc_run(n=200, know_full=0.7 if name == "a" else 0.9, seed=seed, per_cluster=2)})
     found = compare(tmp_path / "a", tmp_path / "b")
     for k, side in enumerate("ab"):
-        own = result(tmp_path / side)[1].metrics
+        own = result(tmp_path / side).metrics
         for name, stored in (("fip", "acc"), ("mpp2", "acc_mpp2"), ("rci2", "rci2"), ("gap2", "gap2")):
             assert (found.differences[name].first, found.differences[name].second)[k] == pytest.approx(own[stored])
     assert math.isfinite(found.differences["rci2"].p)

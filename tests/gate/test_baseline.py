@@ -157,7 +157,7 @@ def test_few_clusters_that_differ_are_no_proof_though_their_docs_are_many(asked,
     assert (one["verdict"], one["difference"]["value"]) == ("inconclusive", pytest.approx(-0.1))
     assert ended.of("rule 1")["verdict"] != "fail"
     (a,), (b,) = (runs.find([path]) for path in (old, new))
-    compared = result.compare((a, a.tasks[0]), (b, b.tasks[0]), level=0.975).differences["fip"].estimate
+    compared = result.compare(a.results[0], b.results[0], level=0.975).differences["fip"].estimate
     assert one["difference"]["low"] <= compared.low < compared.high <= one["difference"]["high"]
     assert compared.high >= 0
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from lmms_patch.resources import folder
-from lmms_patch.runs.results import read_results, results_files
+from lmms_patch.runs.results import results_files
+from lmms_patch.runs.run import read
 from tests.harness import warm
 
 BIN = Path(sys.executable).parent
@@ -41,12 +42,12 @@ def mosaic_file(name):
 
 def metrics(folder, which=-1):
     """Task -> metrics of one run of a folder, oldest first."""
-    return {r.task: r.metrics for r in read_results(results_files(folder)[which])}
+    return {r.task: r.metrics for r in read(results_files(folder)[which]).results}
 
 
 def details(folder, task):
     """All that the results file has of a task, of the newest run."""
-    return next(r.details for r in read_results(results_files(folder)[-1]) if r.task == task)
+    return next(r.details for r in read(results_files(folder)[-1]).results if r.task == task)
 
 
 def samples(folder, task):

@@ -11,7 +11,8 @@ import yaml
 
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs.numbers import flat_names
-from lmms_patch.runs.results import read_results, results_files
+from lmms_patch.runs.results import results_files
+from lmms_patch.runs.run import read
 from tests.harness import warm
 from tests.harness.command import BIN, INSTALLED, answers, details, environment, lmms_eval, metrics, mosaic_file, samples
 from tests.harness.tst import toys
@@ -126,7 +127,7 @@ def _objects(value):
 
 def test_the_middle_is_where_the_center_family_lives(planted):
     """Its digit is always in the middle cell of nine; the local family's may be in any."""
-    results = {r.task: r.details["analysis"]["grids"]["3"]["shares"] for r in read_results(results_files(planted)[-1]) if "_rci" in r.task}
+    results = {r.task: r.details["analysis"]["grids"]["3"]["shares"] for r in read(results_files(planted)[-1]).results if "_rci" in r.task}
     shares = results["mosaic_center_rci"]
     assert max(range(9), key=lambda c: shares["score"][c]) == 4
     assert shares["score"][4] > 0.9

@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 from lmms_patch.rci.recompute import load, recompute
-from lmms_patch.runs.results import read_results, results_files
+from lmms_patch.runs.results import results_files
+from lmms_patch.runs.run import read
 from tests.harness import warm
 from tests.harness.failing import OPTIONS, answer_of, by_hand, cells, gold, view_of
 from tests.harness.magic.judge_server import JudgeServer, Reply
@@ -74,7 +75,7 @@ def runs(tmp_path_factory):
 
 
 def details(folder, which):
-    return next(r for r in read_results(results_files(folder / "out")[which]) if r.task == TASK)
+    return next(r for r in read(results_files(folder / "out")[which]).results if r.task == TASK)
 
 
 def test_the_failed_calls_are_counted_and_the_index_is_within_noise(runs):

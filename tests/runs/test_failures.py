@@ -185,8 +185,8 @@ def test_the_table_shows_fip_of_the_answered_docs(made, run):
 
 
 def test_two_runs_are_compared_over_docs_that_both_answered(made, run, tmp_path):
-    (other,), _ = newest(find([finish(tmp_path, made, [(50, 0), (51, 3)])]))
-    (one,), _ = newest(find([run]))
+    (other,), _ = newest(find([finish(tmp_path, made, [(50, 0), (51, 3)])])[0].results)
+    (one,), _ = newest(find([run])[0].results)
     found = result.compare(one, other, draws=400)
     assert (found.docs, found.unscored) == (N - 3, 3)
     fip, mpp = by_hand(made, {3, 10, 20, 21, 50, 51})

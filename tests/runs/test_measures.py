@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.runs import run
-from lmms_patch.runs.measures import full_marks, matching, measures
+from lmms_patch.runs.measures import full_marks, matching
 from lmms_patch.stats.index import SIGNED
 from tests.making.runs import mc_run, write_run
 
@@ -17,11 +17,11 @@ def result(tmp_path_factory):
     data = json.loads(path.read_text())
     data["results"]["toy_rci2"]["acc2,none"] = 0.25  # a second native metric
     path.write_text(json.dumps(data))
-    return run.read(path).tasks[0]
+    return run.read(path).results[0]
 
 
 def test_the_numbers_are_the_runs_own(result):
-    found, wrote = measures(result), result.metrics
+    found, wrote = result.measures, result.metrics
     assert found["fip"].value == found["score"].value == found["acc"].value == wrote["acc"]
     assert found["mpp2"].value == pytest.approx(wrote["acc_mpp2"])
     for name in ("rci2", "rci2_adj", "gap2"):
@@ -33,7 +33,7 @@ def test_fip_is_the_mean_of_the_docs_scores_counted_by_hand(result, tmp_path):
     _, records, _ = mc_run(n=200, seed=5, per_cluster=2)
     full = [record["views"][0]["scores"]["acc"] for record in records]
     best = [max(view["scores"]["acc"] for view in record["views"][1:]) for record in records]
-    found = measures(result)
+    found = result.measures
     assert found["fip"].value == pytest.approx(np.mean(full))
     assert found["mpp2"].value == pytest.approx(np.mean(best))
     assert found["rci2"].value == pytest.approx(1 - np.mean(best) / np.mean(full))
@@ -41,18 +41,18 @@ def test_fip_is_the_mean_of_the_docs_scores_counted_by_hand(result, tmp_path):
 
 
 def test_other_native_metrics_have_no_interval(result):
-    found = measures(result)["acc2"]
+    found = result.measures["acc2"]
     assert (found.value, found.low, found.se) == (0.25, None, None)
     assert "no interval" in found.reason
 
 
 def test_ends_of_intervals_and_counts_are_no_numbers_of_their_own(result):
-    assert set(measures(result)) == {"score", "fip", "chance", "ceiling", "mpp2", "rci2", "rci2_adj", "gap2", "acc", "acc2"}
+    assert set(result.measures) == {"score", "fip", "chance", "ceiling", "mpp2", "rci2", "rci2_adj", "gap2", "acc", "acc2"}
 
 
 def test_near_chance_keeps_the_reason(tmp_path):
     path = write_run(tmp_path, {"toy_rci2": mc_run(n=200, know_full=0, know_cell=0, seed=1)})
-    found = measures(run.read(path).tasks[0])
+    found = run.read(path).results[0].measures
     assert found["rci2"].value is None
     assert "near chance" in found["rci2"].reason
     assert found["rci2_adj"].value is None
@@ -98,7 +98,7 @@ def test_text_only_numbers(tmp_path):
     values = {"acc,none": 0.5, "patch,none": {"records": 9, "tst": 0.5, "tst_s": 0.45, "tst_details": details}}
     path = tmp_path / "1_results.json"
     path.write_text(json.dumps({"configs": {"toy_tst5": config}, "results": {"toy_tst5": values}}))
-    found = measures(run.read(path).tasks[0])
+    found = run.read(path).results[0].measures
     assert found["tst"].value == 0.5
     over = found["tst_over_chance"]
     assert (over.value, over.low, over.high) == pytest.approx((0.25, 0.05, 0.45))

@@ -9,7 +9,6 @@ from lmms_patch.present.board import build as boards
 from lmms_patch.present.report import build as reports
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs import run as runs
-from lmms_patch.runs.measures import measures
 from tests.making.boxes import numbers, planted
 from tests.making.recordings import METRIC
 
@@ -42,7 +41,7 @@ def run(tmp_path):
 
 def test_each_number_once_with_its_interval(run):
     """By hand (test_regions.test_numbers_by_hand): MPP 0.75 each, the best relevant box less the best adversarial one 0 over docs with both."""
-    found = measures(runs.read(run).tasks[0])
+    found = runs.read(run).results[0].measures
     assert [found[name].value for name in ("fip", "mpp_relevant", "mpp_adversarial", "rci_adversarial", "regions_best")] == pytest.approx(
         [0.8, 0.75, 0.75, 0.25, 0]
     )

@@ -8,7 +8,6 @@ import pytest
 
 from lmms_patch.present.sheets import Column, Sheet, shown
 from lmms_patch.runs import numbers, reading, run
-from lmms_patch.runs.measures import measures
 from lmms_patch.stats.resample import Estimate
 from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, world_run, write_run
 
@@ -88,7 +87,7 @@ def test_whether_it_looks(looks, known):
 
 def measured(folder, model, docs=300, before=False):
     path = write_run(folder, {"toy_rci3": world_run(model, n=docs, grid=3)})
-    return measures(run.read(as_before(path) if before else path).tasks[0])
+    return run.read(as_before(path) if before else path).results[0].measures
 
 
 def test_numbers_by_name_bring_their_words(tmp_path):

@@ -7,7 +7,8 @@ from lmms_patch.ask.spec import Options, WrapSpec, parse
 from lmms_patch.ask.views import View, views_of
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import read_samples
-from lmms_patch.runs.results import groups_of, read_results, results_files
+from lmms_patch.runs.results import groups_of, results_files
+from lmms_patch.runs.run import read
 from lmms_patch.runs.scored import SampleRecord, ScoredView, best_cell, cells_of
 
 
@@ -117,7 +118,7 @@ def results(**changes):
 
 def test_reading_results(tmp_path):
     path = write(tmp_path / "2026_results.json", json.dumps(results()))
-    (found,) = read_results(path)
+    (found,) = read(path).results
     assert found.task == "gqa_rci2"
     assert found.filter == "none"
     assert found.metrics == {"acc": 0.5, "rci2": None, "records": 3.0, "chance": 0.25}
@@ -128,7 +129,7 @@ def test_reading_results(tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"results": {}}'])
 def test_wrong_results_are_one_clear_line(tmp_path, text):
     with pytest.raises(RecordError, match="not a whole results file"):
-        read_results(write(tmp_path / "r_results.json", text))
+        read(write(tmp_path / "r_results.json", text))
 
 
 def test_no_results(tmp_path):

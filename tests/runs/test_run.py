@@ -35,15 +35,14 @@ def write(folder, plain, date="2026-01-01T00-00-00.000000", edit=None, **top):
 
 
 def one(path):
-    run = runs.read(path)
-    return run, run.tasks[0]
+    return runs.read(path).results[0]
 
 
 def test_a_run_says_what_it_is_of(tmp_path, plain):
     run = runs.read(write(tmp_path, plain))
     assert (run.model, run.adapter, run.model_args) == ("x/y", "m", "pretrained=x/y")
-    assert [result.task for result in run.tasks] == ["toy_rci2"]
-    assert run.log(run.tasks[0]).name.endswith("_samples_toy_rci2.jsonl")
+    assert [result.task for result in run.results] == ["toy_rci2"]
+    assert run.results[0].log.name.endswith("_samples_toy_rci2.jsonl")
 
 
 def test_without_a_checkpoint_the_adapter_is_the_model(tmp_path, plain):
@@ -71,9 +70,9 @@ def test_newest_counts_the_older_ones_by_model_and_task(tmp_path, plain):
     write(tmp_path / "a", plain)
     write(tmp_path / "b", plain, date="2026-03-01T00-00-00.000000")
     write(tmp_path / "c", plain, model_name="other")
-    latest, older = runs.newest(runs.find([tmp_path]))
+    latest, older = runs.newest(result for run in runs.find([tmp_path]) for result in run.results)
     assert older == 1
-    assert {(run.model, run.date[:7]) for run, _ in latest} == {("x/y", "2026-03"), ("other", "2026-01")}
+    assert {(result.run.model, result.run.date[:7]) for result in latest} == {("x/y", "2026-03"), ("other", "2026-01")}
 
 
 def test_labels_tell_models_apart_only_by_what_differs(tmp_path, plain):
@@ -84,7 +83,7 @@ def test_labels_tell_models_apart_only_by_what_differs(tmp_path, plain):
 
 
 def test_the_same_run_twice_differs_in_nothing(tmp_path, plain):
-    a, b = (runs.fingerprint(*one(write(tmp_path / name, plain))) for name in "ab")
+    a, b = (one(write(tmp_path / name, plain)).fingerprint for name in "ab")
     assert a == b
     assert runs.differences(a, b) == []
 
@@ -124,8 +123,8 @@ def made(key, value):
     ],
 )
 def test_each_setting_that_matters_tells(tmp_path, plain, edit, told):
-    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
-    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=edit)))
+    a = one(write(tmp_path / "a", plain)).fingerprint
+    b = one(write(tmp_path / "b", plain, edit=edit)).fingerprint
     found = runs.differences(a, b)
     assert len(found) == 1
     assert found[0].startswith(told)
@@ -133,20 +132,20 @@ def test_each_setting_that_matters_tells(tmp_path, plain, edit, told):
 
 
 def test_what_a_run_does_not_say_is_no_difference(tmp_path, plain):
-    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
-    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=lambda data: data["results"]["toy_rci2"]["patch,none"].pop("made"))))
+    a = one(write(tmp_path / "a", plain)).fingerprint
+    b = one(write(tmp_path / "b", plain, edit=lambda data: data["results"]["toy_rci2"]["patch,none"].pop("made"))).fingerprint
     assert b["docs"] is None
     assert runs.differences(a, b) == []
 
 
 def test_rci_and_pcri_are_one_way_of_asking(tmp_path, plain):
-    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
-    b = runs.fingerprint(*one(write(tmp_path / "b", plain, edit=described("kind", "pcri"))))
+    a = one(write(tmp_path / "a", plain)).fingerprint
+    b = one(write(tmp_path / "b", plain, edit=described("kind", "pcri"))).fingerprint
     assert a["kind"] == b["kind"] == "index"
 
 
 def test_an_unknown_setting_to_ignore_is_refused(tmp_path, plain):
-    known = runs.fingerprint(*one(write(tmp_path, plain)))
+    known = one(write(tmp_path, plain)).fingerprint
     with pytest.raises(RecordError, match="no setting 'promts' to ignore; allowed: benchmark, "):
         runs.check_keys(["promts"], known)
 
@@ -192,7 +191,7 @@ def test_digests_change_with_prompts_golds_and_docs_and_with_nothing_else():
 def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
     import lmms_patch
 
-    found = one(write(tmp_path, plain))[1].details["made"]
+    found = one(write(tmp_path, plain)).details["made"]
     assert found["lmms_patch"] == lmms_patch.__version__
     assert set(found) == {"lmms_patch", "lmms_eval", "numbers", "log", "docs", "prompts", "image_sizes", "images"}
 
@@ -208,12 +207,12 @@ def test_no_system_instruction_is_known_from_a_file_that_does_not_say(tmp_path, 
     path = write(tmp_path, plain, edit=lambda data: data.pop("system_instruction_sha", None))
     data = json.loads(path.read_text()) | given
     path.write_text(json.dumps(data))
-    assert runs.fingerprint(*one(path))["system instruction"] == known
+    assert one(path).fingerprint["system instruction"] == known
 
 
 def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_path, plain):
-    a = runs.fingerprint(*one(write(tmp_path / "a", plain)))
-    b = runs.fingerprint(*one(write(tmp_path / "b", plain, system_instruction="You are secret.", system_instruction_sha="f" * 64)))
+    a = one(write(tmp_path / "a", plain)).fingerprint
+    b = one(write(tmp_path / "b", plain, system_instruction="You are secret.", system_instruction_sha="f" * 64)).fingerprint
     (told,) = runs.differences(a, b)
     assert told.startswith("system instruction")
     assert "secret" not in json.dumps(b)
@@ -221,7 +220,7 @@ def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_p
 
 @pytest.mark.parametrize("key", runs.RECORDED)
 def test_each_setting_that_is_not_recorded_is_named(tmp_path, plain, key):
-    whole = runs.fingerprint(*one(write(tmp_path, plain)))
+    whole = one(write(tmp_path, plain)).fingerprint
     assert None not in [whole[name] for name in runs.RECORDED]
     assert runs.not_compared(whole, whole) == ""
     lacking = {**whole, key: None}
@@ -232,13 +231,13 @@ def test_each_setting_that_is_not_recorded_is_named(tmp_path, plain, key):
 
 
 def test_what_shows_no_image_has_none_to_compare(tmp_path, plain):
-    found = runs.fingerprint(*one(write(tmp_path, plain, edit=described("kind", "blind"))))
+    found = one(write(tmp_path, plain, edit=described("kind", "blind"))).fingerprint
     assert (found["image sizes"], found["images"]) == ("none shown", "none shown")
 
 
 @pytest.mark.parametrize("path", ["/home/me/data", "./data", "json", "parquet", "../x", "data/../../etc"])
 def test_where_data_lie_on_somebodys_disk_is_not_told(tmp_path, plain, path):
-    found = runs.fingerprint(*one(write(tmp_path, plain, edit=config("dataset_path", path))))
+    found = one(write(tmp_path, plain, edit=config("dataset_path", path))).fingerprint
     assert found["dataset"] == "local files"
 
 
@@ -248,4 +247,4 @@ def test_a_copy_is_the_same_run_and_the_same_answers_at_another_time_are_not(tmp
     later = one(write(tmp_path / "c", plain, start_time=2.0))
     edited = one(write(tmp_path / "d", plain, start_time=1.0, edit=lambda data: data["results"]["toy_rci2"].update({"acc,none": 0.123})))
     other = one(write(tmp_path / "e", plain, start_time=1.0, model_name="z"))
-    assert [runs.is_same(first, two) for two in (first, copy, later, edited, other)] == [True, True, False, False, False]
+    assert [first.is_same(two) for two in (first, copy, later, edited, other)] == [True, True, False, False, False]

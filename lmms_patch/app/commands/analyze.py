@@ -66,9 +66,9 @@ def command(
 
 def _magic(file: Path) -> list[str]:
     """List the MAGIC tasks of a run."""
-    from lmms_patch.runs.results import read_results
+    from lmms_patch.runs.run import read
 
-    return [result.task for result in read_results(file) if result.described["kind"] == "magic"]
+    return [result.task for result in read(file).results if result.kind.name == "magic"]
 
 
 def _floor(text: str | None) -> float | str | None:

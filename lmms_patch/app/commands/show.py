@@ -12,7 +12,7 @@ from lmms_patch.app import api
 from lmms_patch.app.commands.common import Cells, examples, say, told
 
 if TYPE_CHECKING:
-    from lmms_patch.runs.results import TaskResult
+    from lmms_patch.runs.run import Result
 
 
 @examples(
@@ -55,7 +55,7 @@ def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: boo
     return "\n".join(parts) if not run.magic else "\n\n".join(parts)
 
 
-def stress_blocks(tested: Sequence[TaskResult], causes: bool) -> list[str]:
+def stress_blocks(tested: Sequence[Result], causes: bool) -> list[str]:
     """Lay out the tables of text-only cross-validations; empty where a task has nothing to show."""
     from lmms_patch.present.terminal import tst
 

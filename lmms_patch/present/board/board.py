@@ -206,7 +206,7 @@ def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
 
 
 def _names(stored: Iterable[Stored]) -> dict[tuple[str, str, str], str]:
-    return runs.labels(runs.Run(Path(), *run.identity, run.date, ()) for run in stored if run.results)
+    return runs.labels(runs.Run(Path(), *run.identity) for run in stored if run.results)
 
 
 def kind_of(result: Result) -> str:

@@ -21,9 +21,9 @@ from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError
 from lmms_patch.present.formats import Leaderboard
-from lmms_patch.runs import measures, reading
+from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
-from lmms_patch.runs.results import TaskResult, results_files
+from lmms_patch.runs.results import results_files
 from lmms_patch.runs.typed import fault
 from lmms_patch.stats import bounds
 from lmms_patch.stats.intervals import of_file
@@ -62,7 +62,7 @@ class Result:
     """One wrapped task of one run, as far as a board needs it.
 
     Attributes:
-        task, filter, base, kind, metric: as in ``results.TaskResult``.
+        task, filter, base, kind, metric: as in ``runs.Result``.
         grids: grid sizes; empty for kinds without.
         higher: whether more of the metric is better.
         type: the papers' task type; "" where none is named.
@@ -182,21 +182,21 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
         RecordError: they are not as lmms-patch writes them, or not what their sample logs give.
     """
     out = []
-    for result in run.tasks:
+    for result in run.results:
         try:
-            out.append(_result(run, result))
+            out.append(_result(result))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RecordError(
                 f"{run.path}: {result.task} is not as lmms-patch writes it ({type(error).__name__}: {error}); was the file changed?"
             ) from None
-        audit.check(run, result, intervals=False)
+        audit.check(result, intervals=False)
     return tuple(out)
 
 
-def _result(run: runs.Run, result: TaskResult) -> Result:
+def _result(result: runs.Result) -> Result:
     described, details = result.described, result.details
-    kind, analysis = KINDS[described["kind"]], details.get("analysis") or {}
-    numbers = {name: _checked(name, reading.plain(estimate)) for name, estimate in measures.measures(result).items()}
+    kind, analysis = result.kind, details.get("analysis") or {}
+    numbers = {name: _checked(name, reading.plain(estimate)) for name, estimate in result.measures.items()}
     gate = analysis.get("gate") or {}
     valid = gate.get("valid") if kind.index else None
     stress = details.get("tst_details") or {}
@@ -209,24 +209,24 @@ def _result(run: runs.Run, result: TaskResult) -> Result:
         kind=kind.name,
         metric=str(described["metric"]),
         grids=tuple(int(n) for n in described["grids"]),
-        higher=bool((details.get("higher_is_better") or {}).get(described["metric"], True)),
+        higher=result.higher_is_better,
         type=str(described["options"].get("type") or ""),
         docs=result.docs,
         gate=None if valid is None else int(valid),
         gate_reason=str(gate.get("reason") or "") if kind.index else "",
-        fingerprint=_fingerprint(run, result),
+        fingerprint=_fingerprint(result),
         numbers=numbers,
         notes={int(n): _notes(grid) for n, grid in (analysis.get("grids") or {}).items()} if kind.index else {},
-        dataset=_dataset(run.configs.get(result.task, {})),
+        dataset=_dataset(result.run.configs.get(result.task, {})),
         details={"dataset": str(magic.get("dataset") or "")} if magic else about,
         looks=reading.looks(gate) if kind.index else None,
         marginal=bool(gate.get("marginal")) and bool(kind.index),
     )
 
 
-def _fingerprint(run: runs.Run, result: TaskResult) -> dict[str, Any]:
+def _fingerprint(result: runs.Result) -> dict[str, Any]:
     """Return the fingerprint in plain JSON types. A version that the run does not say is None, as the other settings."""
-    plain: dict[str, Any] = json.loads(json.dumps(runs.fingerprint(run, result), allow_nan=False))
+    plain: dict[str, Any] = json.loads(json.dumps(result.fingerprint, allow_nan=False))
     return {**plain, "benchmark version": None if plain["benchmark version"] == "None" else plain["benchmark version"]}
 
 

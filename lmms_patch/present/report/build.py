@@ -70,7 +70,7 @@ def build(
         raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
     shown, more = _examples(entries, sources, images, tell)
     regions, unseen = _regions(entries, sources, images, tell)
-    contrasts, untold = magic.contrasts(runs, run.labels(source.run for source in sources))
+    contrasts, untold = magic.contrasts(runs, run.labels(source.result.run for source in sources))
     with _folder(output) as folder:
         (folder / "figures").mkdir()
         drawn = figures.figures(entries, points, folder / "figures", tell)

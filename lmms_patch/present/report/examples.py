@@ -13,7 +13,7 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import CellAnswer, Example
 from lmms_patch.runs.logs import Line
 from lmms_patch.runs.record import Record, first_box
-from lmms_patch.runs.results import TaskResult
+from lmms_patch.runs.run import Result
 from lmms_patch.text import cut
 
 RULES = {
@@ -41,7 +41,7 @@ class Picker:
         count: docs per rule; 0: none.
     """
 
-    def __init__(self, result: TaskResult, count: int) -> None:
+    def __init__(self, result: Result, count: int) -> None:
         described = result.described
         self._base, self._metric = described["base"], described["metric"]
         higher = result.details.get("higher_is_better", {}).get(self._metric, True)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare import audit
 from lmms_patch.compare import magic as magic_pairs
 from lmms_patch.compare import result as paired
@@ -18,15 +17,14 @@ from lmms_patch.errors import RecordError
 from lmms_patch.present.report import magic, magic_examples
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.examples import Picker
-from lmms_patch.rci.recompute import TaskRun, by_category, recompute
+from lmms_patch.rci.recompute import TaskRun, by_category, recompute, scores
 from lmms_patch.runs import numbers, reading
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.failures import has_failed
-from lmms_patch.runs.logs import Line, read_lines
-from lmms_patch.runs.measures import measures, of_analysis
+from lmms_patch.runs.logs import Line
+from lmms_patch.runs.measures import of_analysis
 from lmms_patch.runs.record import Record
-from lmms_patch.runs.results import TaskResult
-from lmms_patch.runs.run import Run
+from lmms_patch.runs.run import Result, Run
 from lmms_patch.stats.intervals import trimmed
 from lmms_patch.stats.resample import Estimate
 
@@ -38,12 +36,11 @@ class Source:
     """Where an entry comes from.
 
     Attributes:
-        run, result: the run and its result.
+        result: the result.
         picked: the lines of the sample log that are shown as examples, by rule.
     """
 
-    run: Run
-    result: TaskResult
+    result: Result
     picked: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
@@ -64,57 +61,58 @@ def gather(
     Raises:
         RecordError: a sample log is cut or of another run; no run has a wrapped task that scored a doc.
     """
-    latest, older = runs.newest(given)
+    latest, older = runs.newest(result for run in given for result in run.results)
     warnings = [f"{older} older results of the same model and task are not shown"] if older else []
-    warnings += [f"{run.path}: {result.task} scored nothing" for run, result in latest if not result.docs]
-    latest = [(run, result) for run, result in latest if result.docs]
+    warnings += [f"{result.run.path}: {result.task} scored nothing" for result in latest if not result.docs]
+    latest = [result for result in latest if result.docs]
     if not latest:
         where = ", ".join(str(run.path) for run in given[:3])
         raise RecordError(f"{where}: no wrapped task that scored a doc in these runs; ask for one, such as --tasks gqa_rci3")
-    labels = runs.labels(run for run, _ in latest)
-    ids = _ids([f"{labels[run.identity]}-{runs.task_label(run, result)}" for run, result in latest])
+    labels = runs.labels(result.run for result in latest)
+    ids = _ids([f"{labels[result.run.identity]}-{result.label}" for result in latest])
     entries, sources = [], []
-    for name, (run, result) in zip(ids, latest, strict=True):
-        tell(f"reading {runs.task_label(run, result)} of {labels[run.identity]}")
-        read = _read(run, result, latest, examples, categories)
-        blind = _blind(run, result, latest, warnings)
+    for name, result in zip(ids, latest, strict=True):
+        model = labels[result.run.identity]
+        tell(f"reading {result.label} of {model}")
+        read = _read(result, examples, categories)
+        blind = _blind(result, latest, warnings)
         entries.append(
             dataclasses.replace(
-                read.entry(name, labels[run.identity]),
-                blind=None if blind is None else measures(blind[1])["score"],
-                gain=None if blind is None else _gain(blind, (run, result)),
+                read.entry(name, model),
+                blind=None if blind is None else blind.measures["score"],
+                gain=None if blind is None else _gain(blind, result),
                 tst=_tst(result, latest),
             )
         )
-        sources.append(Source(run, result, read.picked))
+        sources.append(Source(result, read.picked))
     return entries, sources, warnings
 
 
-def _same_docs(one: TaskResult, other: TaskResult) -> bool:
+def _same_docs(one: Result, other: Result) -> bool:
     """Return whether two results are of the same docs of one benchmark, as far as they say."""
     ours, theirs = ((result.details.get("made") or {}).get("docs") for result in (one, other))
     return one.described["base"] == other.described["base"] and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
 
 
-def _blind(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]], warnings: list[str]) -> tuple[Run, TaskResult] | None:
+def _blind(result: Result, latest: Sequence[Result], warnings: list[str]) -> Result | None:
     """Return the same model's result on the same docs without the image; None without, and a warning where it was asked other docs."""
-    if result.described["kind"] == "blind":
+    if result.kind.name == "blind":
         return None
-    of_model = [pair for pair in latest if pair[0].identity == run.identity and pair[1].described["kind"] == "blind"]
-    asked = [pair for pair in of_model if pair[1].filter == result.filter and _asked_alike(pair[1], result)]
-    same = [pair for pair in asked if _same_docs(pair[1], result)]
+    of_model = [one for one in latest if one.run.identity == result.run.identity and one.kind.name == "blind"]
+    asked = [one for one in of_model if one.filter == result.filter and _asked_alike(one, result)]
+    same = [one for one in asked if _same_docs(one, result)]
     if asked and not same:
-        warnings.append(f"{result.task}: the blind run was asked other docs ({asked[-1][1].docs} and {result.docs}) and is not set beside it")
+        warnings.append(f"{result.task}: the blind run was asked other docs ({asked[-1].docs} and {result.docs}) and is not set beside it")
     return same[-1] if same else None
 
 
-def _asked_alike(one: TaskResult, other: TaskResult) -> bool:
+def _asked_alike(one: Result, other: Result) -> bool:
     return all(one.described[key] == other.described[key] for key in ("base", "metric"))
 
 
-def _gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Estimate | None:
+def _gain(blind: Result, full: Result) -> Estimate | None:
     """Return what the image adds, paired by doc; None where a log is missing, the docs do not match, or there is no full image."""
-    if not KINDS[full[1].described["kind"]].full:
+    if not full.kind.full:
         return None
     with contextlib.suppress(RecordError):
         gained = paired.gain(blind, full)
@@ -122,11 +120,10 @@ def _gain(blind: tuple[Run, TaskResult], full: tuple[Run, TaskResult]) -> Estima
     return None
 
 
-def _tst(result: TaskResult, latest: Sequence[tuple[Run, TaskResult]]) -> Estimate | None:
+def _tst(result: Result, latest: Sequence[Result]) -> Estimate | None:
     """Return the best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
-    kind = KINDS[result.described["kind"]]
-    scores = [measures(r)["score"] for _, r in latest if KINDS[r.described["kind"]].folds and r.details.get("tst_details") and _same_docs(r, result)]
-    return None if kind.folds else max(scores, key=lambda one: -1.0 if one.value is None else one.value, default=None)
+    scores = [one.measures["score"] for one in latest if one.kind.folds and one.details.get("tst_details") and _same_docs(one, result)]
+    return None if result.kind.folds else max(scores, key=lambda one: -1.0 if one.value is None else one.value, default=None)
 
 
 def _ids(texts: Sequence[str]) -> list[str]:
@@ -143,8 +140,7 @@ def _ids(texts: Sequence[str]) -> list[str]:
 class _Read:
     """What one result and its log give."""
 
-    run: Run
-    result: TaskResult
+    result: Result
     whole: Part
     categories: dict[str, Part] = field(default_factory=dict)
     excluded: dict[int, Counter[str]] = field(default_factory=dict)
@@ -153,7 +149,7 @@ class _Read:
     warnings: list[str] = field(default_factory=list)
 
     def entry(self, name: str, model: str) -> Entry:
-        described, kind = self.result.described, KINDS[self.result.described["kind"]]
+        described, kind = self.result.described, self.result.kind
         analysis = self.whole.analysis
         grids = tuple(int(n) for n in described["grids"]) if kind.index else ()
         told = [*analysis.get("warnings", ()), *(line for n in grids for line in self.whole.grid(n).get("warnings", ()))]
@@ -162,59 +158,58 @@ class _Read:
             name,
             model,
             described["base"],
-            runs.task_label(self.run, self.result),
+            self.result.label,
             described["kind"],
             kind.index,
             grids,
             described["metric"],
-            bool(self.result.details.get("higher_is_better", {}).get(described["metric"], True)),
+            self.result.higher_is_better,
             described["options"].get("type") or "",
             self.whole,
             self.categories,
             excluded={n: dict(reasons) for n, reasons in self.excluded.items()},
             failures=dict(self.failures),
-            date=self.run.date,
-            path=str(self.run.path),
+            date=self.result.run.date,
+            path=str(self.result.run.path),
             warnings=tuple(dict.fromkeys([*told, *self.warnings])),
             tst_details=self.result.details.get("tst_details") or {},
             magic=self.result.details.get("magic") or {},
         )
 
 
-def _read(run: Run, result: TaskResult, latest: Sequence[tuple[Run, TaskResult]], examples: int, categories: bool) -> _Read:
-    audit.check(run, result, intervals=False)
-    if result.described["kind"] == "magic":
-        return _read_magic(run, result, examples, categories)
+def _read(result: Result, examples: int, categories: bool) -> _Read:
+    audit.check(result, intervals=False)
+    if result.kind.name == "magic":
+        return _read_magic(result, examples, categories)
     stored = result.details.get("analysis") or {}
-    out = _Read(run, result, Part(result.docs, measures(result), _gate(result.metrics.get("gate")), stored))
-    log = run.log(result)
-    if log is None:
+    out = _Read(result, Part(result.docs, result.measures, _gate(result.metrics.get("gate")), stored))
+    if result.log is None:
         out.warnings.append("no sample log (run with --log_samples): no categories, no examples, no counts of failures")
         _tst_categories(out)
         return out
     picker = Picker(result, examples)
-    records = list(_records(read_lines(log, result.place, lean=True), out, picker))
+    records = list(_records(result.lines(), out, picker))
     out.picked = picker.picked()
-    if KINDS[result.described["kind"]].index:
-        _numbers(out, TaskRun(result, records, _blind_scores(run, result)), categories)
+    if result.kind.index:
+        _numbers(out, TaskRun(result, records, _blind_scores(result)), categories)
     _tst_categories(out)
     return out
 
 
-def _read_magic(run: Run, result: TaskResult, examples: int, categories: bool) -> _Read:
+def _read_magic(result: Result, examples: int, categories: bool) -> _Read:
     """Return a MAGIC task: its numbers are the run's own, and its log is checked against them."""
-    about = magic_pairs.stored(run, result)
+    about = magic_pairs.stored(result)
     try:
-        out = _Read(run, result, Part(result.docs, measures(result), None), warnings=[str(line) for line in about["warnings"]])
+        out = _Read(result, Part(result.docs, result.measures, None), warnings=[str(line) for line in about["warnings"]])
         out.categories = magic.parts(result.details) if categories else {}
     except TypeError as error:
         raise RecordError(
-            f"{run.path}: {result.task} has a number that is not whole ({error}); the file was changed or written by another program"
+            f"{result.run.path}: {result.task} has a number that is not whole ({error}); the file was changed or written by another program"
         ) from None
-    if run.log(result) is None:
+    if result.log is None:
         out.warnings.append("no sample log (run with --log_samples): no examples, no contrasts")
         return out
-    out.picked = magic_examples.pick(magic_pairs.read(run, result).values(), examples)
+    out.picked = magic_examples.pick(magic_pairs.read(result).values(), examples)
     return out
 
 
@@ -223,7 +218,7 @@ def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Reco
     for line in lines:
         record = line.record
         picker.see(line)
-        for n, reason in record.excluded.items() if not KINDS[out.result.described["kind"]].regions else ():
+        for n, reason in record.excluded.items() if not out.result.kind.regions else ():
             out.excluded.setdefault(int(n), Counter())[str(reason)] += 1
         views, answers = record.views, line.filtered_resps
         out.failures["views"] += len(views)
@@ -235,20 +230,18 @@ def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Reco
         yield record
 
 
-def _blind_scores(run: Run, result: TaskResult) -> dict[int, float] | None:
+def _blind_scores(result: Result) -> dict[int, float] | None:
     """Return by doc id the scores of the base's blind task in the same run; None without."""
     described = result.described
-    for other in run.tasks:
-        about = other.described
-        if about["kind"] == "blind" and about["base"] == described["base"] and other.filter == result.filter and (log := run.log(other)):
-            scores = {line.record.doc_id: line.record.views[0].scores.get(described["metric"]) for line in read_lines(log, other.place, lean=True)}
-            return {doc_id: score for doc_id, score in scores.items() if score is not None}
+    for other in result.run.results:
+        if other.kind.name == "blind" and other.described["base"] == described["base"] and other.filter == result.filter and other.log:
+            return scores(other, described["metric"])
     return None
 
 
 def _numbers(out: _Read, run: TaskRun, categories: bool) -> None:
     """Add each category by itself; with a blind run beside it, also free the index of what the text alone gives."""
-    index = KINDS[out.result.described["kind"]].index
+    index = out.result.kind.index
     if run.blind:
         again = recompute(run)
         if again.analysis is not None:

@@ -49,11 +49,11 @@ def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) 
         given: the runs of the report.
         labels: the models' names in the report.
     """
-    scored = [run.path for run in given if any(result.described["kind"] == "magic" and result.details.get("magic") for result in run.tasks)]
+    scored = [run.path for run in given if any(result.described["kind"] == "magic" and result.details.get("magic") for result in run.results)]
     if not scored:
         return [], []
     gathered = variants.gather(scored)
-    named = {task.model: labels[task.run.identity] for task in gathered.tasks}
+    named = {task.model: labels[task.result.run.identity] for task in gathered.tasks}
     notes = [note for note in gathered.notes if "is not compared with" in note]
     return [dataclasses.replace(one, model=named[one.model]) for one in gathered.contrasts], notes
 

@@ -9,7 +9,7 @@ from lmms_patch.compare.variants import Contrasted, MagicRuns, numbers_of
 from lmms_patch.magic.score import results
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
-from lmms_patch.runs.results import TaskResult
+from lmms_patch.runs.run import Result
 
 _ORDER = (*results.HEALED, *results.JUDGED, *results.ANSWERS, "answer_found", *results.MAGISCORE, *results.REGIONS)
 _WHAT = {
@@ -30,7 +30,7 @@ def text(runs: MagicRuns) -> str:
     return "\n\n".join(block for block in [*blocks, "\n".join(runs.notes)] if block)
 
 
-def table(tasks: Sequence[TaskResult]) -> str:
+def table(tasks: Sequence[Result]) -> str:
     """Return one row per metric, one column per task; fractions with their intervals.
 
     Args:
@@ -47,7 +47,7 @@ def table(tasks: Sequence[TaskResult]) -> str:
     return f"{shown}\n\nFractions with {100 * level:g} % intervals, images resampled.{judged}"
 
 
-def minds(tasks: Sequence[TaskResult]) -> list[str]:
+def minds(tasks: Sequence[Result]) -> list[str]:
     """Return what to know of the numbers, as the runs said it. What all tasks say comes once."""
     said = {task.task: [str(line) for line in task.details["magic"].get("warnings", [])] for task in tasks}
     common = [line for line in next(iter(said.values()), []) if all(line in lines for lines in said.values())]
@@ -118,7 +118,7 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
                 "dataset": task.about.get("dataset"),
                 "judge": task.about.get("judge"),
                 "docs": task.result.docs,
-                "results": str(task.run.path),
+                "results": str(task.result.run.path),
                 "numbers": {name: results.to_json(one) for name, one in task.numbers.items()},
                 "counts": task.about.get("counts", {}),
                 "warnings": list(task.about.get("warnings", [])),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.numbers import DIFFERENCES, Analysis, metrics, sets_in, to_json
-from lmms_patch.runs.results import TaskResult, read_results
+from lmms_patch.runs.run import Result, read
 from lmms_patch.stats.gate import NOT_SHOWN
 from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate
@@ -76,12 +75,10 @@ def load(path: Path) -> list[Shown]:
     Raises:
         RecordError: the file cannot be read.
     """
-    results = [result for result in read_results(path) if not KINDS[result.described["kind"]].folds and result.described["kind"] != "magic"]
-    filters = Counter(r.task for r in results)
-    return [_of(r, r.task if filters[r.task] == 1 else f"{r.task}, {r.filter}") for r in results]
+    return [_of(one, one.label) for one in read(path).results if not one.kind.folds and one.kind.name != "magic"]
 
 
-def _of(result: TaskResult, name: str) -> Shown:
+def _of(result: Result, name: str) -> Shown:
     return Shown(name, result.described, result.metrics, result.details.get("analysis") or {})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from lmms_patch.errors import RecordError
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cell, Column, number, shown
-from lmms_patch.runs.results import TaskResult
+from lmms_patch.runs.run import Result
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean, line
 
@@ -26,14 +26,14 @@ CELL = 40
 _FOLDS = {"source": "by source", "none": "random", "text": "by text"}
 
 
-def stress_table(tested: Sequence[TaskResult]) -> str:
+def stress_table(tested: Sequence[Result]) -> str:
     """Return one row per task: what answers the questions without looking, and what that is to be compared with."""
     heads: list[str | Column] = ["task", "metric", "diagnostic", "docs", "folds", "chance", "majority", "TsT [95 %]", "SD", "p"]
     heads += ["random folds", "by text", "zero-shot", Column("", "delta", signed=True)]
     return sheets.table(heads, [_row(result) for result in tested]).to_text()
 
 
-def _told(result: TaskResult) -> Mapping[str, Any]:
+def _told(result: Result) -> Mapping[str, Any]:
     """Return what a text-only cross-validation found.
 
     Raises:
@@ -51,7 +51,7 @@ def _told(result: TaskResult) -> Mapping[str, Any]:
     return details
 
 
-def _row(result: TaskResult) -> list[Cell]:
+def _row(result: Result) -> list[Cell]:
     details = _told(result)
     head = details["by_grouping"][details["headline"]]
     others = (details["by_grouping"].get(name) for name in ("none", "text"))
@@ -81,7 +81,7 @@ def _said(estimate: Mapping[str, Any]) -> str:
     return shown(_estimate(estimate), Column("", "", signed=True))
 
 
-def categories(result: TaskResult, most: int = 40) -> str:
+def categories(result: Result, most: int = 40) -> str:
     """Return one row per category of a task, those with the most docs where there are many; empty where there is but one."""
     known = _told(result)["categories"]
     if not known:
@@ -97,7 +97,7 @@ def categories(result: TaskResult, most: int = 40) -> str:
     return made + (f"\nand {more} smaller categories" if more else "")
 
 
-def importances(result: TaskResult, most: int = 12) -> str:
+def importances(result: Result, most: int = 12) -> str:
     """Return which features the diagnostic leans on, the most important first; empty for a diagnostic without features."""
     kinds: dict[str, list[list[Cell]]] = {}
     for row in _told(result)["importance"]:
@@ -106,7 +106,7 @@ def importances(result: TaskResult, most: int = 12) -> str:
     return sheets.table(heads, [row for rows in kinds.values() for row in rows[:most]]).to_text() if kinds else ""
 
 
-def causes(result: TaskResult, most: int = 15) -> str:
+def causes(result: Result, most: int = 15) -> str:
     """Return what the most exploitable questions ask about, and at the end what the least do (TsT paper, Table 10)."""
     known = _told(result)["causes"]
     heads: list[str | Column] = [f"{result.task}: words", "category", "rank", "docs", Column("", "s(x) above chance", signed=True)]
@@ -119,7 +119,7 @@ def causes(result: TaskResult, most: int = 15) -> str:
     return sheets.table(heads, rows).to_text()
 
 
-def notes(result: TaskResult) -> list[str]:
+def notes(result: Result) -> list[str]:
     """Return what the numbers mean, one line each."""
     details = _told(result)
     head = details["by_grouping"][details["headline"]]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lmms_patch.runs.results import read_results, results_files
+from lmms_patch.runs.results import results_files
+from lmms_patch.runs.run import read
 from tests.harness.command import INSTALLED, lmms_eval
 from tests.harness.magic.models import INVENTED, SCRIPTS, install, resisted
 from tests.harness.magic.truth import VARIANTS, distraction, heals, items, left_out, number, truth
@@ -30,7 +31,7 @@ def runs(tmp_path_factory):
 
 def results(runs: Path, script: str, variant: str):
     (path,) = results_files(runs / script)
-    return next(result for result in read_results(path) if result.task == VARIANTS[variant])
+    return next(result for result in read(path).results if result.task == VARIANTS[variant])
 
 
 def lines(runs: Path, script: str, variant: str) -> list[dict]:

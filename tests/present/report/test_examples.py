@@ -1,10 +1,12 @@
 """Which docs are shown: each rule on a doc made by hand."""
 
+from pathlib import Path
+
 import pytest
 
 from lmms_patch.present.report import examples
 from lmms_patch.present.report.examples import ANSWER, RULES, Picker, cut
-from lmms_patch.runs.results import TaskResult
+from lmms_patch.runs.run import Result, Run
 from tests.making.runs import as_line, as_record
 
 
@@ -104,7 +106,7 @@ def test_answers_that_do_not_fit_the_views_are_left_empty():
 
 
 def picked(docs, count=2, task="toy_rci2"):
-    result = TaskResult(task, {"base": "toy", "kind": "rci", "metric": "acc"}, {}, "none")
+    result = Result(Run(Path("r")), task, {"base": "toy", "kind": "rci", "metric": "acc"}, {}, "none")
     picker = Picker(result, count)
     for doc in docs:
         picker.see(as_line(doc))

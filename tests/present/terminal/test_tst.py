@@ -1,12 +1,13 @@
 """The tables of a Test-set Stress-Test: from written runs whose numbers are counted by hand, and from single numbers."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from lmms_patch.app.cli import main
 from lmms_patch.present.terminal.tst import categories, causes, importances, notes, stress_table
-from lmms_patch.runs.results import TaskResult, read_results
+from lmms_patch.runs.run import Result, Run, read
 from tests.making.tst import write_tst
 
 NOTHING = {"value": None, "se": None, "low": None, "high": None, "n": 0, "clusters": 0, "reason": "no docs"}
@@ -26,7 +27,7 @@ def task_of(task="toy_tst5", **found):
     details = {"diagnostic": "rf", "folds": 5, "headline": "none", "by_grouping": {"none": grouped()}, "unusable": {}, "leakage": None}
     details |= {"zero_shot": None, "delta": None, "chance": 0.25, "s": 0.4, "categories": {}, "importance": [], "causes": []}
     details |= {"texts": {"different": 100, "repeated": 0, "conflicting": 0}, **found}
-    return TaskResult(task, {"metric": "acc"}, {}, "none", {"tst_details": details})
+    return Result(Run(Path("r")), task, {"metric": "acc"}, {}, "none", {"tst_details": details})
 
 
 def head(above, p=0.001):
@@ -45,7 +46,7 @@ def column(table, name, row=0):
 
 def test_columns_of_a_written_run(tmp_path):
     """Source-grouped: seed 0 scores 32 of 40, seed 1 30: 31/40 = 0.775, SD (2/40)/√2 = 0.0354. Majority 10/40; random folds 39/40."""
-    (result,) = read_results(write_tst(tmp_path))
+    (result,) = read(write_tst(tmp_path)).results
     table = stress_table([result])
     assert table.splitlines()[2].split()[:3] == ["toy_tst5", "acc", "rf"]
     assert [column(table, name) for name in ("docs", "folds", "chance", "majority")] == ["40", "5 by source", "0.250", "0.250"]
@@ -58,7 +59,7 @@ def test_columns_of_a_written_run(tmp_path):
 
 def test_categories_of_a_written_run(tmp_path):
     """colour: docs 0..19, all right; größe: docs 20..39, of which ten are right and two half."""
-    (result,) = read_results(write_tst(tmp_path))
+    (result,) = read(write_tst(tmp_path)).results
     table = categories(result)
     assert [line.split()[:5] for line in table.splitlines()[2:]] == [
         ["colour", "20", "0.250", "0.500", "1.000"],
@@ -69,7 +70,7 @@ def test_categories_of_a_written_run(tmp_path):
 
 def test_notes_of_a_written_run(tmp_path):
     """Text answers 31/40, the majority answer 10/40; and random folds 39/40: 0.2 from recognising the source."""
-    (result,) = read_results(write_tst(tmp_path))
+    (result,) = read(write_tst(tmp_path)).results
     verdict, unusable, leak, texts = notes(result)
     assert re.fullmatch(r"toy_tst5: can in part be answered without looking: \+0\.525 \[\+?0\.\d+, \+?0\.\d+\] above the majority answer", verdict)
     assert unusable == "toy_tst5: folds grouped by text: no grouping: the text is different for every doc"
