@@ -159,7 +159,7 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
         return f"{where}must be keys and values, not {value}; keys: {', '.join(fields)}"
     if kind == "missing":
         return f"{where.removesuffix(': ')} is missing" + "".join(
-            f"; it must be {one.func.what}" for one in getattr(field, "metadata", ()) if hasattr(one, "func")
+            f"; it must be {one.func.what}" for one in getattr(field, "metadata", ()) if hasattr(getattr(one, "func", None), "what")
         )
     if (
         kind == "literal_error"

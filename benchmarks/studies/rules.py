@@ -23,7 +23,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import SimpleNamespace
@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from lmms_patch.compare.engine import Compared
 from lmms_patch.gate import judge, rules
 from lmms_patch.stats import paired
+from lmms_patch.stats.forms import MEAN
 from lmms_patch.stats.intervals import UNSEEN, UNSEEN_OF_PAIRS, Sample
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.stats.spatial import holm
@@ -53,6 +54,11 @@ DRAWS = 500
 """The gate itself draws 10,000, for small p-values. The ends of intervals need fewer: with 3,000, 0.3 % fewer builds fail at the margin."""
 NO_CHANGE, INSIDE = 0.01, 0.025
 """Targets: how often a build may fail where nothing changed, and where the true drop is at most the margin."""
+
+
+def counted(scores: Array) -> Array:
+    """Return what a mean sums of each doc: its score, and 1; shape (docs, 2)."""
+    return np.column_stack([scores, np.ones(len(scores))])
 
 
 @dataclass(frozen=True)
@@ -155,32 +161,20 @@ class Before:
 
     def _compared(self, level: float) -> Compared:
         sides, clusters = (self.old.answers, self.new.answers), self.new.clusters
-        rows = np.column_stack([*(part for side in sides for part in (side.full, side.best)), np.ones(len(sides[0].full))])
         apart = [np.abs(getattr(sides[0], name) - getattr(sides[1], name)) for name in ("full", "best")]
-        changed = [self._units(one) for one in (apart[0], apart[0] + apart[1])]
-        found = paired.differences(
-            rows,
-            {
-                "score": lambda s: (s[..., 0] / s[..., 4], s[..., 2] / s[..., 4]),
-                "rci2": lambda s: (1 - s[..., 1] / s[..., 0], 1 - s[..., 3] / s[..., 2]),
-            },
+        differences = paired.differences(
+            MEAN,
+            {name: (counted(getattr(sides[0], name)), counted(getattr(sides[1], name))) for name in ("full", "best")},
+            {"score": paired.Number(("full",)), "rci2": paired.Number(("full", "best"), lambda full, best: 1 - best / full)},
             clusters,
-            extremes=dict.fromkeys(("score", "rci2"), unseen(4)),
             draws=DRAWS,
             level=level,
-            differing=dict(zip(("score", "rci2"), changed, strict=True)),
         )
         groups = None if clusters is None else int(clusters.max()) + 1
         same = [name for name, count in (("fip", apart[0].sum()), ("rci2", apart[0].sum() + apart[1].sum())) if not count]
         test = paired.mcnemar(sides[0].full, sides[1].full)
-        named = {**found, "fip": found["score"]}
-        return Compared("toy_rci2", "acc", len(rows), (), (), 0, named, test, (), clusters=groups, draws=DRAWS, unchanged=tuple(same))
-
-    def _units(self, changed: Array) -> int:
-        """Return how many docs, or clusters, differ in their sums: docs of a cluster that differ both ways may cancel out."""
-        if self.new.clusters is None:
-            return int((changed > 0).sum())
-        return len(np.unique(self.new.clusters[changed > 0]))
+        named = {**differences, "fip": differences["score"]}
+        return Compared("toy_rci2", "acc", len(sides[0].full), (), (), 0, named, test, (), clusters=groups, draws=DRAWS, unchanged=tuple(same))
 
 
 @cache
@@ -268,14 +262,11 @@ def said_of_alike(world: str, docs: int, runs: int, seed: int = 0) -> tuple[floa
         stream = np.random.default_rng([seed, 9, WORLDS.index(world), docs, run])
         one, other = pair(world, docs, 0.0, stream), pair(world, docs, 0.0, stream)
         finer = [1 - (1 - side.best) * (1 - more) for side, more in ((one.old, other.old.best), (one.new, other.new.best))]
-        columns = [one.old.full, one.old.best, finer[0], one.new.full, one.new.best, finer[1], np.ones(docs)]
-        numbers = {"fip": lambda f, b: f, "mpp": lambda f, b: b, "rci": lambda f, b: 1 - b / f, "gap": lambda f, b: f - b}
-
-        def both(number: Callable[[Array, Array], Array], best: int) -> Callable[[Array], tuple[Array, Array]]:
-            return lambda s: (number(s[..., 0] / s[..., 6], s[..., best] / s[..., 6]), number(s[..., 3] / s[..., 6], s[..., 3 + best] / s[..., 6]))
-
-        wanted = {f"{name}{n}": both(number, n - 1) for n in (2, 3) for name, number in numbers.items() if (name, n) != ("fip", 3)}
-        found = paired.differences(np.column_stack(columns), wanted, one.clusters, extremes=dict.fromkeys(wanted, unseen(6)), draws=2_000)
+        sets = {"full": (one.old.full, one.new.full), "best2": (one.old.best, one.new.best), "best3": tuple(finer)}
+        of = {"mpp": lambda f, b: b, "rci": lambda f, b: 1 - b / f, "gap": lambda f, b: f - b}
+        numbers = {f"{name}{n}": paired.Number(("full", f"best{n}"), number) for n in (2, 3) for name, number in of.items()}
+        rows = {name: (counted(first), counted(second)) for name, (first, second) in sets.items()}
+        found = paired.differences(MEAN, rows, {"fip2": paired.Number(("full",)), **numbers}, one.clusters, draws=2_000)
         p = {name: 1.0 if difference.p is None else difference.p for name, difference in found.items()}
         others = np.array([value for name, value in p.items() if name != "fip2"])
         said += [p["fip2"] <= 1 - LEVEL, bool((holm(others) <= 1 - LEVEL).any()), bool((others <= 1 - LEVEL).any())]

@@ -6,7 +6,6 @@ import importlib
 from typing import Any
 
 from lmms_patch.errors import UnknownNameError, nearest
-from lmms_patch.runs.typed import DRAFT, schema_of
 
 _TYPES = {
     "analysis": "rci.formats.AnalyzeJson",
@@ -47,6 +46,8 @@ def load(name: str) -> dict[str, Any]:
         close = nearest(name, names())
         hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(names())}"
         raise UnknownNameError(f"no schema {name!r}; {hint}; type 'lmms-patch schema' for the list")
+    from lmms_patch.runs.typed import DRAFT, schema_of  # here, because it needs NumPy, and the names do not
+
     module, _, kind = _TYPES[name].rpartition(".")
     found = importlib.import_module(f"lmms_patch.{module}")
     if name in _MODELS:

@@ -128,7 +128,7 @@ class Shared:
         if not self._boxes:
             record.views = [self._lean(view) for view in record.views]
             for view in record.wrong_views:
-                view.boxes = []
+                view.boxes = None
         for name in ("task", "base", "stratum", "answer"):
             one = getattr(record, name)
             setattr(record, name, self._known.setdefault(one, one))
@@ -152,7 +152,7 @@ class Shared:
     def _lean(self, view: View) -> View:
         if not view.boxes:
             return view
-        lean = msgspec.structs.replace(view, boxes=[])
+        lean = msgspec.structs.replace(view, boxes=None)
         return self._known.setdefault(repr(lean), lean)  # type: ignore[no-any-return]
 
 

@@ -61,7 +61,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     col: Annotated[int, Meta(ge=0, le=8)] | None = None
     region: Some | None = None
     relevant: bool | None = None
-    boxes: list[Annotated[list[Corner], Meta(min_length=4, max_length=4)]] = []
+    boxes: list[Annotated[list[Corner], Meta(min_length=4, max_length=4)]] | None = None
     scores: Scores
     items: dict[str, Any]
     error: str | None = None

@@ -49,8 +49,8 @@ def test_clusters_and_unscored_items(rci):
 
 def test_the_numbers_of_a_run(rci, tmp_path):
     (run,) = load(write_run(tmp_path / "run", {"toy_rci2": mc_run()}))
-    full = [r["views"][0]["scores"]["acc"] for r in run.records]
-    cells = [[v["scores"]["acc"] for v in r["views"][1:]] for r in run.records]
+    full = [r.views[0].scores["acc"] for r in run.records]
+    cells = [[v.scores["acc"] for v in r.views[1:]] for r in run.records]
     ours = recompute(run).metrics
     found = rci.compute(full_scores=full, cell_scores=cells, chance=ours["chance"])
     assert found["rci"] == pytest.approx(ours["rci2"])

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -306,7 +307,7 @@ def test_what_all_prompts_start_with_is_left_out(prompts):
 
 
 def seen_records(count):
-    return [{"doc_id": i, "image_sizes": [[9, 9 + i % 2]], "images": f"{i:016x}"} for i in range(count)]
+    return [SimpleNamespace(doc_id=i, image_sizes=[[9, 9 + i % 2]], images=f"{i:016x}") for i in range(count)]
 
 
 def test_what_was_shown_does_not_depend_on_the_order_in_which_ranks_give_their_docs():
@@ -320,11 +321,11 @@ def test_what_was_shown_does_not_depend_on_the_order_in_which_ranks_give_their_d
 def test_other_images_and_other_sizes_are_told_apart():
     whole = shown(seen_records(4))
     images, sizes = seen_records(4), seen_records(4)
-    images[2]["images"], sizes[2]["image_sizes"] = "f" * 16, [[8, 8]]
+    images[2].images, sizes[2].image_sizes = "f" * 16, [[8, 8]]
     assert [shown(images)[key] == whole[key] for key in ("image_sizes", "images")] == [True, False]
     assert [shown(sizes)[key] == whole[key] for key in ("image_sizes", "images")] == [False, True]
 
 
 def test_where_no_image_is_shown_there_is_nothing_to_tell():
-    assert shown([{"doc_id": 0, "image_sizes": []}]) == {}
-    assert shown([{"doc_id": 0, "image_sizes": [[9, 9]]}]) == {}  # of an earlier version
+    assert shown([SimpleNamespace(doc_id=0, image_sizes=[], images=None)]) == {}
+    assert shown([SimpleNamespace(doc_id=0, image_sizes=[[9, 9]], images=None)]) == {}  # of an earlier version

@@ -61,11 +61,11 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
         records = list(read_samples(next(out.rglob(f"*_samples_{task}.jsonl"))))
         assert len(records) == 12
         for record in records:
-            boxes = [view["boxes"][0] for view in record["views"][1:]]
+            boxes = [view.boxes[0] for view in record.views[1:]]
             assert len(boxes) == cells
-            assert record["image_sizes"] == [size]
+            assert record.image_sizes == [size]
             assert sum((right - left) * (bottom - top) for left, top, right, bottom in boxes) == size[0] * size[1]
-            assert record["fields"]["cluster"]
+            assert record.fields["cluster"]
 
 
 # --- bad input ------------------------------------------------------------------------------------

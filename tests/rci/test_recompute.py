@@ -114,7 +114,7 @@ def test_the_pooled_index_of_a_group_is_not_a_mean_of_ratios(tmp_path):
     analyzed = [recompute(run) for run in load(path)]
     (pooled,) = pooling.groups(path, analyzed)
     full = [r["views"][0]["scores"]["acc"] for _, records, _ in (one, two) for r in records]
-    best = [max(v.scores["acc"] for v in r.views[1:]) for _, records, _ in (one, two) for r in records]
+    best = [max(v["scores"]["acc"] for v in r["views"][1:]) for _, records, _ in (one, two) for r in records]
     assert pooled.index.value == pytest.approx(1 - sum(best) / sum(full))
     assert pooled.index.n == 400
     assert pooled.index.low < pooled.index.value < pooled.index.high

@@ -113,5 +113,5 @@ def test_a_wrong_setting_of_the_judge_is_said_before_the_model_runs(magic_data, 
     magic_data([row(0)])
     with JudgeServer(verdicts) as server:
         judged(server, MAGIC_JUDGE_TIMEOUT="soon")
-        with pytest.raises(PatchError, match="MAGIC_JUDGE_TIMEOUT=soon"):
+        with pytest.raises(PatchError, match=r"MAGIC_JUDGE_TIMEOUT must be seconds above 0, .* not 'soon'"):
             run(Model(says), "magic")
