@@ -313,6 +313,13 @@ def _yaml_date(loader: YamlLoader, node: Any) -> Any:
     return loader.construct_yaml_timestamp(node)
 
 
+def _yaml_text(loader: YamlLoader, node: Any) -> str:
+    """Return a text with the pairs of halves that JSON escapes characters as ("\\ud83d\\ude00") joined; a half by itself becomes U+FFFD."""
+    text = str(loader.construct_scalar(node))
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+YamlLoader.add_constructor("tag:yaml.org,2002:str", _yaml_text)
 YamlLoader.add_constructor("tag:yaml.org,2002:int", _yaml_whole)
 YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", _yaml_date)
 

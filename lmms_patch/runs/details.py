@@ -194,14 +194,14 @@ class Importance(Struct):
     permutation: Number | None
 
 
-class Cause(Struct):
+class Cause(Struct, kw_only=True):
     """A row of the root-cause table."""
 
     rank: Some
     category: str
     words: str
     docs: Count
-    s: Number | None
+    s: Number | None = None
     s_minus_chance: Number | None
     gold: str
     gold_share: Share

@@ -74,9 +74,7 @@ def gated(tmp_path_factory):
     return [hostile_run(root / name, name, answers, analysis=False) for answers, name in enumerate("ab", 1)]
 
 
-WHOLE = HOSTILE.replace("\ud800", "")
-"""A gate file with half a character is refused."""
-RULES = {"schema": 1, "rules": [{"name": f"r{metric}{WHOLE}", "metric": metric, "max_drop": 0.0, "min": 0.99} for metric in ("fip", "rci2")]}
+RULES = {"schema": 1, "rules": [{"name": f"r{metric}{HOSTILE}", "metric": metric, "max_drop": 0.0, "min": 0.99} for metric in ("fip", "rci2")]}
 
 
 def check(text, lines=True):

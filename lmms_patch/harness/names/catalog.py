@@ -74,7 +74,7 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
     install()
     _check_files(include_path)
-    return TaskManager(verbosity="ERROR", include_path=include_path)
+    return TaskManager(verbosity="ERROR", include_path=None if include_path is None else str(include_path))  # the host takes a text, or a list
 
 
 def _check_files(folder: Any) -> None:
