@@ -314,7 +314,7 @@ def _yaml_date(loader: YamlLoader, node: Any) -> Any:
 
 
 def _yaml_text(loader: YamlLoader, node: Any) -> str:
-    """Return a text with the pairs of halves that JSON escapes characters as ("\\ud83d\\ude00") joined; a half by itself becomes U+FFFD."""
+    r"""Return a text with the pairs of halves that JSON escapes characters as ("\\ud83d\\ude00") joined; a half by itself becomes U+FFFD."""
     text = str(loader.construct_scalar(node))
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
