@@ -1,5 +1,6 @@
 # make demo   sets everything up, runs the embedded benchmark with the embedded model, prints the table, writes a page
 # make test   sets everything up, runs the tests
+# make quick  runs the tests that need neither lmms-eval, a browser, LoRA nor a simulation
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
 # make check  format, lint, types, architecture
 # VENV=dir    reuses an environment that exists, or says where to put the new one
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 OUT ?= out/demo
 INSTALLED := $(VENV)/.lmms-patch-installed
 
-.PHONY: setup demo test test-floors check format demo-model coverage clean
+.PHONY: setup demo test quick test-floors check format demo-model coverage clean
 
 setup: $(INSTALLED)
 
@@ -27,6 +28,10 @@ demo: setup
 
 test: setup
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+QUICK := tests/app tests/ask tests/compare tests/gate tests/magic tests/present tests/rci tests/runs tests/stats tests/tst tests/test_files.py tests/test_prose.py tests/test_text.py lmms_patch
+quick: setup
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not cli and not slow" --ignore tests/tst/lora --ignore lmms_patch/harness $(QUICK)
 
 # Those that use most of numpy, scipy, scikit-learn, lightgbm, Pillow, OpenCV, matplotlib, Jinja, pyarrow, rich, typer and the hub's library.
 FLOORS := tests/stats/test_chance.py tests/stats/test_correlation.py tests/stats/test_resample.py tests/stats/test_gate.py tests/stats/test_index.py tests/gate/test_limits.py \
