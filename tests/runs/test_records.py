@@ -201,6 +201,6 @@ def test_lean_records_say_the_same_but_for_boxes(tmp_path):
     assert full[0].views[1].boxes
     assert not any(view.boxes for one in lean for view in one.views)
     for one in full:
-        one.views = [msgspec.structs.replace(view, boxes=[]) for view in one.views]
+        one.views = [msgspec.structs.replace(view, boxes=None) for view in one.views]
     assert lean == full
     assert lean[0].views[1] is lean[2].views[1]
