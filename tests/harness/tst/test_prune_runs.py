@@ -126,7 +126,7 @@ def test_a_run_without_such_scores_is_one_line(runs, tasks, tmp_path, capsys, ru
         (lambda path: path.write_text(path.read_text()[:-20]), "line 120: cut or not JSON; the run did not finish writing this file"),
         (lambda path: path.write_text(path.read_text().replace('"schema": 2', '"schema": 9')), "records of schema 9"),
         (lambda path: path.unlink(), "no sample log of toy_tst3 beside it; run with --log_samples"),
-        (lambda path: path.write_text(""), "no doc has a score 's_minus_chance'"),
+        (lambda path: path.write_text(""), "0 docs, but the run scored 120"),
         pytest.param(
             lambda path: path.write_text("".join(path.read_text().splitlines(True)[:50])),
             "50 docs, but the run scored 120",
