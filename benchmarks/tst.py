@@ -16,6 +16,7 @@ See benchmarks/README.md.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import multiprocessing
 import os
@@ -27,6 +28,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -172,15 +174,14 @@ def stages(items: Sequence[Item], settings: ModelSettings, grouped: Any) -> dict
 
         return call
 
-    kept = OptionTable.features, NumberTable.features, tree_diagnostic.fit_right, tree_diagnostic.fit_number
-    OptionTable.features, NumberTable.features = timed("features", kept[0]), timed("features", kept[1])  # type: ignore[method-assign]
-    tree_diagnostic.fit_right, tree_diagnostic.fit_number = timed("fits", kept[2]), timed("fits", kept[3])
-    start = time.perf_counter()
-    try:
+    stages: list[tuple[Any, str, str]] = [(OptionTable, "features", "features"), (NumberTable, "features", "features")]
+    stages += [(tree_diagnostic, name, "fits") for name in ("fit_right", "fit_number")]
+    with contextlib.ExitStack() as replaced:
+        for owner, name, stage in stages:
+            replaced.enter_context(mock.patch.object(owner, name, timed(stage, getattr(owner, name))))
+        start = time.perf_counter()
         cross_validation(items, settings, grouped, workers=1)
-    finally:
-        OptionTable.features, NumberTable.features, tree_diagnostic.fit_right, tree_diagnostic.fit_number = kept  # type: ignore[method-assign]
-    whole = time.perf_counter() - start
+        whole = time.perf_counter() - start
     return {**spent, "predictions, scores, baseline": whole - sum(spent.values()), "whole": whole}
 
 

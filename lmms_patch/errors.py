@@ -7,6 +7,7 @@ import importlib.util
 import re
 import reprlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
@@ -70,19 +71,27 @@ def require(extra: str, *modules: str) -> None:
 # pydantic is imported inside functions: the command line reads its arguments with this module, and most commands need no model.
 
 
-def must(what: str) -> WrapValidator:
-    """Return a validator that words every fault of a field as "<field> must be ``what``, not <value>"."""
-    from pydantic import ValidationError, WrapValidator
-    from pydantic_core import PydanticCustomError
+@dataclass(frozen=True)
+class _Must:
+    """The validator of a field, and what it says of every fault."""
 
-    def checked(value: Any, check: Any) -> Any:
+    what: str
+
+    def __call__(self, value: Any, check: Any) -> Any:
+        from pydantic import ValidationError
+        from pydantic_core import PydanticCustomError
+
         try:
             return check(value)
         except ValidationError:
-            raise PydanticCustomError("must", "must be {what}, not {given}", {"what": what, "given": shown(value)}) from None
+            raise PydanticCustomError("must", "must be {what}, not {given}", {"what": self.what, "given": shown(value)}) from None
 
-    checked.what = what  # type: ignore[attr-defined]
-    return WrapValidator(checked)
+
+def must(what: str) -> WrapValidator:
+    """Return a validator that words every fault of a field as "<field> must be ``what``, not <value>"."""
+    from pydantic import WrapValidator
+
+    return WrapValidator(_Must(what))
 
 
 def read_as(model: type[M], data: Any, where: str, refuse: type[PatchError] = OptionError) -> M:
@@ -159,7 +168,7 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
         return f"{where}must be keys and values, not {value}; keys: {', '.join(fields)}"
     if kind == "missing":
         return f"{where.removesuffix(': ')} is missing" + "".join(
-            f"; it must be {one.func.what}" for one in getattr(field, "metadata", ()) if hasattr(getattr(one, "func", None), "what")
+            f"; it must be {one.func.what}" for one in getattr(field, "metadata", ()) if isinstance(getattr(one, "func", None), _Must)
         )
     if (
         kind == "literal_error"

@@ -320,7 +320,9 @@ def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool
 
 
 def _check_runs(paths: Sequence[Path]) -> list[str]:
-    """Check that averaged runs are different runs of one model with equal settings. The model's arguments may differ (a seed).
+    """Refuse to average runs unless they are different runs of one model, asked the same under the same settings.
+
+    Only the model's arguments may differ, as a seed does.
 
     Returns:
         Warnings: what could not be checked, and other versions of lmms-eval.

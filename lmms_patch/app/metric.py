@@ -58,7 +58,7 @@ Examples:
 """
 
 
-class RCI(evaluate.Metric):  # type: ignore[misc]
+class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
     """RCI with its interval, gate and spatial shares; ``RCI().inputs_description`` says what goes in and comes out."""
 
     def _info(self) -> Any:

@@ -35,7 +35,7 @@ def options_of(model: type[BaseModel]) -> Callable[[F], F]:
             default = inspect.Parameter.empty if field.is_required() else field.default
             kind = str if str in get_args(field.annotation) and default is not None else field.annotation  # a mapping cannot be typed
             fields.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]))
-        function.__signature__ = inspect.Signature([*fields, *own[:-1]])  # type: ignore[attr-defined]
+        function.__signature__ = inspect.Signature([*fields, *own[:-1]])  # type: ignore[attr-defined] # what typer reads in place of the real one
         return function
 
     return marked

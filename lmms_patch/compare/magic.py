@@ -203,7 +203,10 @@ def _check_doc(task: str, name: str, first: Line, second: Line, shown_alike: boo
 
 
 def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
-    """Return the metrics to compare, and warnings. Verdicts of two judges are not compared, nor verdicts of one judge with those of none."""
+    """Return the metrics that both runs have and that can be compared, and warnings.
+
+    Metrics from a judge's verdicts can be compared only where one judge judged both runs.
+    """
     ours, theirs = stored(first), stored(second)
     names = [name for name in ours["numbers"] if name in theirs["numbers"]]
     judges = [side.fingerprint.get("judge") for side in (first, second)]

@@ -13,6 +13,8 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +222,7 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
         for k, one in enumerate(first):
             candidates = [other for other in left if matches(one, other) and (not named_alike or one.task == other.task)]
             if k not in taken and candidates:
-                taken[k] = max(candidates, key=lambda other, one=one: _shared(one, other))  # type: ignore[misc]
+                taken[k] = max(candidates, key=partial(_shared, one))
                 left.remove(taken[k])
     return [(first[k], taken[k]) for k in sorted(taken)]
 
@@ -268,7 +270,7 @@ def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float
             pair[0].label,
             pair[1].label,
             compared[k],
-            tuple(number(k, name) for name in sorted(numbers[k], key=lambda name, k=k: name != primary[k])),  # type: ignore[misc]
+            tuple(number(k, name) for name in sorted(numbers[k], key=partial(ne, primary[k]))),
         )
         for k, pair in enumerate(pairs)
     )

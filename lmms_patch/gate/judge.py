@@ -473,7 +473,10 @@ def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:
 
 
 def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
-    """Return the verdict on what has no interval: the gate, whether the model looks, docs, and whether the numbers could be checked."""
+    """Return the verdict of a check that is kept or not, without an interval.
+
+    Such checks are: a valid gate, a model that looks, numbers that agree with the log, enough docs, few excluded docs.
+    """
     one = item.one
     value: float | None
     if item.check == "gate":

@@ -206,7 +206,7 @@ class AgreementJson(Struct, kw_only=True):
 
 
 class ScoreJson(Struct, kw_only=True):
-    """The share of steps that a source labelled correct.
+    """StepSense: the share of reasoning steps that were labelled correct, by human annotators or by a judge model.
 
     Attributes:
         disputed: steps with both verdicts

@@ -16,14 +16,13 @@ from lmms_patch.runs.record import SCHEMA, Baseline, Record, View, at_odds, part
 
 CHANGED = "the file was changed or written by another program"
 _KEPT = 50_000
-"""Texts of views that are kept, so that a view that comes again need not be read again."""
+"""How many different views and baselines a reader remembers by their text: one that comes again is not decoded again."""
 
 
-class Line(Struct):
-    """A line of the sample log of a wrapped task.
+class _Fields(Struct):
+    """The keys of a line of the sample log of a wrapped task that readers use; the record is not read yet.
 
     Attributes:
-        record: of the doc.
         patch: the record as the log writes it.
         doc_id: as the harness writes it beside the record.
         filtered_resps: the answers, after the filter.
@@ -36,7 +35,16 @@ class Line(Struct):
     filtered_resps: Any = None
     input: Any = None
     target: Any = None
-    record: Record = None  # type: ignore[assignment]
+
+
+class Line(_Fields, kw_only=True):
+    """A line of the sample log of a wrapped task, with the doc's record.
+
+    Attributes:
+        record: of the doc, checked.
+    """
+
+    record: Record
 
     def whole(self) -> Record:
         """Return the record with all of its parts, also where the log is read without boxes.
@@ -55,12 +63,12 @@ class Line(Struct):
 class _Parts(Record):
     """A record whose parts that many docs share are not read yet."""
 
-    views: Annotated[list[Raw], Meta(min_length=1)]  # type: ignore[assignment]
-    baselines: list[Raw] = []  # type: ignore[assignment]
+    views: Annotated[list[Raw], Meta(min_length=1)]  # type: ignore[assignment] # undecoded in place of decoded
+    baselines: list[Raw] = []  # type: ignore[assignment] # the same
 
 
 _OTHERS = [name for name in Record.__struct_fields__ if name not in ("views", "baselines")]
-_LINE, _PARTS = msgspec.json.Decoder(Line), msgspec.json.Decoder(_Parts)
+_FIELDS, _PARTS = msgspec.json.Decoder(_Fields), msgspec.json.Decoder(_Parts)
 _VIEW, _BASELINE = msgspec.json.Decoder(View), msgspec.json.Decoder(Baseline)
 
 
@@ -153,15 +161,16 @@ class Shared:
         if not view.boxes:
             return view
         lean = msgspec.structs.replace(view, boxes=None)
-        return self._known.setdefault(repr(lean), lean)  # type: ignore[no-any-return]
+        known: View = self._known.setdefault(repr(lean), lean)
+        return known
 
 
 def _read(text: bytes, shared: Shared, where: str) -> Line:
     """Return a line as one of ours; what is not as we write it is read again, slowly, to say what it is."""
     try:
-        line = _LINE.decode(text)
-        line.record = shared.record(line.patch)
-        return line
+        fields = _FIELDS.decode(text)
+        record = shared.record(fields.patch)
+        return Line(fields.patch, fields.doc_id, fields.filtered_resps, fields.input, fields.target, record=record)
     except RecordError as error:
         raise RecordError(f"{where}: {error}; {CHANGED}") from None
     except (ValueError, RecursionError):  # a number that is none, half a character: JSON that Python reads

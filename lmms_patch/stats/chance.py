@@ -59,7 +59,7 @@ class Asked:
     scored: tuple[Uninformed, ...]
 
     def of(self, role: str) -> list[Uninformed]:
-        """Return the answers with this role that have a score."""
+        """Return those uninformed answers that play a role, such as ``constant`` or ``stratum``, and that the scorer could score."""
         return [one for one in self.scored if role in one.roles and one.score is not None]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmms_patch.errors import OptionError, nearest
@@ -234,5 +234,5 @@ def _line(model: str, cells: Mapping[str, tuple[Estimate, Estimate]], shared: Se
     changed = {base: ranking.change(*pair) for base, pair in sorted(cells.items())}
     if lacks or not shared:
         return Change(model, None, None, None, changed, lacks)
-    mean: Callable[[int], Estimate] = lambda side: mean_index([cells[base][side] for base in shared])  # noqa: E731
-    return Change(model, mean(0), mean(1), ranking.change(mean(0), mean(1)), changed, lacks)
+    coarse, fine = (mean_index([cells[base][side] for base in shared]) for side in (0, 1))
+    return Change(model, coarse, fine, ranking.change(coarse, fine), changed, lacks)

@@ -90,7 +90,13 @@ def _local(tag: object) -> str:
 
 
 def _spread(root: ElementTree.Element, style: str, name: str) -> None:
-    """Set a style sheet's rules for everything (matplotlib writes no others) on the outer element, from which all inherit."""
+    """Move the rules of a style sheet to attributes of the drawing's outer element, from which all other elements inherit them.
+
+    A page with several drawings would apply each sheet to all of them. matplotlib writes one rule, for every element (``*``).
+
+    Raises:
+        ValueError: the sheet has other rules.
+    """
     if not style.strip():
         return
     rule = _EVERYTHING.match(style)

@@ -22,7 +22,7 @@ _NEEDED = {
 }
 """What the tables take of ``tst_details``, and of each row in its lists and objects; other readers need less."""
 CELL = 40
-"""Characters of a text in a cell."""
+"""The most characters of a text that a cell of these tables shows; longer texts are cut."""
 _FOLDS = {"source": "by source", "none": "random", "text": "by text"}
 
 
