@@ -6,7 +6,6 @@ Of a plain run the harness's own sample log is read, and those of its metrics th
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
+from lmms_patch.runs.logs import line_object
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import by_filter, check_docs, newest, sample_log
 from lmms_patch.runs.run import Result, Run, read
@@ -286,12 +286,7 @@ def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
 
 
 def _line(text: bytes, where: str) -> dict[str, Any]:
-    try:
-        line = json.loads(text)
-    except (ValueError, RecursionError):
-        line = None
-    if not isinstance(line, dict):
-        raise RecordError(f"{where}: cut or not JSON; the run did not finish writing this file")
+    line = line_object(text, where)
     if not isinstance(line.get("doc_id"), int):
         raise RecordError(f"{where}: no doc_id; this is not a sample log of lmms-eval")
     return line

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from lmms_patch.present.formats import Value
 from lmms_patch.stats.bounds import Number
 
 
@@ -13,18 +14,6 @@ class Made(Struct, kw_only=True):
     """What made the file."""
 
     lmms_patch: str | UnsetType = UNSET
-
-
-class Value(Struct, kw_only=True):
-    """A number with its interval."""
-
-    value: Number | None
-    se: Number | None
-    low: Number | None
-    high: Number | None
-    n: int
-    clusters: int
-    level: Number
 
 
 class Verdict(Struct, kw_only=True):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -195,6 +195,19 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         times = Counter(key for key, _ in pairs)
         raise ValueError(f"the key {_short(next(key for key, _ in pairs if times[key] > 1))} stands twice in one object")
     return out
+
+
+def noting_repeats(repeats: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Return an ``object_pairs_hook`` that goes on where a key occurs twice, and adds a printable line on it to ``repeats``."""
+
+    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        try:
+            return unique_keys(pairs)
+        except ValueError as error:
+            repeats.append(printable(str(error)))
+            return dict(pairs)
+
+    return noted
 
 
 def _values(row: Mapping[str, Any], kind: type[Struct], keys: Sequence[str], faults: Faults, where: str = "", wrong: str = "") -> dict[str, Any]:

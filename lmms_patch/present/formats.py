@@ -118,7 +118,25 @@ class Leaderboard(Struct, kw_only=True):
     runs: list[BoardRun]
 
 
-class Shown(Struct, kw_only=True):
+class Value(Struct, kw_only=True):
+    """A number with its interval.
+
+    Attributes:
+        se: standard error, clustered
+        n: docs
+        level: nominal coverage of the interval, 0..1
+    """
+
+    value: Number | None
+    se: Number | None
+    low: Number | None
+    high: Number | None
+    n: int
+    clusters: int
+    level: Number
+
+
+class Shown(Value, kw_only=True):
     """A number as the report shows it.
 
     Attributes:
@@ -129,13 +147,6 @@ class Shown(Struct, kw_only=True):
         note: words that stand beside the number in every table: assumed null, cells mislead, contradicted, marginal
     """
 
-    value: Number | None
-    se: Number | None
-    low: Number | None
-    high: Number | None
-    n: int
-    clusters: int
-    level: Number
     reason: str
     note: str | UnsetType = UNSET
 

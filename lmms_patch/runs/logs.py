@@ -178,7 +178,7 @@ def _read(text: bytes, shared: Shared, where: str) -> Line:
 
 
 def _slowly(text: bytes, shared: Shared, where: str) -> Line:
-    sample = _object(text, where)
+    sample = line_object(text, where)
     patch = sample.get("patch")
     if not isinstance(patch, dict):
         raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
@@ -201,7 +201,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         RecordError: the log cannot be opened, or a line is cut, or no JSON object.
     """
-    return ((number, _object(text, f"{path}, line {number}")) for number, text in _texts(path))
+    return ((number, line_object(text, f"{path}, line {number}")) for number, text in _texts(path))
 
 
 def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -213,7 +213,12 @@ def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
         yield from enumerate(lines, 1)
 
 
-def _object(text: bytes, where: str) -> dict[str, Any]:
+def line_object(text: bytes, where: str) -> dict[str, Any]:
+    """Return a line of a sample log as an object.
+
+    Raises:
+        RecordError: it is cut, or no JSON object.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

@@ -18,7 +18,7 @@ from typing import Any
 from lmms_patch.errors import PatchError
 from lmms_patch.magic.build.saliency import Rect, area, clip
 from lmms_patch.magic.items import TYPES
-from lmms_patch.magic.rows import is_id, is_writable, printable, unique_keys
+from lmms_patch.magic.rows import is_id, is_writable, noting_repeats
 
 _LARGEST = 1e9  # the most pixels of a side or a coordinate
 MOST_OBJECTS = 1_000
@@ -88,16 +88,8 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
         BuildError: the file is missing, truncated, holds something else, or repeats a key in one object (its value would be ambiguous).
     """
     twice: list[str] = []
-
-    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        try:
-            return unique_keys(pairs)
-        except ValueError as error:
-            twice.append(printable(str(error)))
-            return dict(pairs)
-
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=noted)
+        data = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=noting_repeats(twice))
     except json.JSONDecodeError as error:
         raise BuildError(
             f"{path}: the {what} are not JSON ({error.msg} at line {error.lineno}, character {error.colno}); is the file whole?"

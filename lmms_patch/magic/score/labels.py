@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from lmms_patch.errors import PatchError, listed, must, read_as
-from lmms_patch.magic.rows import is_writable, printable, unique_keys
+from lmms_patch.magic.rows import is_writable, noting_repeats, printable
 
 SOURCES = ("human", "judge")
 KEYS = ("item", "step", "annotator", "correct")
@@ -260,16 +260,8 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _object(line: str, where: str) -> dict[str, Any]:
     twice: list[str] = []
-
-    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        try:
-            return unique_keys(pairs)
-        except ValueError as error:
-            twice.append(printable(str(error)))
-            return {}
-
     try:
-        row = json.loads(line, object_pairs_hook=noted)
+        row = json.loads(line, object_pairs_hook=noting_repeats(twice))
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from lmms_eval.tasks import TaskManager
-from loguru import logger
 from PIL import Image
 
 from lmms_patch.app import api, schemas
@@ -59,15 +58,6 @@ class Paired:
 def folder(tmp_path):
     (tmp_path / "utils.py").write_text(UTILS)
     return tmp_path
-
-
-@pytest.fixture
-def warnings():
-    """What is logged from warnings up."""
-    found = []
-    sink = logger.add(found.append, level="WARNING")
-    yield found
-    logger.remove(sink)
 
 
 def load(folder, name):

@@ -14,7 +14,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager
-from loguru import logger
 from PIL import Image
 
 from lmms_patch.app import schemas
@@ -109,15 +108,6 @@ def choice(doc):
 def folder(tmp_path):
     (tmp_path / "utils.py").write_text(UTILS)
     return tmp_path
-
-
-@pytest.fixture
-def warnings():
-    """What is logged from warnings up."""
-    lines = []
-    sink = logger.add(lines.append, level="WARNING")
-    yield lines
-    logger.remove(sink)
 
 
 def mean_of(*names):

@@ -13,24 +13,6 @@ from lmms_patch.app.cli import main
 from tests.gate.running import DROP, VALID, copied, gate, refused, rules_file
 from tests.making import lean
 
-
-@pytest.fixture
-def run(tmp_path):
-    """A run of 400 docs: 0.8 on full images, 0.6 on the best cell, and so an index of 0.25."""
-    lean.write(tmp_path / "run", [lean.task(*lean.planted(400, 0.8, 0.6))])
-    return tmp_path / "run"
-
-
-@pytest.fixture
-def asked(capsys, tmp_path):
-    """Run the gate with some rules."""
-
-    def ask(out, *given, baseline=None, more=(), **defaults):
-        return gate(capsys, tmp_path, out, rules_file(tmp_path, *given, **defaults), baseline, *more)
-
-    return ask
-
-
 # --- outputs ----------------------------------------------------------------------------------------
 
 HOSTILE = "<b>&\"'|`%0A::error::x\x1b[31m\x00\r\n]]>\u202e\ud800"
