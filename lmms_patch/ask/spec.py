@@ -31,31 +31,38 @@ class Kind:
 
     Attributes:
         name: the suffix, as in ``gqa_<name>3``.
+        summary: what it shows, in a few words (for ``lmms-patch tasks`` and the documentation).
+        view: the kind of the views other than the full image: one per cell, or one per doc.
         grid: whether a number (a grid size) follows the suffix: it must, it may (else ``default_grids``), or it cannot.
         default_grids: the grids of a name without a number.
         full: whether the full image is asked too (view 0).
-        view: the kind of the other views: one per cell, or one per doc.
         per_cell: whether there is one view per cell (n² of them) rather than one.
         index: the name under which 1 − MPP/FIP is reported, if it is.
         folds: whether the number after the suffix is a number of folds, not of cells.
-        summary: what it shows, in a few words (for ``lmms-patch tasks`` and the documentation).
         suffix: whether a task can be asked so by its name; else the kind is that of tasks of our own (docs/magic.md).
         regions: whether there is one view per box of the doc (docs/regions.md).
         swapped: whether the doc's question is asked on another doc's image.
+        heading: what stands over the kind's results on a board.
+        shows: what the kind's first view shows: the label of its score.
+        where: the same in a sentence: "A is better on grey images".
     """
 
     name: str
-    grid: Literal["required", "optional", "none"]
-    view: str
-    full: bool
-    per_cell: bool
     summary: str
+    _: dataclasses.KW_ONLY
+    view: str
+    grid: Literal["required", "optional", "none"] = "none"
     default_grids: tuple[int, ...] = ()
+    full: bool = False
+    per_cell: bool = False
     index: str | None = None
     folds: bool = False
     suffix: bool = True
     regions: bool = False
     swapped: bool = False
+    heading: str = "By benchmark"
+    shows: str = "full image"
+    where: str = "on the full image"
 
     @property
     def keeps_best(self) -> bool:
@@ -90,16 +97,90 @@ class Kind:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("rci", "optional", "cell", True, True, "full image and each cell: RCI, a property of the benchmark", (2, 3), "rci"),
-        Kind("pcri", "optional", "cell", True, True, "the same numbers as rci, read as a property of the model", (2, 3), "pcri"),
-        Kind("tst", "optional", "blind", False, False, "text-only cross-validation (--model tst_rf or tst_lora)", (5,), folds=True),
-        Kind("blind", "none", "blind", False, False, "no image at all"),
-        Kind("blank", "none", "blank", False, False, "a uniform grey image of the same size"),
-        Kind("swap", "optional", "swap", False, True, "another doc's image: what is answered without the right picture", swapped=True),
-        Kind("shuffle", "required", "shuffle", False, False, "cells permuted: local cues kept, layout destroyed"),
-        Kind("occlude", "required", "occlude", True, True, "full image, and one cell greyed at a time"),
-        Kind("regions", "none", "region", True, False, "full image and each of the doc's own boxes: relevant against adversarial", regions=True),
-        Kind("magic", "none", "full", False, False, "region focus, judged accuracy and self-correction", suffix=False),
+        Kind(
+            "rci",
+            "full image and each cell: RCI, a property of the benchmark",
+            grid="optional",
+            full=True,
+            view="cell",
+            per_cell=True,
+            default_grids=(2, 3),
+            index="rci",
+        ),
+        Kind(
+            "pcri",
+            "the same numbers as rci, read as a property of the model",
+            grid="optional",
+            full=True,
+            view="cell",
+            per_cell=True,
+            default_grids=(2, 3),
+            index="pcri",
+        ),
+        Kind(
+            "tst",
+            "text-only cross-validation (--model tst_rf or tst_lora)",
+            grid="optional",
+            view="blind",
+            default_grids=(5,),
+            folds=True,
+            heading="Answerable without looking: text-only cross-validation",
+            shows="text only",
+            where="from the text alone",
+        ),
+        Kind("blind", "no image at all", view="blind", heading="No image at all", shows="no image", where="without the image"),
+        Kind(
+            "blank",
+            "a uniform grey image of the same size",
+            view="blank",
+            heading="A grey image",
+            shows="grey image",
+            where="on grey images",
+        ),
+        Kind(
+            "swap",
+            "another doc's image: what is answered without the right picture",
+            grid="optional",
+            view="swap",
+            per_cell=True,
+            swapped=True,
+            heading="Another doc's image",
+            shows="another doc’s image",
+            where="on another doc's image",
+        ),
+        Kind(
+            "shuffle",
+            "cells permuted: local cues kept, layout destroyed",
+            grid="required",
+            view="shuffle",
+            heading="Cells permuted",
+            shows="cells shuffled",
+            where="on shuffled cells",
+        ),
+        Kind(
+            "occlude",
+            "full image, and one cell greyed at a time",
+            grid="required",
+            full=True,
+            view="occlude",
+            per_cell=True,
+            heading="One cell greyed",
+        ),
+        Kind(
+            "regions",
+            "full image and each of the doc's own boxes: relevant against adversarial",
+            full=True,
+            view="region",
+            regions=True,
+            heading="The docs' own boxes",
+        ),
+        Kind(
+            "magic",
+            "region focus, judged accuracy and self-correction",
+            view="full",
+            suffix=False,
+            heading="Region focus, answers and self-correction (MAGIC)",
+        ),
     )
 }
 

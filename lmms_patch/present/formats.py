@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.stats.bounds import Count, GridSize, Number, Some
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.stats.bounds import Count, GridSize, Number, Some, one_of
 from lmms_patch.stats.resample import Estimate
 
-Kind = Literal["rci", "pcri", "tst", "blind", "blank", "swap", "shuffle", "occlude", "regions", "magic"]
+KindName = Annotated[str, one_of(KINDS)]
 Variant = Literal["all", "relevant", "none", "selfheal"]
 
 
@@ -69,7 +70,7 @@ class BoardResult(Struct, kw_only=True):
     task: str
     filter: str
     base: str
-    kind: Kind
+    kind: KindName
     metric: str
     grids: list[GridSize]
     higher: bool
@@ -183,7 +184,7 @@ class ReportResult(Struct, kw_only=True):
     model: str
     base: str
     task: str
-    kind: Kind
+    kind: KindName
     metric: str
     type: str
     date: str

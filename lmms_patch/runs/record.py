@@ -12,14 +12,16 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct, field
 
-from lmms_patch.ask.spec import REGIONS, Key
+from lmms_patch.ask.spec import KINDS, REGIONS, SUFFIXES, Key
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.scoring import plain
 from lmms_patch.runs.typed import Digest, read_as
-from lmms_patch.stats.bounds import MOST, GridSize, Number, Some
+from lmms_patch.stats.bounds import MOST, GridSize, Number, Some, one_of
 
 SCHEMA: Final = 2
-WrappedKind = Literal["rci", "pcri", "tst", "blind", "blank", "swap", "shuffle", "occlude", "regions"]
+VIEWS = {"full", *(kind.view for kind in KINDS.values())} - {"swap"}
+"""The kinds of views that a record can have; a swapped view is marked, and is named for what it shows."""
+WrappedKind = Annotated[str, one_of(SUFFIXES)]
 LOANS = 100
 """Donors of a doc that a log may have; ours write 10. A table has a column for each."""
 PIXELS = 10**6
@@ -53,7 +55,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
 
     RULES: ClassVar = {"dependentRequired": {"cell": ["n", "row", "col", "boxes"], "region": ["relevant", "boxes"], "relevant": ["region"]}}
 
-    kind: Literal["full", "cell", "occlude", "blind", "blank", "shuffle", "region"]
+    kind: Annotated[str, one_of(VIEWS)]
     swapped: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
     n: GridSize | None = None
     cell: Annotated[int, Meta(ge=1, le=81)] | None = None

@@ -48,7 +48,7 @@ def page(title: str, board: Board, overalls: Sequence[Overall], changes: Sequenc
             near_zero=tables.NEAR_ZERO,
             overalls=[(f"o{i}", bool(one.type), _overall(one)) for i, one in enumerate(overalls)],
             changes=[(f"c{i}", tables.changes_sheet(one)) for i, one in enumerate(changes)],
-            kinds=[(kind, tables.KINDS.get(kind, "By benchmark"), [one for one in shown if one["kind"] == kind]) for kind in kinds],
+            kinds=[(kind, tables.heading(kind), [one for one in shown if one["kind"] == kind]) for kind in kinds],
             open_all=len(board.groups) <= OPEN,
         )
     )

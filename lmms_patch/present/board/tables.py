@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
 from lmms_patch.present.ranking import LUCK_FREE, By, Place
@@ -20,16 +21,6 @@ from lmms_patch.text import clean, harmless, markdown
 SCHEMA = 1
 ON = "on:"
 """In front of a benchmark's name where it is the key of a column."""
-KINDS = {
-    "tst": "Answerable without looking: text-only cross-validation",
-    "blind": "No image at all",
-    "blank": "A grey image",
-    "swap": "Another doc's image",
-    "shuffle": "Cells permuted",
-    "occlude": "One cell greyed",
-    "regions": "The docs' own boxes",
-    "magic": "Region focus, answers and self-correction (MAGIC)",
-}
 MARKED = 6
 """Entries whose contradiction is written out."""
 OVERLAP = (
@@ -382,6 +373,11 @@ def group_sheets(board: Board) -> list[Sheet]:
     return [group_sheet(group, (group.kind, group.base, group.grid) in several) for group in board.groups]
 
 
+def heading(kind: str) -> str:
+    """Return what stands over the tables of a kind (``Group.kind``)."""
+    return KINDS["rci" if kind == "index" else kind].heading
+
+
 def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
     """Return the board as one Markdown page; ``sheets`` as ``group_sheets`` makes them."""
     blocks = [f"# {markdown(name)}", " ".join(markdown(line) for line in head(board)), OVERLAP]
@@ -390,7 +386,7 @@ def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes:
     for change in changes:
         blocks += _blocks(changes_sheet(change), 2)
     for kind in dict.fromkeys(group.kind for group in board.groups):
-        blocks.append(f"## {'By benchmark' if kind == 'index' else KINDS[kind]}")
+        blocks.append(f"## {heading(kind)}")
         for group, sheet in zip(board.groups, sheets, strict=True):
             blocks += _blocks(sheet, 3) if group.kind == kind else []
     return "\n\n".join(blocks) + "\n"

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import jinja2
 from markupsafe import Markup
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report import gallery, markup, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
@@ -99,7 +100,7 @@ def environment() -> jinja2.Environment:
         "spark": shapes.spark,
         "sheet_rows": markup.rows,
         "numeric": markup.numeric,
-        "shown_as": shapes.SHOWN_AS,
+        "kinds": KINDS,
         "shares_of": shapes.shares,
         "numbers_of": shapes.numbers,
     }

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import band_text
@@ -18,17 +19,6 @@ from lmms_patch.runs.failures import from_json
 from lmms_patch.runs.measures import NO_INTERVAL
 from lmms_patch.stats.resample import Estimate
 
-SHOWN_AS = {
-    "rci": "full image",
-    "pcri": "full image",
-    "occlude": "full image",
-    "tst": "text only",
-    "blind": "no image",
-    "blank": "grey image",
-    "swap": "another doc’s image",
-    "shuffle": "cells shuffled",
-}
-"""Kind -> what its first view shows: what ``score`` is of."""
 TABS = 40
 """Categories that get a tab of their own."""
 _INDEX = re.compile(r"^(?P<index>rci|pcri)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
@@ -166,7 +156,7 @@ def label(name: str, entry: Entry) -> str:
     if entry.magic and (own := entry.metric if name == "score" else name) in WORDS:
         return WORDS[own][0]
     if name == "score":
-        what = SHOWN_AS.get(entry.kind, "")
+        what = KINDS[entry.kind].shows
         return f"Score, {what}{' (FIP)' if what == 'full image' else ''}"
     return _PLAIN.get(name, name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
@@ -14,7 +15,6 @@ from lmms_patch.stats.paired import Difference
 NAMED = 10
 """Docs of one run alone that are named; the JSON file has all."""
 
-_PLACES = {"blind": "without the image", "blank": "on grey images", "shuffle": "on shuffled cells", "tst": "from the text alone"}
 _HEADS = ("", "A", "B", Column("", "B - A", signed=True), "p", "Holm")
 _SIGNED = Column("", "", signed=True)
 _MAGIC = (
@@ -134,7 +134,7 @@ def sentences(comparison: Comparison, task: Task) -> list[str]:
         return _magic_sentences(comparison, task)
     for number in task.numbers:
         if number.name in ("fip", "score", "tst"):
-            place = _PLACES.get(task.compared.kind, "on the full image")
+            place = KINDS[task.compared.kind].where
             out.append(_sentence(comparison, task, number, f"{{higher}} is better {place}", place))
         elif _INDEX.match(number.name):
             said = _sentence(comparison, task, number, *_of_index(number.difference))
