@@ -1,11 +1,13 @@
 # make demo   sets everything up, runs the embedded benchmark with the embedded model, prints the table, writes a page
 # make test   sets everything up, runs the tests
-# make quick  runs the tests that need neither lmms-eval, a browser, LoRA nor a simulation
+# make quick  runs the tests that need neither lmms-eval, a browser, LoRA nor a simulation (a minute and a half); tests/slow.txt names the others
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
 # make check  format, lint, types, architecture
+# CONSTRAINTS=/dev/null  installs the newest packages in place of those of constraints.txt
 # VENV=dir    reuses an environment that exists, or says where to put the new one
 VENV ?= .venv
 PYTHON ?= python3
+CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 OUT ?= out/demo
 INSTALLED := $(VENV)/.lmms-patch-installed
@@ -17,7 +19,7 @@ setup: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing lmms-eval, torch and lmms-patch into $(VENV): about 3 minutes and 7 GB the first time."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
 	touch $@
 
 demo: setup
@@ -29,9 +31,9 @@ demo: setup
 test: setup
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-QUICK := tests/app tests/ask tests/compare tests/gate tests/magic tests/present tests/rci tests/runs tests/stats tests/tst tests/test_files.py tests/test_prose.py tests/test_text.py lmms_patch
+SLOW := $(addprefix --ignore tests/,$(shell cat tests/slow.txt))
 quick: setup
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not cli and not slow" --ignore tests/tst/lora --ignore lmms_patch/harness $(QUICK)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not cli" --ignore lmms_patch/harness --ignore lmms_patch/tst/lora $(SLOW)
 
 # Those that use most of numpy, scipy, scikit-learn, lightgbm, Pillow, OpenCV, matplotlib, Jinja, pyarrow, rich, typer and the hub's library.
 FLOORS := tests/stats/test_chance.py tests/stats/test_correlation.py tests/stats/test_resample.py tests/stats/test_gate.py tests/stats/test_index.py tests/gate/test_limits.py \

@@ -26,28 +26,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker: threads of se
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-SLOW = (
-    *("app/commands/test_schema.py", "compare/test_gap.py", "compare/test_tasks.py", "fuzz", "gate/test_nulls.py", "gate/test_simulations.py"),
-    *("gate/test_tampered.py", "gate/test_verdicts.py", "harness", "present/board/test_browser.py", "present/report/browser"),
-    *(
-        "present/report/test_figures.py",
-        "stats/test_studies.py",
-        "stored",
-        "tasks",
-        "test_extras.py",
-        "tst/lora",
-        "tst/test_tree_diagnostic.py",
-        "tst/test_tst_real.py",
-    ),
-)
-"""Files and folders whose tests take seconds each, by ``--durations``: through lmms-eval, a browser, LoRA, simulations. ``make quick`` leaves them out."""
+SLOW = [ROOT / "tests" / line for line in (ROOT / "tests" / "slow.txt").read_text().split()]
+"""Files and folders that take longest, by ``--durations``: lmms-eval, a browser, LoRA, simulations, whole commands. ``make quick`` leaves them out."""
 
 
 def pytest_collection_modifyitems(items):
     """Files with real command lines first: they take longest, and with several workers none should wait for the last of them."""
-    folders = [ROOT / "tests" / one for one in SLOW]
     for item in items:
-        if any(item.path.is_relative_to(folder) for folder in folders):
+        if any(item.path.is_relative_to(folder) for folder in SLOW):
             item.add_marker(pytest.mark.slow)
     slow = {item.path for item in items if item.get_closest_marker("cli")}
     items.sort(key=lambda item: item.path not in slow)
