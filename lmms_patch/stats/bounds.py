@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -31,14 +30,3 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any, least: int = 0, most: int = MOST) -> bool:
     """Tell whether a value is a whole number from ``least`` to ``most``."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def are_scores(values: Iterable[Any]) -> bool:
-    """Tell whether all values are numbers within ±``LARGEST``, truth values or None.
-
-    The loop makes no function call: a log has millions of scores.
-    """
-    for value in values:  # noqa: SIM110
-        if value is not None and not (isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST):
-            return False
-    return True
