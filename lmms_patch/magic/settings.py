@@ -12,6 +12,8 @@ from lmms_patch.magic.score.judge_settings import FromEnvironment, JudgeSettings
 
 MOST_SHOTS = 8
 LARGEST = 10**9 - 1
+_Digits = BeforeValidator(lambda text: text if str(text).isdecimal() else None)
+"""Refuses what pydantic reads as a whole number too: 1_0, +7 and 7.0."""
 
 
 class MagicSettings(FromEnvironment):
@@ -21,11 +23,13 @@ class MagicSettings(FromEnvironment):
     """The data: a folder, a .jsonl or .parquet file, or a name on the hub (owner/name); "": not said."""
     split: str = Field(default="test", alias="MAGIC_SPLIT")
     """The split, of data on the hub."""
-    seed: Annotated[int, Field(ge=0, le=LARGEST), must("a whole number of at least 0, such as 7")] = Field(default=0, alias="MAGIC_SEED")
+    seed: Annotated[int, Field(ge=0, le=LARGEST), _Digits, must("a whole number of at least 0, such as 7")] = Field(default=0, alias="MAGIC_SEED")
     """Seed of the order in which boxes are numbered."""
     examples: str = Field(default="", alias="MAGIC_EXAMPLES")
     """In-context examples: another file, folder or hub name of the same form; "": none."""
-    shots: Annotated[int, Field(ge=1, le=LARGEST), must("a whole number of at least 1, such as 2")] = Field(default=MOST_SHOTS, alias="MAGIC_SHOTS")
+    shots: Annotated[int, Field(ge=1, le=LARGEST), _Digits, must("a whole number of at least 1, such as 2")] = Field(
+        default=MOST_SHOTS, alias="MAGIC_SHOTS"
+    )
     """How many of the examples are shown."""
     example_images: Annotated[bool, Field(strict=True), BeforeValidator(lambda text: {"0": False, "1": True}.get(text, text)), must("0 or 1")] = (
         Field(False, alias="MAGIC_EXAMPLE_IMAGES")

@@ -66,7 +66,9 @@ def plain(value: Any) -> Any:
         return value
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if value is None or isinstance(value, (bool, str)):
+    if isinstance(value, str):
+        return str.__str__(value)  # without its subclass, which msgspec cannot encode
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):
         return int(value)

@@ -228,6 +228,12 @@ def test_parquet_gives_the_same_items_as_jsonl(folder: Path) -> None:
     assert read(as_parquet(folder, rows)).items == read(put(folder, *rows)).items
 
 
+def test_a_schema_column_with_nulls(folder: Path) -> None:
+    """pandas stores whole numbers beside nulls as floats."""
+    assert len(read(as_parquet(folder, [row(0, schema=1.0), row(1, schema=None)])).items) == 2
+    assert read(as_parquet(folder, [row(0, schema=1.0), row(1, schema=2.0)])).left_out == 1
+
+
 def test_parquet_with_images_in_the_rows(folder: Path) -> None:
     rows = [row(n, image={"bytes": png((64 + n, 48)), "path": "x.png"}) for n in range(5)]
     rows[3]["image"] = {"bytes": b"junk", "path": None}

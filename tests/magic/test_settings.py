@@ -32,6 +32,8 @@ def test_all_are_read():
     [
         ("MAGIC_SEED", "x", "environment: MAGIC_SEED must be a whole number of at least 0, such as 7, not 'x'"),
         ("MAGIC_SEED", "-1", "MAGIC_SEED must be a whole number of at least 0, such as 7, not '-1'"),
+        ("MAGIC_SEED", "1_0", "MAGIC_SEED must be a whole number of at least 0, such as 7, not '1_0'"),
+        ("MAGIC_SHOTS", "2.0", "MAGIC_SHOTS must be a whole number of at least 1, such as 2, not '2.0'"),
         ("MAGIC_SHOTS", "0", "MAGIC_SHOTS must be a whole number of at least 1, such as 2, not '0'"),
         ("MAGIC_PREFILL", "both", "MAGIC_PREFILL must be 'auto', 'prompt' or 'assistant', not 'both'"),
         ("MAGIC_EXAMPLE_IMAGES", "yes", "MAGIC_EXAMPLE_IMAGES must be 0 or 1, not 'yes'"),

@@ -73,6 +73,17 @@ def test_plain_is_valid_strict_json(value):
     assert json.loads(json.dumps(plain(value), allow_nan=False)) == plain(value)
 
 
+def test_plain_unwraps_subclasses_of_str():
+    """A scorer may return them, and msgspec, which makes the record, refuses them."""
+
+    class Marked(str):
+        pass
+
+    found = plain({"pred": Marked("red"), "all": [Marked("a")]})
+    assert found == {"pred": "red", "all": ["a"]}
+    assert {type(found["pred"]), type(found["all"][0])} == {str}
+
+
 def test_plain_unwraps_numpy_and_tuples():
     value = {"a": np.float32(0.5), ("x", 1): np.array([1, 2]), "s": {3, 1}, "n": math.nan, "o": object}
     assert plain(value) == {"a": 0.5, "('x', 1)": [1, 2], "s": [1, 3], "n": None, "o": str(object)}

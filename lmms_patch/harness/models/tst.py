@@ -16,7 +16,7 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 
 from lmms_patch.ask.spec import parse
-from lmms_patch.errors import CannotWrapError, OptionError, PatchError
+from lmms_patch.errors import CannotWrapError, OptionError, PatchError, listed, unknown
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
@@ -111,9 +111,9 @@ class TstRf(_TextOnlyModel):
 
         allowed = ("check", "depth", "groupings", "model", "trees", "workers")
         try:
-            unknown = sorted(set(other) - _FROM_HOST)
-            if unknown:
-                raise OptionError(f"{unknown[0]!r} is not known; allowed: {', '.join(allowed)}")
+            odd = sorted(set(other) - _FROM_HOST)
+            if odd:
+                raise OptionError(f"{odd[0]!r} is not known; allowed: {', '.join(allowed)}")
             _check_groupings(groupings)
             settings = ModelSettings(model, trees, depth)
             if workers is not None and (type(workers) is not int or workers < 1):
@@ -151,6 +151,9 @@ class TstLora(_TextOnlyModel):
         if given["cache"] == "none":
             given["cache"] = ""
         try:
+            known = ["groupings", "preset", *LoraSettings.model_fields]
+            if odd := [key for key in given if key not in known]:
+                raise OptionError(listed("--model_args of tst_lora", [unknown(key, known) for key in odd]))
             _check_groupings(groupings, "--model_args of tst_lora: ")
             found = LoraSettings.from_mapping(given, "--model_args of tst_lora")
             diagnostic = LoraDiagnostic(found)

@@ -11,14 +11,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from lmms_patch.errors import OptionError, must, read_as
 
 
-def _no_bool(value: Any) -> Any:
-    if isinstance(value, bool):  # pydantic takes True as the number 1
+def _only_number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):  # pydantic also reads True as 1 and "8" as 8
         raise ValueError("not a number")
     return value
 
 
-_Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_bool)]
-_Count = Annotated[int, Field(ge=1), BeforeValidator(_no_bool), must("a whole number of at least 1")]
+_Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_only_number)]
+_Count = Annotated[int, Field(ge=1), BeforeValidator(_only_number), must("a whole number of at least 1")]
 _Positive = Annotated[_Number, Field(gt=0), must("a number above 0")]
 _Share = Annotated[_Number, Field(ge=0, lt=1), must("a number of at least 0 and below 1")]
 _Text = Annotated[StrictStr, must("a text")]
@@ -79,7 +79,7 @@ class LoraSettings(BaseModel):
     gradient_checkpointing: Annotated[Literal["auto"] | StrictBool, must("auto or true or false")] = "auto"
     device: _Name = "auto"
     system: _Text = ""
-    seed: Annotated[int, Field(ge=0), BeforeValidator(_no_bool), must("a whole number of at least 0")] = 0
+    seed: Annotated[int, Field(ge=0), BeforeValidator(_only_number), must("a whole number of at least 0")] = 0
     cache: _Text = ""
 
     @field_validator("target_modules", "modules_to_save", mode="before")

@@ -68,6 +68,8 @@ def test_mixed_runs_are_refused_whatever_the_order(tmp_path):
         (TstRf, {"trees": "many"}, "trees must be a whole number of at least 1, not 'many'"),
         (TstRf, {"workers": "many"}, "workers"),
         (TstLora, {"epoch": 3, "cache": "none"}, "--model_args of tst_lora: unknown option 'epoch'; did you mean epochs?"),
+        (TstLora, {"grouping": "all"}, "--model_args of tst_lora: unknown option 'grouping'; did you mean groupings?"),
+        (TstLora, {"x": 3}, "unknown option 'x'; allowed: groupings, preset, model, "),
         (TstLora, {"groupings": "bad"}, "groupings='bad' is not possible; allowed: all, headline"),
         (TstLora, {"preset": "bad"}, "--model_args of tst_lora: preset 'bad' is not known; allowed: paper, released"),
         (TstLora, {"epochs": 0}, "--model_args of tst_lora: epochs must be a whole number of at least 1, not 0"),

@@ -610,6 +610,8 @@ def test_options_override_the_preset():
         ({"batch": 2.5}, "x: batch must be a whole number of at least 1, not 2.5"),
         ({"epochs": True}, "x: epochs must be a whole number of at least 1, not True"),
         ({"seed": "a"}, "x: seed must be a whole number of at least 0, not 'a'"),
+        ({"r": "8"}, "x: r must be a whole number of at least 1, not '8'"),
+        ({"lr": "2e-4"}, "x: lr must be a number above 0, not '2e-4'"),
         ({"r": float("inf")}, "x: r must be a whole number of at least 1, not inf"),
         ({"lr": 0}, "x: lr must be a number above 0, not 0"),
         ({"lr": 0, "r": 0}, "x: 2 faults: (1) r must be a whole number of at least 1, not 0; (2) lr must be a number above 0, not 0"),
