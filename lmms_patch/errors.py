@@ -68,7 +68,7 @@ def require(extra: str, *modules: str) -> None:
 
 
 # --- faults of a pydantic model -------------------------------------------------------------------
-# pydantic is imported inside functions: the command line reads its arguments with this module, and most commands need no model.
+# pydantic is imported inside functions: nearly every module imports this one for its errors, and few read a model.
 
 
 @dataclass(frozen=True)
