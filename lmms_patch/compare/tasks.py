@@ -86,7 +86,7 @@ class Task:
 
     Attributes:
         first, second: the names of the task in the two runs.
-        compared: docs, settings and warnings (``compared.Compared``).
+        compared: docs, settings and warnings (``engine.Compared``).
         numbers: the primary one first, then in the order of ``measures``.
     """
 

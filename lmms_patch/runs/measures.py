@@ -104,7 +104,7 @@ def full_marks(analysis: Mapping[str, Any], scale: float | None = None, *, signe
 
 
 def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Estimate]:
-    """Return the numbers of an analysis in plain JSON types (``outcome.to_json``).
+    """Return the numbers of an analysis in plain JSON types (``numbers.to_json``).
 
     Args:
         analysis: docs/records.md, ``analysis``.

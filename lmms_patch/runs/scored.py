@@ -49,7 +49,7 @@ class Baseline:
 
     Attributes:
         answer: what was answered.
-        roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other`` (``planning.Plan``).
+        roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other`` (``references.Plan``).
         items, scores: as in ``ScoredView``.
     """
 

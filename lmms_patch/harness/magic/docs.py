@@ -31,7 +31,7 @@ from lmms_patch.text import log
 MOSAIC = "mosaic"
 """The name that stands for the embedded dataset, ``tasks/magic/mosaic``."""
 DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"}
-"""Which boxes a variant draws (``items.SHOWN``)."""
+"""Which boxes a variant draws, as ``items.shown`` takes it."""
 
 _FEATURES = {
     **{name: datasets.Value("string") for name in ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest")},

@@ -34,7 +34,7 @@ class Shown:
         name: its name, with the filter where the task has several.
         described: what was wrapped and how.
         metrics: its numbers by name.
-        analysis: what they are made of (``outcome.Analysis`` in plain JSON types); empty where there is none.
+        analysis: what they are made of (``numbers.Analysis`` in plain JSON types); empty where there is none.
     """
 
     name: str
