@@ -61,6 +61,10 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_ELSEWHERE[name]), name)
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *_ELSEWHERE]
+
+
 def _silent(line: str) -> None:
     pass
 
