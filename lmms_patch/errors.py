@@ -6,7 +6,7 @@ import difflib
 import importlib.util
 import re
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -68,7 +68,7 @@ def require(extra: str, *modules: str) -> None:
 
 
 # --- faults of a pydantic model -------------------------------------------------------------------
-# pydantic is imported inside functions: the command line reads its arguments with this module, and most commands need no model.
+# pydantic is imported inside functions: nearly every module imports this one for its errors, and few read a model.
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,9 @@ _WORDS = {
     "bool_type": "must be true or false, not {given}",
     "literal_error": "must be {expected}, not {given}",
     "list_type": "must be a list, not {given}",
+    "string_type": "must be a text, not {given}",
+    "path_type": "must be a path, not {given}",
+    "int_from_float": "must be a whole number, not {given}",
     "too_short": "must have at least {min_length} entry, not {given}",
 }
 
@@ -152,7 +155,9 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
     places: list[str] = []
     fields, field = _fields(model), None
     for part in path:
-        data = data[part] if isinstance(part, int) or part in data else None
+        # a union says which of its types it tried, which is no key of the data
+        is_inside = isinstance(data, (list, tuple)) if isinstance(part, int) else isinstance(data, Mapping) and part in data
+        data = data[part] if is_inside else None
         if isinstance(part, int):  # an entry of a list is known by its name
             places.append(f"{places.pop().removesuffix('s')} {shown(data['name']) if isinstance(data, dict) and 'name' in data else part + 1}")
         else:

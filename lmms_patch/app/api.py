@@ -61,6 +61,10 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_ELSEWHERE[name]), name)
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *_ELSEWHERE]
+
+
 def _silent(line: str) -> None:
     pass
 
@@ -430,7 +434,7 @@ def leaderboard(
         folders: of runs, at any depth, or results files; none: the board is written again from what it knows.
         output: the board's folder.
         by: the number to rank by: ``pcri`` (nearer 0 is better), ``adj``, ``adj_blind``, ``gap``, ``fip`` or ``mpp``.
-        ignore: settings (keys of ``runs.fingerprint``) in which runs may differ and still be ranked together.
+        ignore: settings (keys of ``Result.fingerprint``) in which runs may differ and still be ranked together.
         over: the benchmarks to take overall means over; none: those that most models have.
         fresh: forget all runs but those in ``folders``.
         title: of the page.

@@ -61,6 +61,7 @@ class PruneArguments(BaseModel):
     )
     allocate: Annotated[
         str | dict[str, float],
+        must("global, format, category, or budgets by category, such as {'a': 0.3, 'b': 20}"),
         typer.Option("--allocate", metavar="HOW", help="global, format, category, or budgets by category: a=0.3,b=20."),
     ] = "global"
     floor: Annotated[float, typer.Option("--floor", metavar="N", help="Docs that every category keeps: a number, or a share below 1.")] = 0

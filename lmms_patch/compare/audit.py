@@ -222,7 +222,7 @@ def _listed(names: Any) -> str:
 
 
 def _flat(result: Result, analysis: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the flat numbers that an analysis in plain JSON types gives, as far as it has them (``outcome.metrics``)."""
+    """Return the flat numbers that an analysis in plain JSON types gives, as far as it has them (``numbers.metrics``)."""
     prefix, metric = result.kind.prefix, analysis["metric"]
     gate, failed = analysis.get("gate") or {}, analysis.get("failed")
     out = {"chance": analysis["chance"]["value"], "ceiling": analysis["ceiling"], "n_docs": analysis.get("n_docs")}

@@ -34,7 +34,7 @@ _OF_DOCS = ("docs", "prompts", "number of docs", "limit")
 BY_JUDGE = (*results.JUDGED, "self_heal")
 """Metrics that are a judge's verdicts."""
 NO_JUDGE = "none"
-"""What ``runs.fingerprint`` says of a run without a judge."""
+"""What ``Result.fingerprint`` says of a run without a judge."""
 _FLAGS = (*results.HEALED, *results.REGIONS, *results.JUDGED, *results.ANSWERS, "answer_found")
 """Metrics in which a doc counts 0 or 1."""
 _NOTHING: Part = (0.0, 0.0)

@@ -92,7 +92,7 @@ class Defaults(Shared):
     """The part ``defaults`` of a file."""
 
     ignore: Texts = ()
-    """Settings in which a result and its baseline may differ (keys of ``runs.fingerprint``)."""
+    """Settings in which a result and its baseline may differ (keys of ``Result.fingerprint``)."""
     primary: Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$"), must("the name of one number such as fip or rci3, no wildcard")] | None = (
         None
     )
@@ -256,7 +256,7 @@ class Rules:
     Attributes:
         source: the file, as it is named to people.
         rules: in its order.
-        ignore: settings in which a result and its baseline may differ (keys of ``runs.fingerprint``).
+        ignore: settings in which a result and its baseline may differ (keys of ``Result.fingerprint``).
         primary: the one number of each comparison that carries the claim; None: the task's primary metric.
     """
 

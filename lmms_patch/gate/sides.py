@@ -60,7 +60,7 @@ class Result:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, object]:
-        """The settings that two results must share (``runs.fingerprint``)."""
+        """The settings that two results must share (``Result.fingerprint``)."""
         with guarded(self.run.path):
             return self.result.fingerprint
 

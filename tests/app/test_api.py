@@ -128,6 +128,7 @@ def test_what_it_hands_on_is_the_function_itself():
     for module in (api, lmms_patch.api):
         assert (module.compare, module.gate) == (compare, gate)
         assert not hasattr(module, "comparre")
+        assert {"compare", "gate", "show", "magic"} <= set(dir(module))
     assert lmms_patch.api.show is api.show
 
 

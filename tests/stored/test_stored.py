@@ -1,6 +1,7 @@
 """Every number of runs of the first version, as this version makes it: ``tests.stored`` says what is compared. And schemas, of real files."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -57,5 +58,20 @@ def test_a_difference_is_seen():
     before = stored()
     task = before["analyze mosaic"]["wrote"]["runs"][0]["tasks"][0]["metrics"]
     name = next(key for key, value in task.items() if isinstance(value, float))
-    task[name] = task[name] * (1 + 1e-15) + 5e-324
+    task[name] += 1e-12
+    assert not list(differences(stored(), before))
+    task[name] += 1e-8
     assert len(list(differences(stored(), before))) == 1
+
+
+@pytest.mark.parametrize(("page", "command", "run"), [("regions", "show", "regions_a"), ("tst", "show", "tst"), ("magic", "magic show", "magic_a")])
+def test_pages_show_what_the_commands_print(made, capsys, page, command, run):
+    """The examples of these pages are of stored runs: some lines are left out, and long ones broken."""
+    assert main([*command.split(), str(made[0] / run)]) == 0
+    printed = capsys.readouterr().out
+    shown = "".join(re.findall(r"^```text\n(.*?)^```", (ROOT / f"docs/{page}.md").read_text(), re.M | re.S)).splitlines()
+    tables = [line for line in shown if "  " in line or set(line) == {"-"}]
+    assert len(tables) >= 6
+    assert set(tables) <= set(printed.splitlines())
+    words = " ".join(printed.split())
+    assert [line for line in shown if line not in tables and line not in words] == []

@@ -46,7 +46,7 @@ class Found:
         zero_shot: the untrained model's predictions, where it has any.
         zero_shot_s, zero_shot_scores: their bias scores and native scores, shape (n,).
         repeats: repeated texts and label conflicts.
-        importance: rows of ``rf.Importance``; empty where the diagnostic has no features.
+        importance: rows of ``tree_diagnostic.Importance``; empty where the diagnostic has no features.
         causes: rows of ``causes.Cause``.
         seconds: how long the diagnosis took.
     """

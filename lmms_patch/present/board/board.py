@@ -38,7 +38,7 @@ class Entry:
         result: the result; it may have other grids too.
         date: of the run.
         runs: how many runs there are of it, this one included.
-        id: digest of the settings fingerprint (``runs.fingerprint``), 16 hex digits.
+        id: digest of the settings fingerprint (``Result.fingerprint``), 16 hex digits.
         run: SHA-256 of the run's results file.
         pipeline: the place of its filter pipeline among those of the task, from 0, the task's primary one.
     """
@@ -177,7 +177,7 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
     Args:
         store: the runs.
         by: what to rank by.
-        ignore: keys of ``runs.fingerprint`` in which runs of one group may differ.
+        ignore: keys of ``Result.fingerprint`` in which runs of one group may differ.
 
     Raises:
         RecordError: no wrapped task in any run, or an unknown key to ignore.

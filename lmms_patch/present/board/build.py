@@ -55,7 +55,7 @@ def leaderboard(
         folders: of runs, at any depth, or single results files; none: the board is written again from what it knows.
         output: the board's folder; made where it is not there.
         by: what to rank by (``ranking.BY``).
-        ignore: keys of ``runs.fingerprint`` in which runs may differ and still be ranked together.
+        ignore: keys of ``Result.fingerprint`` in which runs may differ and still be ranked together.
         over: the benchmarks to take overall means over; none: chosen by who has what (``ranking.shared_benchmarks``).
         fresh: forget all runs but those in ``folders``.
         title: of the page.

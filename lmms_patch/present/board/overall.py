@@ -162,7 +162,7 @@ def _overall(board: Board, grid: int, name: str, main: Mapping[str, Group], othe
     lines = []
     for one in ranking.standings(cells, shared, board.models):
         mine = cells[one.model]
-        lacks = tuple(_lack(base, entries[base].get(one.model), (base, one.model) in elsewhere, how) for base in one.lacks)
+        lacks = tuple(_lack(base, entries.get(base, {}).get(one.model), (base, one.model) in elsewhere, how) for base in one.lacks)
         size, signed = (_of_docs(mean, [mine[base] for base in shared if base in mine]) for mean in (one.size, one.signed))
         lines.append(Line(board.models[one.model], mine, size, signed, one.place, lacks))
     return Overall(grid, name, tuple(sorted(main)), shared, tuple(lines), _bases(main), how)

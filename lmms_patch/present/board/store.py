@@ -62,14 +62,14 @@ class Result:
     """One wrapped task of one run, as far as a board needs it.
 
     Attributes:
-        task, filter, base, kind, metric: as in ``runs.Result``.
+        task, filter, base, kind, metric: as in ``run.Result``.
         grids: grid sizes; empty for kinds without.
         higher: whether more of the metric is better.
         type: the papers' task type; "" where none is named.
         docs: how many have a record.
         gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), None unknown or no gate.
         gate_reason: why it fails or is unknown; empty otherwise.
-        fingerprint: ``runs.fingerprint``.
+        fingerprint: ``Result.fingerprint``.
         numbers: ``measures.measures``: every number with its interval, on the metric's own scale.
         notes: by grid.
         dataset: ``path``, ``name``, ``split`` of the data, as the task's config names them; None where it does not, or names local files.

@@ -260,7 +260,8 @@ def overall_note(table: Overall) -> str:
     named = ", ".join(clean(base) for base in table.shared)
     without = len(table.lines) - ranked
     more = f" Without a rank, because they lack some of these: {without}." if without else ""
-    means = f"Means over {len(table.shared)} of {len(table.benchmarks)} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
+    known = len({*table.benchmarks, *table.shared})
+    means = f"Means over {len(table.shared)} of {known} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
     return f"{means} {basis_words(table.by)} {bases_note(table.bases)}"
 
 

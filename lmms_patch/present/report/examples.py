@@ -157,13 +157,13 @@ def example(entry: str, rule: str, line: Line, metric: str, image: str | None = 
         score = view.scores.get(metric)
         grids.setdefault(view.n, []).append(CellAnswer(view.row, view.col, box, cut(answer, ANSWER), score, None if score is None else score >= need))
     score = views[0].scores.get(metric)
-    gold = record.answer.gold
+    gold = record.answer.gold if record.answer.gold is not None else line.target
     return Example(
         entry,
         rule,
         int(record.doc_id),
         cut(str(line.input or ""), QUESTION),
-        cut(str(line.target if gold is None else gold), ANSWER),
+        cut("" if gold is None else str(gold), ANSWER),
         cut(answers[0], ANSWER),
         score,
         None if score is None else score >= need,

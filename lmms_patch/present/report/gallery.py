@@ -88,17 +88,10 @@ def _frame(example: Example, n: int, cells: Sequence[CellAnswer]) -> Frame:
         left, top, width, tall = cell.box
         at = x + w * left / 100 + inset, y + h * top / 100 + inset
         size = max(0.5, w * width / 100 - 2 * inset), max(0.5, h * tall / 100 - 2 * inset)
-        boxes.append(
-            Box(
-                round(at[0], 2),
-                round(at[1], 2),
-                round(size[0], 2),
-                round(size[1], 2),
-                verdict(cell.right),
-                clean(cell.answer, room) if (room := int(size[0] / _LETTER)) > 2 else "",
-                cell,
-            )
-        )
+        room = int(size[0] / _LETTER)
+        said = clean(cell.answer, room) if room > 2 else clean(cell.answer)  # less than three letters of a longer answer say nothing
+        says = said if len(said) <= room else ""
+        boxes.append(Box(round(at[0], 2), round(at[1], 2), round(size[0], 2), round(size[1], 2), verdict(cell.right), says, cell))
     right = [f"row {cell.row + 1} column {cell.col + 1}" for cell in cells if cell.right]
     unscored = sum(cell.right is None for cell in cells)
     label = f"{example.alt}; grid {n} by {n}: {len(right)} of {len(cells)} cells right{': ' + ', '.join(right) if right else ''}"

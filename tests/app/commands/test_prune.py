@@ -65,7 +65,16 @@ def test_words_that_are_written_out_are_those_that_are_checked():
 
 
 @pytest.mark.parametrize(
-    ("given", "says"), [({"model": "tree"}, "model must be 'boosting' or 'forest'"), ({"match": "x"}, "match must be 'category'")]
+    ("given", "says"),
+    [
+        ({"model": "tree"}, "model must be 'boosting' or 'forest'"),
+        ({"match": "x"}, "match must be 'category'"),
+        ({"allocate": 3}, "allocate must be global, format, category, or budgets by category, such as .*, not 3"),
+        ({"allocate": {"a": "much"}}, "allocate must be global"),
+        ({"folds": 5.5}, "folds must be a whole number, not 5.5"),
+        ({"key": 3}, "key must be a text, not 3"),
+        ({"output": 3}, "output must be a path, not 3"),
+    ],
 )
 def test_python_is_checked_as_the_command_line_is(given, says):
     with pytest.raises(OptionError, match=says):

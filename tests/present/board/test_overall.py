@@ -268,6 +268,17 @@ def test_many_models_are_as_the_definition_says(tmp_path):
     assert len(overall_sheet(table).rows) == 8
 
 
+def test_benchmarks_that_were_chosen_but_not_asked_at_a_grid_leave_it_without_ranks(tmp_path):
+    """x is asked on 2x2 alone, y on 3x3 alone: over x there is a mean at 2x2, and at 3x3 every model lacks x."""
+    tasks = [index_task("x", grids={2: (0.1, 0.05, 0.15)}), index_task("y", grids={3: (0.2, 0.15, 0.25)})]
+    found = board_of(tmp_path, document("a", tasks))
+    coarse, fine = overall(found, ["x"])
+    assert [line.mean_abs.value for line in coarse.lines] == [pytest.approx(0.1)]
+    assert [(line.mean_abs, line.lacks) for line in fine.lines] == [(None, ("x (not run)",))]
+    assert overall_note(fine).startswith("Means over 1 of 2 benchmarks, which every ranked model has (0): x. Without a rank, because they lack some")
+    assert changes(found, ["x"]) == []
+
+
 def test_the_same_board_from_the_stored_file(tmp_path):
     """What is read back from the file is what was read from the runs."""
     from lmms_patch.present.board import store

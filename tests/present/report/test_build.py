@@ -168,8 +168,9 @@ def test_a_dataset_that_cannot_be_reached_is_told(run, tmp_path):
 # --- prunings -------------------------------------------------------------------------------------
 
 
-def test_a_pruning_beside_the_run_is_shown(run, tmp_path):
-    folder = run / "pruned" / "toy"
+@pytest.mark.parametrize("beside", ["below", "apart"])
+def test_a_pruning_beside_the_run_is_shown(run, tmp_path, beside):
+    folder = (run if beside == "below" else tmp_path) / "pruned" / "toy"
     folder.mkdir(parents=True)
     ids = [{"key": str(i), "doc_id": i} for i in range(3)]
     (folder / "pruned.json").write_text(
@@ -186,7 +187,7 @@ def test_a_pruning_beside_the_run_is_shown(run, tmp_path):
             }
         )
     )
-    found = api.report([run], tmp_path / "report")
+    found = api.report([run] if beside == "below" else [run, folder], tmp_path / "report")
     (row,) = next(sheet for sheet in found.sheets["tst"] if sheet.name == "prunings").rows
     assert (row["docs"], row["removed"], row["kept"], row["verdict"]) == (4, 1, 3, "fell")
 

@@ -97,6 +97,13 @@ def test_long_answers_are_cut_and_say_so():
     assert cut("short", ANSWER) == "short"
 
 
+@pytest.mark.parametrize(("target", "gold"), [("B", "B"), (None, ""), (0, "0")])
+def test_without_a_gold_the_log_says_what_was_to_be_answered(target, gold):
+    doc = {**line(1, [0, 1, 0, 0]), "target": target}
+    doc["patch"]["answer"] = {}
+    assert example("e", "local", doc, "acc").gold == gold
+
+
 def test_answers_that_do_not_fit_the_views_are_left_empty():
     assert answers_of({**line(1, [0] * 4), "filtered_resps": ["A", "B"]}) == [""] * 5
     assert answers_of({**line(1, [0] * 4), "filtered_resps": "A"}) == [""] * 5

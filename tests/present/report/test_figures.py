@@ -258,7 +258,8 @@ def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path):
 
 
 def test_long_names_are_cut_in_the_middle():
-    assert canvas.name("x" * 20 + "y" * 20, 11) == "xxxxxxx … y"
+    assert canvas.name("x" * 20 + "y" * 20, 11) == "xxxxx…yyyyy"
+    assert canvas.name("Qwen/Qwen2.5-VL-7B-Instruct", 24) != canvas.name("Qwen/Qwen2.5-VL-72B-Instruct", 24)
     assert canvas.name("a\u202eb\ud800") == "a\ufffdb\ufffd"
 
 

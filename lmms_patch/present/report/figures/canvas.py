@@ -76,8 +76,18 @@ def new(width: float, height: float, rows: int = 1, columns: int = 1, fixed: boo
 
 
 def name(given: str, most: int = 36) -> str:
-    """Return a name as it is drawn: on one line, its middle left out where it is long."""
-    return line(given, most)
+    """Return a name as it is drawn: on one line, its middle left out where it is long.
+
+    Both ends stay equally long: names of models differ near their end (``-7B-Instruct``, ``-72B-Instruct``).
+
+    >>> name("Qwen/Qwen2.5-VL-72B-Instruct", 24)
+    'Qwen/Qwen2.…72B-Instruct'
+    """
+    shown = line(given)
+    if len(shown) <= most:
+        return shown
+    head = (most - 1) // 2
+    return f"{shown[:head]}…{shown[len(shown) - (most - 1 - head) :]}"
 
 
 def key(drawing: Any, marks: Sequence[Any]) -> None:

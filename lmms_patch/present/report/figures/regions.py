@@ -150,7 +150,7 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Made:
     out = listed([entry.model for entry in entries if not any(_answered(entry, metric) for metric in metrics)], 6)
     caption = (
         "Does who looks at the right boxes also answer rightly (MAGIC paper, figure 4)? With relevant and adversarial boxes drawn. "
-        f"{_LINES} A model with the right answer and little focus points it elsewhere, or says little of where it looked."
+        f"{_LINES} A model with the right answer and little focus found it elsewhere, or says little of where it looked."
         f"{f' Not drawn, since not defined: {out}.' if out else ''}"
     )
     alt = f"Share of right answers against MagiScore F1: {listed(told, 6)}."
