@@ -9,6 +9,7 @@ import pytest
 from lmms_patch.compare.gap import gap, rows
 from lmms_patch.compare.gap_sides import Side, read_pair, read_side, read_subset
 from lmms_patch.errors import RecordError
+from tests.making.files import write_files
 from tests.making.runs import mc_run, write_run
 
 DATE = "2026-01-01T00-00-00.000000"
@@ -240,20 +241,13 @@ def patched(task, kind, scores, *, base="toy", fields=None, answer=None, metrics
 
 def write(folder, tasks, date=DATE, **more):
     """A finished run: ``{task: (kind, base, results, lines)}``; kind plain is a native task, lines None a run without --log_samples."""
-    folder.mkdir(parents=True, exist_ok=True)
-    results, configs = {}, {}
+    made = {}
     for task, (kind, base, values, lines) in tasks.items():
-        wrapped = kind != "plain"
-        results[task] = {"alias": task, **values}
-        if wrapped:
-            results[task]["patch,none"] = {"records": len(lines or ())}
         about = {"schema": 2, "base": base, "kind": kind, "grids": [], "metric": "acc", "options": {}}
-        configs[task] = {"task": task, **({"lmms_patch": about} if wrapped else {})}
-        if lines is not None:
-            (folder / f"{date}_samples_{task}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    path = folder / f"{date}_results.json"
-    path.write_text(json.dumps({"results": results, "configs": configs, "group_subtasks": {}, **more}))
-    return path
+        wrapped = {} if kind == "plain" else {"lmms_patch": about}
+        counted = {"patch": {"records": len(lines or ())}} if wrapped else {}
+        made[task] = {"alias": task, **values, **counted}, {"task": task, **wrapped}, lines
+    return write_files(folder, made, date=date, **more)
 
 
 def plain_toy(scores, task="toy", **values):

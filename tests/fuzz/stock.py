@@ -12,15 +12,12 @@ import yaml
 
 from lmms_patch import resources
 from lmms_patch.app.cli import main
-from lmms_patch.ask.spec import parse
-from lmms_patch.runs import numbers as outcome
 from tests.fuzz.scenarios import PRUNING
 from tests.magic.worlds import World
 from tests.making import boards as boards
 from tests.making import lean
 from tests.making import reports as entries
-from tests.making.boxes import numbers, planted
-from tests.making.recordings import METRIC
+from tests.making.boxes import write_boxes
 from tests.making.runs import guesses_on_cells, magic_doc, mc_run, world_run, write_magic, write_run
 
 GATES = ("model-regression", "benchmark-release", "model-compliance", "magic")
@@ -51,8 +48,9 @@ SAID = "I look at R1. There is a cat in R2. It is big.\n**Answer**: dog"
 
 def make(folder: Path) -> None:
     """Write all of it into a folder."""
-    for part in (_indices, _lean, _plain, _regions, _filters, _magic_runs, _boards, _settings, _data, _labels, _build, _pruned):
+    for part in (_indices, _lean, _plain, _filters, _magic_runs, _boards, _settings, _data, _labels, _build, _pruned):
         part(folder)
+    write_boxes(folder / "runs" / "regions", 15)
 
 
 def _indices(folder: Path) -> None:
@@ -93,24 +91,6 @@ def _plain(folder: Path) -> None:
     path.write_text(json.dumps(data))
     lines = [json.dumps({"doc_id": i, "target": "x", "filtered_resps": ["y"], "acc": float(i % 4 != 0)}) for i in range(20)]
     path.with_name(f"{lean.DATE}_samples_toy.jsonl").write_text("\n".join(lines) + "\n")
-
-
-def _regions(folder: Path) -> None:
-    records, spec = planted(15), parse("toy_regions")
-    analysis = numbers(records, chance=0.0)
-    flat = outcome.metrics(analysis, "rci")
-    about = {"records": len(records), **flat, "made": {}, "settings": {"level": 0.95, "draws": 200}, "higher_is_better": {METRIC: True}}
-    values = {METRIC: analysis.fip.value, **flat, "patch": {**about, "analysis": outcome.to_json(analysis)}}
-    data = {
-        "results": {spec.name: {f"{key},none": value for key, value in values.items()}},
-        "configs": {spec.name: {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": METRIC}}},
-        "model_name": "m",
-    }
-    place = folder / "runs" / "regions"
-    place.mkdir(parents=True)
-    (place / "20260101_000000_results.json").write_text(json.dumps(data))
-    lines = "".join(json.dumps({"doc_id": one["doc_id"], "patch": one}) + "\n" for one in records)
-    (place / f"20260101_000000_samples_{spec.name}.jsonl").write_text(lines)
 
 
 def _filters(folder: Path) -> None:

@@ -1,21 +1,16 @@
 """A finished run of one task, whose aggregation is any function of the items."""
 
-import json
-
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.harness.wrap.statistics import Native
+from tests.making.files import DATE, described, lines_of, write_files
 from tests.making.recordings import mean
 from tests.making.runs import details
-
-DATE = "2026-01-01T00-00-00.000000"
-
 
 FEW = 400
 
 
 def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="rci", name="toy", made=None, about=None, date=DATE, flat=None):
     """The two files of a finished run of one task; the aggregation is any function of the items."""
-    folder.mkdir(parents=True, exist_ok=True)
     records = [{**record, "base": name, "kind": kind} for record in records]
     grids = tuple(records[0]["grids"])
     spec = WrapSpec(name, kind, grids, Options(**(options or {})))
@@ -34,14 +29,4 @@ def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="
     found = details(spec, records, "acc", {"acc": higher}, Native(whole, over_cells, aggregate, "", False), None)
     found["made"] = {**found["made"], **(made or {})}
     values = {"acc": whole(), **{f"acc_mpp{n}": over_cells(n)[1] for n in grids}, "patch": dict(found.items()), **(flat or {})}
-    data = {
-        "results": {spec.name: {f"{key},none": value for key, value in values.items()}},
-        "configs": {spec.name: {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}},
-        "group_subtasks": {},
-        **(about or {}),
-    }
-    path = folder / f"{date}_results.json"
-    path.write_text(json.dumps(data))
-    lines = [json.dumps({"doc_id": r["doc_id"], "patch": r}) for r in records]
-    (folder / f"{date}_samples_{spec.name}.jsonl").write_text("".join(line + "\n" for line in lines))
-    return path
+    return write_files(folder, {spec.name: (values, described(spec), lines_of(records))}, date=date, **(about or {}))

@@ -1,13 +1,13 @@
 """Finished runs with planted scores, written fast: for tests of the gate that need hundreds of them."""
 
 import itertools
-import json
 
 import numpy as np
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats import intervals
+from tests.making.files import DATE, lines_of, write_files
 
 LOOKS = {
     "against": "wrong images",
@@ -17,7 +17,6 @@ LOOKS = {
     "reason": "",
     "difference": to_json(intervals.mean([0.0, 1.0], None, draws=0)),
 }
-DATE = "2026-01-01T00-00-00.000000"
 STARTS = itertools.count()
 """What makes each run that is written another run, as the harness's clock does."""
 
@@ -186,19 +185,7 @@ def stressed(n=400, accuracy=0.3, chance=0.25, seed=0, name="toy_tst5"):
 
 def write(folder, tasks, *, model="m", date=DATE, logs=True, change=None, **config):
     """Write a run; ``change`` may alter the results file's content before it is written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    data = {"results": {}, "configs": {}, "model_name": model, "date": date, "config": {"model": "hf", "model_args": "", "limit": None, **config}}
-    data["start_time"] = next(STARTS)
-    names = [records[0]["task"] for _, _, records in tasks]
-    data |= {"n-shot": dict.fromkeys(names, 0), "versions": dict.fromkeys(names, 1.0), "system_instruction_sha": None}
-    for results, described, records in tasks:
-        name = records[0]["task"]
-        data["results"][name], data["configs"][name] = results, described
-        if logs:
-            lines = (json.dumps({"doc_id": one["doc_id"], "patch": one}) for one in records)
-            (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
-    if change:
-        change(data)
-    path = folder / f"{date}_results.json"
-    path.write_text(json.dumps(data))
-    return path
+    made = {records[0]["task"]: (results, told, lines_of(records) if logs else None) for results, told, records in tasks}
+    about = {"model_name": model, "config": {"model": "hf", "model_args": "", "limit": None, **config}, "start_time": next(STARTS)}
+    about |= {"n-shot": dict.fromkeys(made, 0), "versions": dict.fromkeys(made, 1.0), "system_instruction_sha": None}
+    return write_files(folder, made, date=date, change=change, **about)

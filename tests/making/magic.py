@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from lmms_patch.magic.score import matching, results
 from lmms_patch.magic.score.extract import regions_of_steps
 from lmms_patch.magic.score.response import parse
+from tests.making.files import write_files
 
 TASKS = {"all": "toy", "relevant": "toy_relevant", "none": "toy_nobox", "selfheal": "toy_selfheal"}
 
@@ -59,8 +59,7 @@ def write_magic_run(
     folder: Path, variants: Mapping[str, Sequence[Mapping[str, Any]]], *, model: str = "toy_vlm", date: str = "20260101_000000", log: bool = True
 ) -> Path:
     """The results file and sample logs of some variants: ``{variant: docs}``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    values, configs = {}, {}
+    tasks = {}
     for variant, docs in variants.items():
         task = TASKS[variant]
         records = [record(one, variant) for one in docs]
@@ -81,30 +80,11 @@ def write_magic_run(
             "warnings": results.warnings(counts, judge is not None),
         }
         flat = {name: one.value for name, one in found.items()}
-        values[task] = {
-            f"{key},none": value for key, value in {"magic": {"records": len(records), **flat, "made": {}, "magic": about}, **flat}.items()
-        }
-        described = {
-            "schema": results.SCHEMA,
-            "base": task,
-            "kind": "magic",
-            "variant": variant,
-            "grids": [],
-            "metric": about["metric"],
-            "options": {},
-        }
-        configs[task] = {"metadata": {"magic": described}}
-        if log:
-            lines = [
-                {
-                    "doc_id": n,
-                    "target": one["gold"],
-                    "filtered_resps": one["response"],
-                    "magic": made,
-                }
-                for n, (one, made) in enumerate(zip(docs, records, strict=True))
-            ]
-            (folder / f"{date}_samples_{task}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    path = folder / f"{date}_results.json"
-    path.write_text(json.dumps({"results": values, "configs": configs, "model_name": model, "config": {"model": "toy"}, "date": date}))
-    return path
+        told = {"schema": results.SCHEMA, "base": task, "kind": "magic", "variant": variant, "grids": [], "metric": about["metric"], "options": {}}
+        lines = [
+            {"doc_id": n, "target": one["gold"], "filtered_resps": one["response"], "magic": made}
+            for n, (one, made) in enumerate(zip(docs, records, strict=True))
+        ]
+        values = {"magic": {"records": len(records), **flat, "made": {}, "magic": about}, **flat}
+        tasks[task] = values, {"metadata": {"magic": told}}, lines if log else None
+    return write_files(folder, tasks, date=date, model_name=model, config={"model": "toy"})

@@ -17,6 +17,7 @@ from lmms_patch.runs.logs import Line
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
+from tests.making.files import DATE, described, lines_of, write_files
 
 LETTERS = "ABCD"
 NEEDED = {"schema": 2, "task": "toy", "base": "toy", "kind": "rci", "grids": [], "doc_id": 0, "image_sizes": [], "best": {}, "excluded": {}}
@@ -157,11 +158,10 @@ def _scored(views, said, gold):
     return tuple(ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)}) for view, one in zip(views, said, strict=True))
 
 
-def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-00.000000"):
+def write_run(folder, runs, groups=None, aggregate=None, date=DATE):
     """The results file and sample logs of some tasks: ``{name: (spec, records, plan)}``; the aggregation is the mean."""
     aggregate = aggregate or (lambda items: float(np.mean(items)))
-    folder.mkdir(parents=True, exist_ok=True)
-    results, configs = {}, {}
+    tasks = {}
     for name, (spec, records, made) in runs.items():
         places = {n: [r["best"][str(n)] for r in records] for n in spec.grids}
         full = [r["views"][0]["items"]["acc"] for r in records]
@@ -172,14 +172,10 @@ def write_run(folder, runs, groups=None, aggregate=None, date="2026-01-01T00-00-
         found = details(spec, records, "acc", {"acc": True}, native, made)
         flat = {key: found[key] for key in found if key.startswith(("rci", "gap", "chance", "gate"))}
         values = {"acc": aggregate(full), **{f"acc_mpp{n}": aggregate(best[n]) for n in spec.grids}, **flat, "patch": dict(found.items())}
-        results[name] = {f"{key},none": value for key, value in values.items()}
-        configs[name] = {**DATA, "lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}
-        lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": to_builtins(as_record(r))}) for r in records]  # as a run logs them
-        (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
-    path = folder / f"{date}_results.json"
-    said = {"n-shot": dict.fromkeys(results, 0), "versions": dict.fromkeys(results, 1.0), "system_instruction_sha": None, "start_time": next(STARTS)}
-    path.write_text(json.dumps({"results": results, "configs": configs, "group_subtasks": groups or {}, **said}))
-    return path
+        lines = lines_of([to_builtins(as_record(r)) for r in records], target="x")  # as a run logs them
+        tasks[name] = values, {**DATA, **described(spec)}, lines
+    said = {"n-shot": dict.fromkeys(tasks, 0), "versions": dict.fromkeys(tasks, 1.0), "system_instruction_sha": None, "start_time": next(STARTS)}
+    return write_files(folder, tasks, date=date, group_subtasks=groups or {}, **said)
 
 
 # --- MAGIC tasks ----------------------------------------------------------------------------------
@@ -202,10 +198,7 @@ def write_magic(
     folder, variants, *, model="m", judge=None, seed=0, date="20260101_000000", docs="d", log=True, change=None, tasks=MAGIC_TASKS, **config
 ):
     """A run of MAGIC tasks, ``{variant: records}``; ``change`` may alter the results file's content before it is written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    data = {"results": {}, "configs": {}, "model_name": model, "date": date, "versions": {}, "n-shot": {}, "system_instruction_sha": None}
-    data["start_time"] = next(STARTS)
-    data["config"] = {"model": "hf", "model_args": "", "limit": None, **config}
+    made = {}
     for variant, given in variants.items():
         name, judged = tasks[variant], judge is not None
         texts = [one.get("text", "") for one in given]
@@ -223,28 +216,20 @@ def write_magic(
             "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs, "prompts": "p"},
             "settings": {"draws": DRAWS, "level": 0.95, "seed": 0}, "higher_is_better": {key: magic.higher_is_better(key, variant) for key in numbers}, "magic": about,
         }  # fmt: skip
-        data["results"][name] = {f"{key},none": value for key, value in {"magic": details_of, **flat}.items()}
-        described = {
-            "schema": 1,
-            "base": name,
-            "kind": "magic",
-            "variant": variant,
-            "grids": [],
-            "options": {},
-            "pixels": 1,
-            "prompts": 1,
-            "seed": seed,
-        }
-        data["configs"][name] = {**DATA, "metadata": {"magic": {**described, "metric": magic.primary(variant, False)}}}
-        data["versions"][name], data["n-shot"][name] = 1.0, 0
-        if log:
-            lines = [
-                {"doc_id": n, "target": "dog", "filtered_resps": [text], "input": f"Asked of {one['id']}", "magic": one}
-                for n, (one, text) in enumerate(zip(records, texts, strict=True))
-            ]
-            (folder / f"{date}_samples_{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    if change:
-        change(data)
-    path = folder / f"{date}_results.json"
-    path.write_text(json.dumps(data))
-    return path
+        told = {"schema": 1, "base": name, "kind": "magic", "variant": variant, "grids": [], "options": {}, "pixels": 1, "prompts": 1, "seed": seed}
+        lines = [
+            {"doc_id": n, "target": "dog", "filtered_resps": [text], "input": f"Asked of {one['id']}", "magic": one}
+            for n, (one, text) in enumerate(zip(records, texts, strict=True))
+        ]
+        described_as = {**DATA, "metadata": {"magic": {**told, "metric": magic.primary(variant, False)}}}
+        made[name] = {"magic": details_of, **flat}, described_as, lines if log else None
+    return write_files(
+        folder,
+        made,
+        date=date,
+        change=change,
+        **{"model_name": model, "versions": dict.fromkeys(made, 1.0), "n-shot": dict.fromkeys(made, 0)},
+        system_instruction_sha=None,
+        start_time=next(STARTS),
+        config={"model": "hf", "model_args": "", "limit": None, **config},
+    )

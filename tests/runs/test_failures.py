@@ -19,6 +19,7 @@ from lmms_patch.runs import failures
 from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.run import find, newest
 from lmms_patch.runs.tables import Table
+from tests.making.files import described, lines_of, write_files
 from tests.making.runs import as_records, details, mc_run
 
 TEXT = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] overloaded"
@@ -39,7 +40,6 @@ def finish(folder, made, failed=(), name="toy_rci2", date="2026-01-01T00-00-00.0
     """The two files of a run of which some calls failed; the harness's own metric counts them as wrong."""
     spec, whole, plan = made
     records = disturbed(whole, failed)
-    folder.mkdir(parents=True, exist_ok=True)
     answered = [r for r in records if "failed" not in r["views"][0]]
     used = [r for r in answered if "2" in r["best"]]
 
@@ -54,15 +54,7 @@ def finish(folder, made, failed=(), name="toy_rci2", date="2026-01-01T00-00-00.0
     lost = {doc for doc, view in failed if view == 0}
     own = float(np.mean([0.0 if i in lost else r["views"][0]["items"]["acc"] for i, r in enumerate(whole)]))
     values = {"acc": own, "acc_mpp2": over_cells(2)[1], "patch": dict(found.items())}
-    data = {
-        "results": {name: {f"{key},none": value for key, value in values.items()}},
-        "configs": {name: {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}},
-        "group_subtasks": {},
-    }
-    (folder / f"{date}_results.json").write_text(json.dumps(data))
-    lines = [json.dumps({"doc_id": r["doc_id"], "target": "x", "patch": r}) for r in records]
-    (folder / f"{date}_samples_{name}.jsonl").write_text("".join(line + "\n" for line in lines))
-    return folder / f"{date}_results.json"
+    return write_files(folder, {name: (values, described(spec), lines_of(records, target="x"))}, date=date)
 
 
 @pytest.fixture(scope="module")

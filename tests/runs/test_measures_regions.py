@@ -1,42 +1,17 @@
 """A run of a task with boxes as views: its numbers by name, and reports and boards that take it."""
 
-import json
-
 import pytest
 
-from lmms_patch.ask.spec import parse
 from lmms_patch.present.board import build as boards
 from lmms_patch.present.report import build as reports
-from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs import run as runs
-from tests.making.boxes import numbers, planted
+from tests.making.boxes import write_boxes
 from tests.making.recordings import METRIC
 
 
 @pytest.fixture
 def run(tmp_path):
-    records, spec = planted(), parse("toy_regions")
-    analysis = numbers(records, chance=0.0)
-    flat = outcome.metrics(analysis, "rci")
-    patch = {
-        "records": len(records),
-        **flat,
-        "made": {},
-        "settings": {"level": 0.95},
-        "higher_is_better": {METRIC: True},
-        "analysis": outcome.to_json(analysis),
-    }
-    values = {METRIC: analysis.fip.value, f"{METRIC}_mpp_relevant": 0.75, f"{METRIC}_mpp_adversarial": 0.75, **flat, "patch": patch}
-    data = {
-        "results": {spec.name: {f"{key},none": value for key, value in values.items()}},
-        "configs": {spec.name: {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": METRIC}}},
-        "model_name": "m",
-    }
-    (tmp_path / "run").mkdir()
-    path = tmp_path / "run" / "20260101_000000_results.json"
-    path.write_text(json.dumps(data))
-    path.with_name("20260101_000000_samples_toy_regions.jsonl").write_text("".join(json.dumps({"patch": one}) + "\n" for one in records))
-    return path
+    return write_boxes(tmp_path / "run")
 
 
 def test_each_number_once_with_its_interval(run):

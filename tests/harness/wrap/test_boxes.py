@@ -23,6 +23,7 @@ from tests.harness import toys
 from tests.harness.adapters import ADAPTERS, PATTERNS, SIZES, Likelihood, by_deepcopy, by_pickle, first_of_all, picture
 from tests.harness.adapters import _say as say
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
+from tests.making.files import DATE, write_files
 
 UTILS = '''
 def messages(doc):
@@ -259,7 +260,7 @@ def test_what_a_run_leaves_is_valid_and_gives_its_numbers_again(folder, tmp_path
     write_task(folder, "toy", data, metadata={"lmms_patch": {"category": "kind", "null": 0}})
     result = run(looks(known, SCRIPTS["right here and there"]), "toy_regions", folder)
     out = tmp_path_factory.mktemp("out")
-    write_files(out, result)
+    write(out, result)
     patch = metrics(result, "toy_regions")["patch"]
     Draft202012Validator(schemas.load("details")).validate(plain(dict(patch.items())))
     Draft202012Validator(schemas.load("task-config")).validate(result["configs"]["toy_regions"]["lmms_patch"])
@@ -285,7 +286,7 @@ def test_what_a_run_leaves_is_valid_and_gives_its_numbers_again(folder, tmp_path
     assert rci.table(rci.recomputed([again])) == text
     assert "b " in rci.category_table(narrow)
     second = tmp_path_factory.mktemp("second")
-    write_files(second, {**result, "date": "another day"})
+    write(second, result, "2026-01-02T00-00-00.000000")
     found = api.analyze([out, second])
     assert found.averaged[0].metrics["regions_mean"] == pytest.approx(patch["regions_mean"])
     Draft202012Validator(schemas.load("analysis")).validate(json.loads(json.dumps(found.to_json())))
@@ -300,13 +301,14 @@ def plain(value):
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
-def write_files(out, result):
+def write(out, result, date=DATE):
     """The results file and the sample logs, as far as they are read again."""
-    data = {"results": plain(result["results"]), "configs": plain(result["configs"]), "date": result["date"]}
-    (out / "2026-01-01T00-00-00.000000_results.json").write_text(json.dumps(data))
-    for task, samples in result["samples"].items():
-        lines = [json.dumps({"doc_id": s["doc_id"], "target": str(s["target"]), "patch": plain(s["patch"])}) for s in samples]
-        (out / f"2026-01-01T00-00-00.000000_samples_{task}.jsonl").write_text("".join(line + "\n" for line in lines))
+    logs = {
+        task: [{"doc_id": one["doc_id"], "target": str(one["target"]), "patch": plain(one["patch"])} for one in samples]
+        for task, samples in result["samples"].items()
+    }
+    tasks = {task: (values, plain(result["configs"].get(task)), logs.get(task)) for task, values in plain(result["results"]).items()}
+    write_files(out, tasks, date=date)
 
 
 def test_in_words_where_boxes_differ(folder, tmp_path_factory):
@@ -316,7 +318,7 @@ def test_in_words_where_boxes_differ(folder, tmp_path_factory):
         ("right only on adversarial boxes", "an adversarial box answers more than a relevant one in toy"),
     ):
         out = tmp_path_factory.mktemp("out")
-        write_files(out, run(looks(known, SCRIPTS[name]), "toy_regions", folder))
+        write(out, run(looks(known, SCRIPTS[name]), "toy_regions", folder))
         assert rci.meaning(rci.load(recompute.one_run(out).path)) == f"In words: {says}."
 
 

@@ -12,6 +12,7 @@ from lmms_patch.present.report.gather import gather
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs import run as runs
 from tests.making import lean
+from tests.making.files import described, write_files
 from tests.making.runs import mc_run, write_run
 
 
@@ -134,12 +135,8 @@ def test_nothing_wrapped_is_one_line(tmp_path):
 
 def blind_run(folder, docs, date="2026-03-03T00-00-00.000000"):
     """A blind run of the toy task on its first docs, with the score 0.5."""
-    spec = parse("toy_blind")
-    folder.mkdir()
-    config = {"toy_blind": {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}}}
-    details = {"records": docs, "chance": 0.25, "n_docs": docs, "settings": {}, "higher_is_better": {"acc": True}}
-    results = {"toy_blind": {"acc,none": 0.5, "patch,none": details}}
-    (folder / f"{date}_results.json").write_text(json.dumps({"results": results, "configs": config}))
+    patch = {"records": docs, "chance": 0.25, "n_docs": docs, "settings": {}, "higher_is_better": {"acc": True}}
+    write_files(folder, {"toy_blind": ({"acc": 0.5, "patch": patch}, described(parse("toy_blind")), None)}, date=date)
     return folder
 
 
