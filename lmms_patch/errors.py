@@ -154,7 +154,8 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
     for part in path:
         data = data[part] if isinstance(part, int) or part in data else None
         if isinstance(part, int):  # an entry of a list is known by its name
-            places.append(f"{places.pop().removesuffix('s')} {shown(data['name']) if isinstance(data, dict) and 'name' in data else part + 1}")
+            name = data.get("name") if isinstance(data, dict) else None
+            places.append(f"{places.pop().removesuffix('s')} {shown(name) if isinstance(name, str) else part + 1}")
         else:
             places.append(part)
             field = fields.get(part)

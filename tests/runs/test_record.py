@@ -111,7 +111,7 @@ def test_of_several_faults_no_key_is_named_that_is_right():
     patch = copy.deepcopy(RECORDS[0])
     patch["views"][0]["scores"] = {"right": 1.0, "wrong": "x", "null": None}
     patch["lent"] = 5
-    with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'|^patch\.lent must be "):
+    with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
         record_of(patch)
     del patch["lent"]
     with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
