@@ -159,7 +159,8 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
         is_inside = isinstance(data, (list, tuple)) if isinstance(part, int) else isinstance(data, Mapping) and part in data
         data = data[part] if is_inside else None
         if isinstance(part, int):  # an entry of a list is known by its name
-            places.append(f"{places.pop().removesuffix('s')} {shown(data['name']) if isinstance(data, dict) and 'name' in data else part + 1}")
+            name = data.get("name") if isinstance(data, dict) else None
+            places.append(f"{places.pop().removesuffix('s')} {shown(name) if isinstance(name, str) else part + 1}")
         else:
             places.append(part)
             field = fields.get(part)

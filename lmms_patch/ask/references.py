@@ -154,7 +154,7 @@ def shown(records: Iterable[Any]) -> dict[str, str]:
 
     They are made from the records because each rank decodes the images of its own docs only.
     """
-    rows = sorted((record.doc_id, record.image_sizes, record.images or "") for record in records)
+    rows = sorted((record.doc_id, record.image_sizes, record.images or None) for record in records)  # None: the digests of earlier versions stay
     if not any(images for _, _, images in rows):
         return {}
     return {"image_sizes": digest((doc_id, sizes) for doc_id, sizes, _ in rows), "images": digest((doc_id, images) for doc_id, _, images in rows)}

@@ -30,7 +30,7 @@ LOST = 0.01
 
 Requirement = Literal["valid gate", "looks", "checked"]
 _Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
-_NotGlob = Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$")]
+_NoWildcard = Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$")]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 Number = Annotated[_Number, must("a number such as 0.02")]
 Share = Annotated[_Number, Field(ge=0, lt=1), must("a share of the docs from 0 to below 1")]
@@ -93,9 +93,7 @@ class Defaults(Shared):
 
     ignore: Texts = ()
     """Settings in which a result and its baseline may differ (keys of ``Result.fingerprint``)."""
-    primary: Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$"), must("the name of one number such as fip or rci3, no wildcard")] | None = (
-        None
-    )
+    primary: Annotated[_NoWildcard, must("the name of one number such as fip or rci3, no wildcard")] | None = None
     """The one number of each comparison that carries the claim. Default: the task's primary metric."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -283,7 +283,7 @@ class Details(Struct):
     settings: Settings = Settings()
     higher_is_better: dict[str, bool] = {}
     donors: Donors = Donors()
-    analysis: Analysis | None = None
+    analysis: Analysis = cast(Any, None)  # left out where nothing was scored; never null
     gate: Literal[0, 1] | UnsetType | None = UNSET
     made: Made | UnsetType = UNSET
     tst_details: TstDetails | UnsetType = UNSET
@@ -303,8 +303,22 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     said = fault(described, Described if described.get("kind") == "magic" else TaskConfig)
     if said or not details:
         return said
-    parts = {key: value for key, value in details.items() if value or key not in ("analysis", "tst_details", "magic", "settings", "donors", "made")}
-    return fault(parts, Details) or _at_odds(parts) or _unordered(parts)
+    parts = {key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")}
+    flat = {key: value for key, value in details.items() if key not in Details.__struct_fields__}
+    return fault(parts, Details) or fault(flat, dict[str, Number | None]) or _lacking(parts) or _at_odds(parts) or _unordered(parts)
+
+
+def _lacking(details: Mapping[str, Any]) -> str:
+    """Say which key is missing that every version writes, but that has a default where an analysis is made."""
+    if not (analysis := details.get("analysis")):
+        return ""
+    needed = [
+        ("analysis", analysis, ("grids", "warnings")),
+        ("analysis.chance", analysis["chance"], ("floors", "reason")),
+        ("analysis.gate", analysis["gate"], ("reason",)),
+        *((f"analysis.gate.looks[{i}]", one, ("wanted", "reason")) for i, one in enumerate(analysis["gate"].get("looks", ()))),
+    ]
+    return next((f"{where}.{key} is missing" for where, part, keys in needed for key in keys if key not in part), "")
 
 
 def _at_odds(details: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 import msgspec
 import numpy as np
 
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 from lmms_patch.stats.bounds import LARGEST, MOST, Number
 
 T = TypeVar("T")
@@ -25,7 +25,6 @@ Digest = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[0-9a-f]{16
 """A digest as we write it; readers only compare digests, so they take any text."""
 _WORDS = (
     ("^Expected ", ""),
-    (", got ", ", not "),
     (r"^(Integer value|Number) out of range$", "a finite number"),
     (rf" (>= -|<= ){re.escape(repr(LARGEST))}", ""),
     ("`int`|int", "a whole number"),
@@ -39,7 +38,7 @@ _WORDS = (
 )
 """What msgspec calls types, in words."""
 _PLAIN = re.compile(r"[\w-]{1,60}", re.ASCII)
-_PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<path>.*)`$")
+_PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*)`$")
 
 
 class Open(msgspec.Struct):
@@ -100,18 +99,30 @@ def _array(kind: Any, value: Any) -> Any:
 
 
 def _told(error: str, value: Any, kind: Any, where: str) -> str:
-    """Return an error of msgspec in one line: the place, and what is allowed there."""
+    """Return an error of msgspec in one line: the place, what is allowed there, and what is there."""
     matched = _PLACE.search(error)
-    said, steps = (error[: matched.start()], _steps(value, kind, matched["path"])) if matched else (error, [])
+    said, steps = (error[: matched.start()], _steps(value, kind, matched["path"], error)) if matched else (error, [])
     place = (where + "".join(map(_step, steps))).removeprefix(".") or "it"
     if match := re.fullmatch(r"Object missing required field `(.*)`", said):
         return f"{place}.{match[1]} is missing".removeprefix("it.")
+    given = value
+    for step in steps:
+        given = given[step]
+    if matched and matched["key"]:
+        place, given = f"a key of {place}", _wrong_key(value, steps, given, kind, error)
     if said.startswith("Invalid enum value"):
-        given = reprlib.repr(said.removeprefix("Invalid enum value ").strip("'"))
-        return f"{place} must be one of {', '.join(_allowed(kind, steps))}, not {given}"
+        return f"{place} must be one of {', '.join(_allowed(kind, steps))}, not {_given(given)}"
+    said = said.partition(", got ")[0]
     for words, plain in _WORDS:
         said = re.sub(words, plain, said)
-    return f"{place} must be {said}"
+    return f"{place} must be {said}, not {f'of {len(given)}' if ' of length ' in said else _given(given)}"
+
+
+def _given(value: Any) -> str:
+    """Return what stands in a file, in a few words."""
+    if isinstance(value, (Mapping, list)):
+        return "an object" if isinstance(value, Mapping) else "a list"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else shown(value)
 
 
 def _step(step: str | int) -> str:
@@ -120,7 +131,7 @@ def _step(step: str | int) -> str:
     return "." + (step if _PLAIN.fullmatch(step) else reprlib.repr(step))
 
 
-def _steps(value: Any, kind: Any, path: str) -> list[str | int]:
+def _steps(value: Any, kind: Any, path: str, error: str) -> list[str | int]:
     """Return the way from a value to what is wrong in it; msgspec does not name the keys of a mapping, so they are looked for."""
     out: list[str | int] = []
     for step in re.findall(r"\[\d+\]|\[\.\.\.\]|[^.\[]+", path):
@@ -128,7 +139,7 @@ def _steps(value: Any, kind: Any, path: str) -> list[str | int]:
             inner = value
             for known in out:
                 inner = inner[known]
-            wrong = next((key for key in inner if _fails(_only(value, out, key), kind)), None) if isinstance(inner, Mapping) else None
+            wrong = _wrong_key(value, out, inner, kind, error)
             if wrong is None:
                 break
             value = _only(value, out, wrong)
@@ -136,6 +147,19 @@ def _steps(value: Any, kind: Any, path: str) -> list[str | int]:
         else:
             out.append(int(step[1:-1]) if step[0] == "[" else step)
     return out
+
+
+def _wrong_key(value: Any, steps: list[str | int], inner: Any, kind: Any, error: str) -> str | None:
+    """Return the first key of a mapping that an error of msgspec is about; None where there is none.
+
+    Args:
+        value: the whole value.
+        steps: the way to the mapping.
+        inner: the mapping.
+        kind: the type of the whole value.
+        error: the error; it does not name the key. Another key may seem wrong where something after the mapping is wrong too, with another error.
+    """
+    return next((key for key in inner if _error(_only(value, steps, key), kind) == error), None) if isinstance(inner, Mapping) else None
 
 
 def _only(value: Any, steps: list[str | int], key: str) -> Any:
@@ -147,12 +171,13 @@ def _only(value: Any, steps: list[str | int], key: str) -> Any:
     return out
 
 
-def _fails(value: Any, kind: Any) -> bool:
+def _error(value: Any, kind: Any) -> str:
+    """Return what msgspec says of a value as a type; empty where it has nothing to say."""
     try:
         convert(value, kind)
-    except (msgspec.ValidationError, UnicodeEncodeError):
-        return True
-    return False
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        return str(error)
+    return ""
 
 
 def _allowed(kind: Any, steps: list[str | int]) -> list[str]:

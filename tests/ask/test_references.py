@@ -1,5 +1,6 @@
 """Who lends to whom, which answers are scored beside the model's, and the names of the strata."""
 
+import hashlib
 import random
 from collections import Counter
 from types import SimpleNamespace
@@ -329,3 +330,10 @@ def test_other_images_and_other_sizes_are_told_apart():
 def test_where_no_image_is_shown_there_is_nothing_to_tell():
     assert shown([SimpleNamespace(doc_id=0, image_sizes=[], images=None)]) == {}
     assert shown([SimpleNamespace(doc_id=0, image_sizes=[[9, 9]], images=None)]) == {}  # of an earlier version
+
+
+def test_the_digest_of_docs_of_which_some_show_no_image_is_that_of_earlier_versions():
+    """A line of JSON for each doc, null where it shows nothing; with another digest no earlier run could be a baseline."""
+    records = [SimpleNamespace(doc_id=1, image_sizes=[], images=None), SimpleNamespace(doc_id=0, image_sizes=[[9, 8]], images="ab")]
+    lines = {"image_sizes": b"[0, [[9, 8]]]\n[1, []]\n", "images": b'[0, "ab"]\n[1, null]\n'}
+    assert shown(records) == {key: hashlib.sha256(text).hexdigest()[:16] for key, text in lines.items()}

@@ -77,6 +77,8 @@ rules:
         (file_of("a"), "rule 1: must be keys and values"),
         (file_of({"metric": "fip", "min": 1}), "rule 1: name is missing"),
         (file_of({**GOOD, "name": " "}), "name must be"),
+        (file_of({**GOOD, "name": 3}), "rule 1: name must be a text that says what the rule is for, not 3"),
+        (file_of({**GOOD, "name": None}), "rule 1: name: says nothing"),
         (file_of(GOOD, GOOD), "two rules have the name 'a'"),
         (file_of({"name": "a"}), "no check, so it could never fail"),
         (file_of({"name": "a", "task": "*"}), "no check, so it could never fail"),

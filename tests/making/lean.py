@@ -14,6 +14,7 @@ LOOKS = {
     "full": None,
     "other": None,
     "docs": 0,
+    "wanted": None,
     "reason": "",
     "difference": to_json(intervals.mean([0.0, 1.0], None, draws=0)),
 }

@@ -8,7 +8,7 @@ import pytest
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import run
 from lmms_patch.runs.details import wrong
-from tests.making.runs import mc_run, write_run
+from tests.making.runs import mc_run, never_looks, world_run, write_run
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +54,39 @@ def put(*keys):
         (put("analysis", "grids", "2", "adj", {}), "grids.2.adj"),
         (put("analysis", "grids", "2", "shares", "score", [0.5, 0.5]), "shares are not of 4 cells"),
         (put("analysis", "grids", "2", "shares", "p_cells", None), "shares are not of 4 cells"),
-        (put("analysis", "grids", "x", {}), "analysis.grids must be a whole number"),
+        (put("analysis", "grids", "x", {}), "a key of analysis.grids must be a whole number, not 'x'"),
+        (put("analysis", None), "analysis must be an object, not null"),
+        (put("settings", []), "settings must be an object, not a list"),
+        (put("made", None), "made must be an object, not null"),
+        (put("rci2", "0.9"), "rci2 must be a finite number or null, not '0.9'"),
+        (put("gap2_low", float("nan")), "gap2_low must be a finite number, not nan"),
+        (put("n_excluded2", {}), "n_excluded2 must be a finite number or null, not an object"),
+        (put("acc_mpp2", True), "acc_mpp2 must be a finite number or null, not true"),
     ],
 )
 def test_what_somebody_changed_is_named(whole, change, said):
     data = copy.deepcopy(whole)
     change(parts(data)[1])
     assert said in wrong(*parts(data))
+
+
+@pytest.mark.parametrize("path", ["analysis.grids", "analysis.warnings", "analysis.chance.floors", "analysis.chance.reason", "analysis.gate.reason"])
+def test_a_key_that_every_version_writes_is_missed(whole, path):
+    data = copy.deepcopy(whole)
+    part = parts(data)[1]
+    *way, last = path.split(".")
+    for key in way:
+        part = part[key]
+    del part[last]
+    assert wrong(*parts(data)) == f"{path} is missing"
+
+
+@pytest.mark.parametrize("key", ["wanted", "reason", "value", "difference"])
+def test_a_comparison_with_wrong_images_is_whole(key, tmp_path):
+    data = json.loads(write_run(tmp_path, {"toy_rci2": world_run(never_looks, n=60)}).read_text())
+    (look,) = parts(data)[1]["analysis"]["gate"]["looks"]
+    del look[key]
+    assert wrong(*parts(data)) == f"analysis.gate.looks[0].{key} is missing"
 
 
 @pytest.mark.parametrize(("key", "value"), [("grids", "23"), ("grids", [1]), ("grids", [True]), ("options", None), ("metric", 3)])
@@ -74,7 +100,7 @@ def test_a_file_with_it_is_refused_in_one_line(whole, tmp_path):
     data = copy.deepcopy(whole)
     parts(data)[1]["analysis"]["fip"] = "high"
     (tmp_path / "1_results.json").write_text(json.dumps(data))
-    with pytest.raises(RecordError, match=r"toy_rci2: analysis\.fip must be an object, not a text"):
+    with pytest.raises(RecordError, match=r"toy_rci2: analysis\.fip must be an object, not \'high\'"):
         run.read(tmp_path / "1_results.json")
 
 

@@ -74,20 +74,20 @@ def put(*keys):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (put("views", 0, "scores", "acc", float("nan")), "patch.views[0].scores.acc must be a finite number"),
-        (put("views", 0, "scores", "acc", True), "patch.views[0].scores.acc must be a finite number or null, not true or false"),
+        (put("views", 0, "scores", "acc", float("nan")), "patch.views[0].scores.acc must be a finite number, not nan"),
+        (put("views", 0, "scores", "acc", True), "patch.views[0].scores.acc must be a finite number or null, not true"),
         (put("views", 0, "scores", "acc", 10**400), "patch.views[0].scores.acc must be a finite number"),
-        (put("views", 2, "n", 12), "patch.views[2].n must be a whole number <= 9"),
+        (put("views", 2, "n", 12), "patch.views[2].n must be a whole number <= 9, not 12"),
         (put("views", 2, "cell", 1), "patch.views[2].cell must be the number of the cell in its row and column"),
-        (put("views", 1, "boxes", [[0, 0, 9]]), "patch.views[1].boxes[0] must be a list of length >= 4"),
-        (put("views", []), "patch.views must be a list of length >= 1"),
+        (put("views", 1, "boxes", [[0, 0, 9]]), "patch.views[1].boxes[0] must be a list of length >= 4, not of 3"),
+        (put("views", []), "patch.views must be a list of length >= 1, not of 0"),
         (put("best", "2", 5), "patch.best.2 must be the place of one of its 5 views"),
-        (put("best", {"x": 0}), "patch.best must be a text matching regex '^([2-9]|relevant|adversarial)$'"),
+        (put("best", {"x": 0}), "a key of patch.best must be a text matching regex '^([2-9]|relevant|adversarial)$', not 'x'"),
         (put("answer", "gold", ["A"]), "patch.answer.gold must be a text or null, not a list"),
         (put("baselines", 0, "roles", ["judge"]), 'patch.baselines[0].roles[0] must be one of "constant", "gold", "option", "other", "stratum", not'),
-        (put("lent", "p", [100]), "patch.lent.p[0] must be a whole number <= 99"),
+        (put("lent", "p", [100]), "patch.lent.p[0] must be a whole number <= 99, not 100"),
         (put("lent", "full", []), "patch.lent must have as many numbers in each of its lists"),
-        (put("image_sizes", [[9]]), "patch.image_sizes[0] must be a list of length >= 2"),
+        (put("image_sizes", [[9]]), "patch.image_sizes[0] must be a list of length >= 2, not of 1"),
         (lambda patch: patch.pop("best"), "patch.best is missing"),
         (lambda patch: patch["views"][1].pop("row"), "patch.views[1].row is missing"),
         (lambda patch: patch["views"][1].update({"\x1b[31m\n": 1}), ""),
@@ -104,3 +104,18 @@ def test_the_place_is_named(change, said):
         record_of(patch)
     assert str(told.value).startswith(said)
     assert str(told.value).isprintable()
+
+
+def test_of_several_faults_no_key_is_named_that_is_right():
+    """msgspec does not name the key of a mapping; with another fault behind it, each of its keys alone makes a record that is refused."""
+    patch = copy.deepcopy(RECORDS[0])
+    patch["views"][0]["scores"] = {"right": 1.0, "wrong": "x", "null": None}
+    patch["lent"] = 5
+    with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
+        record_of(patch)
+    del patch["lent"]
+    with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
+        record_of(patch)
+    patch["views"][1]["items"] = 5
+    with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
+        record_of(patch)

@@ -83,14 +83,14 @@ def test_reading_back(tmp_path):
         ('{"doc_id": 1, "pat', "cut or not JSON"),
         ('{"doc_id": 1}', "no 'patch'"),
         ('{"patch": {"schema": 1}}', "schema 1"),
-        ('{"patch": {"schema": 2, "views": []}}', "patch.views must be a list of length >= 1"),
+        ('{"patch": {"schema": 2, "views": []}}', "patch.views must be a list of length >= 1, not of 0"),
         (
             '{"patch": {"schema": 2, "doc_id": 1, "views": [{"scores": {"acc": NaN}}], "best": {}, "excluded": {}}}',
             "patch.views[0].scores.acc must be a finite number",
         ),
         (
             '{"patch": {"schema": 2, "doc_id": 1, "views": [{"scores": {"acc": "1"}}], "best": {}, "excluded": {}}}',
-            "must be a finite number or null, not a text",
+            "must be a finite number or null, not '1'",
         ),
         ('{"patch": 3}', "no 'patch'"),
         ("[1]", "cut or not JSON"),
