@@ -157,7 +157,7 @@ class Made(Struct):
         images: digest: the pixels of these images, at up to 64 x 64 points each
     """
 
-    MORE: ClassVar = True
+    MORE: ClassVar[bool] = True
 
     lmms_patch: str | None = None
     lmms_eval: str | None = None
@@ -246,7 +246,7 @@ class MagicNumbers(Struct):
         counts: docs that a convention touches
     """
 
-    MORE: ClassVar = True
+    MORE: ClassVar[bool] = True
 
     variant: str
     metric: str
@@ -270,7 +270,7 @@ class Details(Struct):
         magic: of the metric `magic` of MAGIC tasks alone, which have it in place of chance, ceiling, donors and analysis
     """
 
-    MORE: ClassVar = {
+    MORE: ClassVar[dict[str, Any]] = {
         "type": ["number", "null"],
         "description": "the flat numbers of docs/metrics.md: rci3, rci3_low, tst, ...; scores on the metric's own scale",
     }

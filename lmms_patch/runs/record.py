@@ -53,7 +53,9 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         said: of wrong_image only: the answer, short; equal for equal answers
     """
 
-    RULES: ClassVar = {"dependentRequired": {"cell": ["n", "row", "col", "boxes"], "region": ["relevant", "boxes"], "relevant": ["region"]}}
+    RULES: ClassVar[dict[str, Any]] = {
+        "dependentRequired": {"cell": ["n", "row", "col", "boxes"], "region": ["relevant", "boxes"], "relevant": ["region"]},
+    }
 
     kind: Annotated[str, one_of(VIEWS)]
     swapped: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
