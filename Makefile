@@ -1,6 +1,6 @@
 # make demo   sets everything up, runs the embedded benchmark with the embedded model, prints the table, writes a page
 # make test   sets everything up, runs the tests
-# make quick  runs the tests that need neither lmms-eval, a browser, LoRA nor a simulation (a minute and a half); tests/slow.txt names the others
+# make quick  runs the tests that need no run of lmms-eval, no browser, no LoRA and no simulation (a minute and a half); tests/slow.txt names the others
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
 # make check  format, lint, types, architecture
 # CONSTRAINTS=/dev/null  installs the newest packages in place of those of constraints.txt
