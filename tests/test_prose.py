@@ -5,6 +5,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
+from lmms_patch import __version__
 from tests.places import ROOT
 
 NOT_OURS = {"build", "dist", "node_modules", "out"}
@@ -131,3 +134,20 @@ def test_the_newcomers_walk_names_functions_that_exist():
         text = path.read_text(encoding="utf-8")
         for name in names.split(".")[1:]:
             assert re.search(rf"^ *(def|class) {name}\b", text, re.M), (file, name)
+
+
+def test_the_citation_is_of_this_version():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == __version__
+    assert {one["url"] for one in cited["references"]} == set(
+        re.findall(r"https://arxiv.org/abs/[\d.]+", PAGES["README.md"].split("## The papers")[1])
+    )
+
+
+def test_hooks_before_a_commit_are_those_of_make_check():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    check = (ROOT / "Makefile").read_text(encoding="utf-8").split("\ncheck:")[1].split("\n\n")[0]
+    tools = re.findall(r"/([\w-]+)(?: (\w+))?", check.replace("$(BIN)", ""))
+    assert len(hooks) == len(tools) == 4
+    for hook, (tool, verb) in zip(hooks, tools, strict=True):
+        assert re.search(rf"/{tool}\"?\s*{verb}", hook["entry"]), hook
