@@ -5,12 +5,6 @@ only module with side effects, and they happen only when its functions are calle
 
 Importing ``lmms_eval.models`` takes 0.1 s; importing ``lmms_eval.tasks`` takes seconds (torch, datasets). So ``register`` imports only what
 is loaded by then, functions import what needs NumPy when they are called, and the patches wait until ``lmms_eval.tasks`` is imported.
-
-lmms-eval loads the entry-point group ``lmms_eval.models`` while ``lmms_eval.models`` is imported,
-before any task is looked up. This is the only module with side effects, and only when it is called.
-
-Importing ``lmms_eval.models`` takes 0.1 s, importing ``lmms_eval.tasks`` takes seconds (torch, datasets). So ``register`` imports
-nothing that is not loaded by then, what needs NumPy is imported in the function that uses it, and the patches wait for the tasks.
 """
 
 from __future__ import annotations
@@ -146,10 +140,8 @@ def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any
 def _initialize_tasks(original: Callable[..., Any], manager: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
     """Index the plugin's own task folder too.
 
-    Why this method: the host decides here which folder wins. The first folder that has a name does: built-in, then plugin, then
+    Why this method: the host decides here which folder wins. The first folder that has a name wins: built-in, then plugin, then
     ``--include_path``.
-
-    The first folder that has a name wins: built-in, then plugin, then ``--include_path``.
     """
     if not include_defaults:
         return original(manager, include_path=include_path, include_defaults=False)
@@ -309,10 +301,6 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
 
     The host pools each metric whose ``name,filter`` *contains* the listed name: ``acc`` would also pool ``acc_mpp3``, while ``acc,none`` does not.
     And the host adds the members' numbers, which ends the run where one of them is None.
-
-    The host pools every metric whose ``name,filter`` *contains* the listed name, so ``acc`` would
-    pool ``acc_mpp3``; ``acc,none`` does not. And it adds the members' numbers, which ends the run
-    where one is None.
     """
     from lmms_patch.harness.wrap.task import WrappedTask
 
@@ -416,9 +404,6 @@ def keep_no_failures() -> None:
     Called when a task of ours is loaded, so a run without one is left as it is; a second call changes nothing. In a run with ours, native tasks
     too ask failed calls again. They lose nothing: what the cache held for them was not an answer.
 
-    Called when a task of ours is loaded: a run without one is left as it is. Native tasks in a run with ours also ask failed calls
-    again, and lose nothing by it: what the cache had kept for them was no answer either.
-
     Raises:
         HostError: the installed evaluator lacks a function that we replace.
     """
@@ -450,8 +435,6 @@ def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) 
     """Store an answer, unless the call failed, or the model saw a grey image in place of one that could not be loaded.
 
     Why this method: the host judges a response by its text alone. Here we also know the adapter, the task and the doc.
-
-    Why here: the host asks whether a response is valid by its text alone; what is stored passes here, with its cache.
     """
     from lmms_patch.harness.wrap.task import was_shown
 

@@ -241,8 +241,6 @@ def _shots(path: str, split: str, seed: int, most: int, which: str, stamp: tuple
     An item without a chain, or with a wrong step that nobody corrected, cannot be an example. Without boxes, only chains that name none can be
     shown; where there are no such chains, nothing is shown.
 
-    Without boxes, only chains that speak of none can be shown; where there is none, nothing is.
-
     Raises:
         OptionError: no item can be an example.
     """

@@ -109,8 +109,6 @@ def sight(images: Sequence[Image.Image]) -> str:
 
     It covers the mode and size of each image, and its colours at no more than 64 x 64 points, so it takes the same time for any size: every doc
     of every run gets one, so that two runs can be compared. ``prints`` tells any two images apart.
-
-    Fast whatever the size: two runs are compared by it, and it must not slow them. ``prints`` tells any two images apart.
     """
     seen = hashlib.blake2b(digest_size=8)
     for image in images:

@@ -221,8 +221,6 @@ class WrappedTask(Delegate):
         """Let the base build its requests, and clone each of them once per view.
 
         Before the first request, refuse what only the data shows, such as docs whose media are not images.
-
-        Ends the run where the first docs hold what is not an image, before the first request.
         """
         if kwargs.get("cache_requests"):
             log().warning(f"{self.spec.name}: --cache_requests is ignored: its key does not know the views")
