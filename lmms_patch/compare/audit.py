@@ -431,7 +431,7 @@ class _Log:
             for n in self.described["grids"] if not self.kind.has_index else ():
                 wanted.append((f"{metric}_drop{n}", self._worst(table, n)))
             if metric != primary:
-                wanted += [(f"{metric}_mpp{end(key)}", table.at(table.best_places(key))) for key in sets_of(self.run)]
+                wanted += [(f"{metric}_mpp{end(key)}", table.best(key)) for key in sets_of(self.run)]
             for name, chosen in wanted:
                 self._check_other(name, table, chosen, self.result.metrics.get(name), declared if metric == primary else None)
             if failed and metric != primary and self.result.metrics.get(metric) is not None:
@@ -546,7 +546,7 @@ def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[K
 
 def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) -> list[str]:
     """FIP and MPP over the docs that a set uses, as the run reported them. Docs that could not be scored: then the run has no such number."""
-    best = table.at(table.best_places(key))
+    best = table.best(key)
     used = np.array([item is not None for item in best.items], bool)
     if not used.any() or any(view.error is not None for record in table.records for view in record.views):
         return []

@@ -340,7 +340,7 @@ class Pair:
 
     def _grid(self, form: Form, n: int, options: Mapping[str, Any]) -> dict[str, Difference]:
         """Return MPP, index and gap of one grid, over the docs that both use and of which all cells are scored."""
-        one, two = (table.at(table.best_places(n)) for table in self.tables)
+        one, two = (table.best(n) for table in self.tables)
         used = np.array([a is not None and b is not None for a, b in zip(one.items, two.items, strict=True)], bool)
         records = zip(*(table.records for table in self.tables), strict=True)
         broken = used & np.array([any(failed(record, n) for record in pair) for pair in records], bool)

@@ -66,7 +66,7 @@ class _Task:
         self.fip = native.whole() if len(table) else None
         self.boxes = tuple(sets) == REGIONS
         self.cells = {n: native.over_cells(n) for n in sets}
-        self.best = {n: table.at(table.best_places(n)) for n in sets}
+        self.best = {n: table.best(n) for n in sets}
         self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in sets}
         self.form, self.warnings = self._form()
         self.failed = failures.count(table.asked_records)

@@ -74,7 +74,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         settings, _, table = table_of(member.run, changes)
         if not lost and (why := too_many(table.asked_records, n)):
             lost = f"{member.run.name}: {why}"
-        best = table.at(table.best_places(n))
+        best = table.best(n)
         used = np.array([item is not None for item in best.items], bool)
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
         rows.append(np.column_stack([table.full.scores[used], best.scores[used], np.ones(used.sum())]))

@@ -165,7 +165,7 @@ class Logged:
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
         stored = self._stored(key)
-        best = self._table.at(self._table.best_places(key))
+        best = self._table.best(key)
         used = np.array([item is not None for item in best.items], bool)
         if stored is not None:
             if used.any():
@@ -353,7 +353,7 @@ def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key])
         return forms.FORMS.get(analysis.get("form") or "")
     checks = [(table.picked(table.full), fip_of(run.result, table))]
     for key in sets:
-        best = table.at(table.best_places(key))
+        best = table.best(key)
         used = np.array([item is not None for item in best.items], bool)
         checks.append((table.picked(best).where(used), run.result.metrics.get(f"{table.metric}_mpp{end(key)}")))
     return forms.recognise([check for check in checks if check[1] is not None], settings.form)[0]

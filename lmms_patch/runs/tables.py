@@ -16,7 +16,7 @@ from lmms_patch.ask.spec import Key
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
 from lmms_patch.runs.record import Record, View, in_set
-from lmms_patch.runs.scoring import best
+from lmms_patch.runs.scoring import best as best_of
 from lmms_patch.stats.chance import Asked, Uninformed
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
@@ -66,6 +66,7 @@ class Table:
         halved = {_label(record, cluster) for record in lost} if whole and cluster is not None else set()
         self.records = [r for r in self.asked_records if not failures.unanswered(r) and not (halved and _label(r, cluster) in halved)]
         self.place = {record.doc_id: i for i, record in enumerate(self.records)}
+        self._best: dict[Key, Chosen] = {}
 
     def __len__(self) -> int:
         return len(self.records)
@@ -132,6 +133,12 @@ class Table:
         """Return the views of each doc that are of a set, in their order; none where the doc is not used for it."""
         return [[] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)] for record in self.records]
 
+    def best(self, key: Key) -> Chosen:
+        """Return the item of each doc's best view of a set (``best_places``). Computed once: several numbers are made of it."""
+        if key not in self._best:
+            self._best[key] = self.at(self.best_places(key))
+        return self._best[key]
+
     def best_places(self, key: Key) -> list[int | None]:
         """Return the view that each doc keeps of a set: the best one by this metric's scalar, else the record's; None where it is not used."""
         out: list[int | None] = []
@@ -139,7 +146,7 @@ class Table:
             if str(key) in record.excluded:
                 out.append(None)
                 continue
-            own = best([record.views[i].scores.get(self.metric) for i in cells], self.higher)
+            own = best_of([record.views[i].scores.get(self.metric) for i in cells], self.higher)
             place = record.best.get(str(key)) if own is None else cells[own]
             out.append(place if place is not None and self.metric in record.views[place].items else None)
         if self.whole and self.clusters is not None:
@@ -160,7 +167,7 @@ class Table:
         for record, views in zip(self.records, self._wrong_views, strict=True):
             cells = [] if str(key) in record.excluded else [i for i, view in enumerate(views) if in_set(view, key)]
             scores = [views[i].scores.get(self.metric) for i in cells]
-            place = None if None in scores else best(scores, self.higher)
+            place = None if None in scores else best_of(scores, self.higher)
             places.append(None if place is None else cells[place])
         if self.whole and self.clusters is not None:
             halved = {cluster for cluster, place in zip(self.clusters.tolist(), places, strict=True) if place is None}
@@ -226,7 +233,7 @@ class Table:
         """
         if self.ceiling is None:
             return None
-        best = self.at(self.best_places(key))
+        best = self.best(key)
         donors, full, cells = self._donated(key)
         if not donors.shape[1]:
             return None
@@ -277,7 +284,7 @@ class Table:
         corners = form.rows(Picked(np.array([0.0, float(self.ceiling.scores.max())]))) if form.plain else None
         return Measured(
             rows(self.full, used),
-            rows(self.at(self.best_places(key)), used),
+            rows(self.best(key), used),
             rows(self.ceiling, used),
             rows(self.wrong_full, asked),
             rows(wrong, asked),
@@ -291,25 +298,17 @@ class Table:
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
         """Of each doc and donor number: the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
-        loans = [
-            (self.place[to], p, d, full, cell)
-            for d, record in enumerate(self.records)
-            for to, p, full, cell in _loans(record, key)
-            if to in self.place
-        ]
-        most = max((p for _, p, *_ in loans), default=-1) + 1
-        donors = np.full((len(self), most), -1, np.intp)
-        full, cells = np.full((len(self), most), math.nan), np.full((len(self), most), math.nan)
-        for i, p, d, whole, cell in loans:
-            donors[i, p], full[i, p], cells[i, p] = d, whole, cell
+        lenders = [(d, record.lent) for d, record in enumerate(self.records) if record.lent is not None and str(key) in record.lent.best]
+        place = np.array([self.place.get(to, -1) for _, lent in lenders for to in lent.to], np.intp)
+        known = place >= 0
+        number = np.array([p for _, lent in lenders for p in lent.p], np.intp)[known]
+        at = place[known], number
+        shape = len(self), int(number.max(initial=-1)) + 1
+        donors, full, cells = np.full(shape, -1, np.intp), np.full(shape, math.nan), np.full(shape, math.nan)
+        donors[at] = np.repeat([d for d, _ in lenders], [len(lent.to) for _, lent in lenders])[known]
+        full[at] = np.array([score for _, lent in lenders for score in lent.full], float)[known]  # None becomes nan
+        cells[at] = np.array([score for _, lent in lenders for score in lent.best[str(key)]], float)[known]
         return donors, full, cells
-
-
-def _loans(record: Record, key: Key) -> list[tuple[int, int, float, float]]:
-    lent = record.lent
-    if lent is None or str(key) not in lent.best:
-        return []
-    return list(zip(lent.to, lent.p, map(_nan, lent.full), map(_nan, lent.best[str(key)]), strict=True))
 
 
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:

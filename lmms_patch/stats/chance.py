@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from lmms_patch.stats.bounds import Number
 from lmms_patch.stats.resample import Estimate
@@ -25,9 +25,8 @@ FLOORS = ("uniform", "constant", "stratum", "other")
 CLOSED = ("mc", "yesno")
 
 
-@dataclass(frozen=True)
-class Uninformed:
-    """One uninformed answer of one doc, with its score.
+class Uninformed(NamedTuple):
+    """One uninformed answer of one doc, with its score. A named tuple: a log has millions.
 
     Attributes:
         answer: the answer's text.
