@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from lmms_patch.errors import RecordError, shown
-from lmms_patch.stats.bounds import LARGEST, MOST, Number
+from lmms_patch.stats.bounds import LARGEST, MOST, Number, is_number
 
 T = TypeVar("T")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,6 +37,7 @@ _WORDS = (
     ("`", ""),
 )
 """What msgspec calls types, in words."""
+_NUMBERS = "Expected `array` with nothing but numbers"
 _PLAIN = re.compile(r"[\w-]{1,60}", re.ASCII)
 _PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*)`$")
 
@@ -95,7 +96,10 @@ def convert(value: Any, kind: type[T]) -> T:
 
 
 def _array(kind: Any, value: Any) -> Any:
-    return np.asarray(msgspec.convert(value, list[Number]), float)
+    try:
+        return np.asarray(msgspec.convert(value, list[Number]), float)
+    except msgspec.ValidationError:  # its place is within the list; msgspec names the place of the list for another error
+        raise ValueError(_NUMBERS) from None
 
 
 def _told(error: str, value: Any, kind: Any, where: str) -> str:
@@ -112,6 +116,8 @@ def _told(error: str, value: Any, kind: Any, where: str) -> str:
         place, given = f"a key of {place}", _wrong_key(value, steps, given, kind, error)
     if said.startswith("Invalid enum value"):
         return f"{place} must be one of {', '.join(_allowed(kind, steps))}, not {_given(given)}"
+    if said == _NUMBERS and isinstance(given, list):
+        given = next((one for one in given if not is_number(one)), given)
     said = said.partition(", got ")[0]
     for words, plain in _WORDS:
         said = re.sub(words, plain, said)

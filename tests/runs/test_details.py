@@ -54,6 +54,8 @@ def put(*keys):
         (put("analysis", "grids", "2", "adj", {}), "grids.2.adj"),
         (put("analysis", "grids", "2", "shares", "score", [0.5, 0.5]), "shares are not of 4 cells"),
         (put("analysis", "grids", "2", "shares", "p_cells", None), "shares are not of 4 cells"),
+        (put("analysis", "grids", "2", "shares", "score", [0.2, 0.3, None, 0.5]), "shares.score must be a list with nothing but numbers, not null"),
+        (put("analysis", "grids", "2", "shares", "score", "0.5"), "shares.score must be a list with nothing but numbers, not '0.5'"),
         (put("analysis", "grids", "x", {}), "a key of analysis.grids must be a whole number, not 'x'"),
         (put("analysis", None), "analysis must be an object, not null"),
         (put("settings", []), "settings must be an object, not a list"),
