@@ -22,6 +22,12 @@ OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
 Before 0.7.3 the key of the response cache left out the settings of tasks inside groups, so a run with changed options got old answers.
 """
 
+_EVALUATE = (
+    *("lm", "task_dict", "limit", "offset", "cache_requests", "rewrite_requests_cache", "bootstrap_iters", "write_out", "log_samples"),
+    *("system_instruction", "apply_chat_template", "fewshot_as_multiturn", "verbosity", "distributed_executor_backend", "eval_server_launcher"),
+    *("cli_args", "response_cache"),
+)
+
 PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
     "TaskManager": {
         "match_tasks": ("self", "task_list"),
@@ -34,7 +40,7 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
         "_store": ("self", "cache_key", "request_type", "task_name", "doc_id", "idx", "gen_kwargs", "response"),
         "merge_shards": ("shard_paths", "output_path"),
     },
-    "lmms_eval.evaluator": {"unwrap_generation_output": ("output",)},
+    "lmms_eval.evaluator": {"unwrap_generation_output": ("output",), "evaluate": _EVALUATE},
 }
 """The functions of the host that we replace, by class or module, with the parameters that they must have."""
 

@@ -237,6 +237,7 @@ def _load_wrapped(manager: Any, native: Callable[..., Any], spec: WrapSpec, chan
 
     _note(manager, wrapped=True)
     keep_no_failures()
+    ask_in_portions()
     configs.check(manager, spec)
     text_only = not KINDS[spec.kind].needs_image
     if text_only:
@@ -415,6 +416,23 @@ def keep_no_failures() -> None:
     _patch(ResponseCache, "_store", _store)
     _patch(ResponseCache, "merge_shards", _merge_shards)
     _patch(evaluator, "unwrap_generation_output", _unwrap)
+
+
+def ask_in_portions() -> None:
+    """Let wrapped tasks be asked in portions, and each answer be kept as it comes (``asking.seam``).
+
+    Why ``evaluate``: every way into the host passes through it with the model loaded and all tasks known, and it looks up nothing of ours.
+    Called when a wrapped task is loaded, so a run without one is left as it is.
+
+    Raises:
+        HostError: the installed evaluator has another ``evaluate``.
+    """
+    from lmms_eval import evaluator
+
+    from lmms_patch.harness.asking import seam
+
+    compat.check_host(evaluator)
+    _patch(evaluator, "evaluate", seam.evaluate)
 
 
 def _adapter(cache: Any) -> str:

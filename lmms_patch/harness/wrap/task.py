@@ -192,6 +192,11 @@ class WrappedTask(Delegate):
     # --- docs ---------------------------------------------------------------------------------
 
     @property
+    def table(self) -> VariantDocs:
+        """All views of all docs."""
+        return self._table
+
+    @property
     def dataset(self) -> Mapping[str, Any]:
         """The splits by name, as adapters index them. The eval split is the table of all views."""
         return self._dataset

@@ -1,0 +1,158 @@
+"""What makes an answer: the model, the request, the pixels. Where two of these are equal, a kept answer stands for a new one.
+
+The digests of docs are of what the dataset gives, before anything is decoded: the row, and the bytes of its images.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmms_patch.ask.views import PIXELS
+from lmms_patch.harness import compat
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.text import log
+
+if TYPE_CHECKING:
+    from lmms_eval.api.instance import Instance
+
+    from lmms_patch.harness.wrap.task import WrappedTask
+
+_OF_THE_MODEL = "model model_args gen_kwargs system_instruction apply_chat_template fewshot_as_multiturn num_fewshot force_simple seed launcher_args"
+"""The command line's options on which an answer depends. Not among them, for example: batch size, device, limit."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_BLOCK = 1 << 20
+
+
+def of_run(cli: Any, tasks: Sequence[str]) -> str:
+    """Return the name of a run's journal: a digest of the model and the tasks, 16 hex digits."""
+    return _digest([of_model(cli), *tasks]).hex()[:16]
+
+
+def of_model(cli: Any) -> str:
+    """Return a digest of the model, its arguments, and what else on the command line changes answers.
+
+    A local checkpoint counts with the size and time of its files: training on makes it another model under the same path.
+    """
+    told = {name: getattr(cli, name, None) for name in _OF_THE_MODEL.split()}
+    arguments = told["model_args"]
+    values = arguments.values() if isinstance(arguments, Mapping) else re.split(r"[=,]", str(arguments or ""))
+    return _digest([told, {str(value): _stamps(str(value)) for value in values}, compat.host_version(), PIXELS]).hex()
+
+
+def _stamps(path: str) -> list[tuple[str, int, int]]:
+    """Return name, size and time of the files of a local folder, or of a file; none for anything else."""
+    try:
+        place = Path(path)
+        files = sorted(place.iterdir()) if place.is_dir() else [place] if place.is_file() else []
+        return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    except (OSError, ValueError):
+        return []
+
+
+def of_request(model: str, request: Instance, digests: Digests) -> bytes:
+    """Return the key of a request; empty where its doc cannot be read, so that its answer is not kept.
+
+    Args:
+        model: ``of_model``.
+        request: a request of a wrapped task.
+        digests: the docs of that task.
+    """
+    view = request.arguments[3]
+    doc, shown = digests.of_view(view)
+    if not doc:
+        return b""
+    plain = [one for one in request.arguments if isinstance(one, (str, dict))]  # the prompt, generation settings, task and split
+    return _digest([model, digests.settings, request.request_type, int(view), request.idx, plain, shown, doc])
+
+
+class Digests:
+    """The digests of a wrapped task's docs, each computed once.
+
+    Args:
+        task: the task.
+    """
+
+    def __init__(self, task: WrappedTask) -> None:
+        self._task = task
+        self._table = task.table
+        self._known: dict[int, str] = {}
+        self._failed = False
+        self.settings = _digest([_ADDRESS.sub("", json.dumps(task.dump_config(), sort_keys=True, default=str))]).hex()
+        self._raw = _undecoded(task.table.rows)
+
+    def of_view(self, view: int) -> tuple[str, str]:
+        """Return the digest of what is shown in a view, and the view in words. The digest is empty where a doc cannot be read."""
+        doc_id, number = divmod(int(view), self._table.most)
+        shown = self._table.views_of(doc_id)[number]
+        docs = [self._of(doc_id)]
+        if shown.swapped and (donor := self._table.wrong_image_of(doc_id)) is not None:
+            docs.append(self._of(donor))
+        return "" if "" in docs else " ".join(docs), f"{shown!r} {shown.swapped}"
+
+    def _of(self, doc_id: int) -> str:
+        if doc_id not in self._known:
+            try:
+                self._known[doc_id] = _digest(self._parts(doc_id)).hex()
+            except Exception as error:  # any dataset, any format: an answer that cannot be kept is asked again
+                if not self._failed:
+                    log().warning(f"{self._task.spec.name}: answers are not kept where a doc cannot be read (doc {doc_id}: {one_line(error)})")
+                self._failed, self._known[doc_id] = True, ""
+        return self._known[doc_id]
+
+    def _parts(self, doc_id: int) -> list[Any]:
+        if self._raw is not None:
+            return [self._raw[doc_id : doc_id + 1].to_pylist()]
+        look = self._table.look(doc_id)
+        return [dict(self._task.eval_docs_no_media[doc_id]), None if look is None else look.prints]
+
+
+def _undecoded(rows: Any) -> Any:
+    """Return a dataset whose slices are Arrow tables, images as stored; None where its images are not stored in it.
+
+    A dataset without an image feature holds paths at most, and a file may change behind its path: then the decoded images count.
+    """
+    features = getattr(rows, "features", None)
+    if features is None or not hasattr(rows, "with_format") or "Image(" not in repr(features):
+        return None
+    return rows.with_format("arrow")
+
+
+def _digest(parts: Any) -> bytes:
+    """Return a digest (16 bytes) of nested lists, mappings and plain values. Files that stand for images count with their content."""
+    digest = hashlib.blake2b(digest_size=16)
+    _feed(digest, parts)
+    return digest.digest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    """Add a value to a digest, with its kind and length, so that different values never read alike."""
+    if isinstance(value, Mapping):
+        digest.update(b"{%d" % len(value))
+        for key in sorted(value, key=str):
+            _feed(digest, str(key))
+            _feed(digest, value[key])
+        if set(value) == {"bytes", "path"} and value["bytes"] is None and value["path"]:
+            _feed_file(digest, value["path"])
+    elif isinstance(value, (list, tuple)):
+        digest.update(b"[%d" % len(value))
+        for one in value:
+            _feed(digest, one)
+    elif isinstance(value, (bytes, bytearray)):
+        digest.update(b"b%d" % len(value))
+        digest.update(value)
+    else:
+        text = f"{type(value).__name__}:{_ADDRESS.sub('', repr(value))}".encode("utf-8", "surrogatepass")
+        digest.update(b"t%d" % len(text))
+        digest.update(text)
+
+
+def _feed_file(digest: Any, path: str) -> None:
+    """Add the content of an image file to a digest."""
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)

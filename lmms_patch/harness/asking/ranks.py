@@ -1,0 +1,57 @@
+"""What the ranks of a run agree on before they ask."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The processes that share a run.
+
+    Attributes:
+        number: this one, from 0.
+        world: how many there are.
+    """
+
+    number: int
+    world: int
+
+    @classmethod
+    def here(cls) -> Ranks:
+        """Return the ranks as the launcher (``accelerate``, ``torchrun``) tells them; the host goes by the same variables."""
+        return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+
+    @property
+    def several(self) -> bool:
+        """Whether the ranks can talk: there are several, and the host or the model has connected them."""
+        return self.world > 1 and _distributed() is not None
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the rank that prints."""
+        return self.number == 0
+
+    def most(self, count: int) -> int:
+        """Return the largest count of all ranks."""
+        return int(max(self._all(count)))
+
+    def same(self, size: int) -> int:
+        """Return the first rank's size, on every rank: each measures another speed."""
+        return int(self._all(size)[0])
+
+    def _all(self, value: int) -> list[int]:
+        if not self.several:
+            return [value]
+        gathered: list[Any] = [None] * self.world
+        _distributed().all_gather_object(gathered, value)
+        return gathered
+
+
+def _distributed() -> Any:
+    """Return ``torch.distributed`` where a process group is connected, else None."""
+    from torch import distributed
+
+    return distributed if distributed.is_available() and distributed.is_initialized() else None

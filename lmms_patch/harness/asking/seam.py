@@ -1,0 +1,167 @@
+"""The seam: what stands between the host's evaluator and any adapter.
+
+The host hands all requests of a run to ``response_cache.execute(model, kind, requests)`` where ``--use_cache`` is given, else to the model. An
+``Asker`` takes the place of that cache. So every adapter is reached, and the model itself is not wrapped: the host sets attributes on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.harness import compat
+from lmms_patch.harness.asking import journal, keys
+from lmms_patch.harness.asking.portions import Portions
+from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.wrap.task import WrappedTask, was_shown
+
+if TYPE_CHECKING:
+    from lmms_eval.api.instance import Instance
+
+Place = tuple[str, int, int]
+"""What a request asks for, in this process: task, doc id, number among the doc's requests. Padding is a copy of a request, and has its place."""
+
+
+def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Evaluate as the host does, with an ``Asker`` in place of the response cache.
+
+    A run whose answers cannot be kept, since it has neither an output folder nor a response cache, is left as it is.
+    """
+    call = inspect.signature(original).bind(*args, **kwargs)
+    call.apply_defaults()
+    given = call.arguments
+    tasks = {name: task for name, task in _by_name(given["task_dict"]).items() if _is_ours(task)}
+    cli, cache, ranks = given["cli_args"], given["response_cache"], Ranks.here()
+    kept = journal.open_for(cli, sorted(tasks), ranks) if tasks else None
+    if not tasks or (kept is None and cache is None and ranks.world == 1):  # several ranks must all ask alike, whichever has a journal
+        return original(*args, **kwargs)
+    agentic = {name for name, task in _by_name(given["task_dict"]).items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
+    given["response_cache"] = Asker(tasks, agentic, cache, kept, cli)
+    with kept or contextlib.nullcontext():
+        results = original(*call.args, **call.kwargs)
+        if kept is not None:
+            kept.done()
+    return results
+
+
+def _by_name(tasks: Any) -> dict[str, Any]:
+    """Return the tasks of a run by name, out of groups of groups."""
+    out: dict[str, Any] = {}
+    for name, value in tasks.items():
+        out |= _by_name(value) if isinstance(value, dict) else {name: value}
+    return out
+
+
+def _is_ours(task: Any) -> bool:
+    """Tell whether a task is asked in portions: a wrapped one, but for ``_tst``, whose model answers all docs at once and keeps its own folds."""
+    return isinstance(task, WrappedTask) and not KINDS[task.spec.kind].folds
+
+
+class Asker:
+    """Stands in for the host's response cache: asks wrapped tasks in portions, and hands on everything else as it came.
+
+    Args:
+        tasks: the wrapped tasks of the run, by name.
+        agentic: the names of the native tasks whose requests the host asks one by one, each after the answer to the one before.
+        cache: the host's response cache; None where there is none. It is asked portion by portion, and so keeps each of them.
+        kept: the journal; None where the run has none.
+        cli: the host's command-line arguments.
+    """
+
+    def __init__(self, tasks: dict[str, WrappedTask], agentic: set[str], cache: Any, kept: journal.Journal | None, cli: Any) -> None:
+        self._tasks, self._agentic, self._cache, self._journal = tasks, agentic, cache, kept
+        self._batch = getattr(cli, "batch_size", None)
+        self._model = keys.of_model(cli)
+        self._adapter = compat.adapter_of(getattr(cli, "model", None))
+        self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
+
+    def execute(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
+        """Return the answers to requests, in their order. The host calls this once for each kind of request."""
+        if requests and all(request.task_name in self._agentic for request in requests):
+            return self._ask(model, kind, requests)
+        answers: list[Any] = [None] * len(requests)
+        for ask, places in self._shares(requests):
+            for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=True):
+                answers[place] = answer
+        return answers
+
+    def _shares(self, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:
+        """Return native and wrapped requests apart, by their places: adapters that take the first request's task for a batch would confuse them."""
+        ours = [place for place, request in enumerate(requests) if request.task_name in self._tasks]
+        others = [place for place, request in enumerate(requests) if request.task_name not in self._tasks]
+        return [(self._ask, others), (self._in_portions, ours)]
+
+    def _ask(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
+        if not requests:
+            return []
+        return list(getattr(model, kind)(requests) if self._cache is None else self._cache.execute(model, kind, requests))
+
+    def _in_portions(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
+        """Ask for what the journal does not have, portion by portion, and keep each answer.
+
+        All ranks ask equally many portions of equal size: a sharded model (FSDP) waits for the others at every call. A rank with less to ask
+        repeats its last request, and drops those answers.
+        """
+        first = {_place(request): request for request in reversed(requests)}
+        wanted = dict(reversed(first.items()))
+        answers = self._kept(wanted)
+        todo = [place for place in wanted if place not in answers]
+        ranks = Ranks.here()
+        total = ranks.most(len(todo))
+        spare = [todo[-1]] if todo else list(wanted)[-1:]  # a rank without any request has nothing to repeat
+        todo += spare * (total - len(todo))
+        portions = Portions(self._batch, getattr(model, "batch_size", None))
+        with _bar(ranks, len(wanted), len(answers)) as bar:
+            at = 0
+            while at < total:
+                size = ranks.same(portions.size(total - at))
+                part, began = todo[at : at + size], time.monotonic()
+                got = dict(zip(part, self._ask(model, kind, [wanted[place] for place in part]), strict=True))
+                portions.took(size, time.monotonic() - began)
+                fresh = {place: answer for place, answer in got.items() if place not in answers}
+                answers |= fresh
+                self._keep(wanted, fresh)
+                at += size
+                bar.update(len(fresh))
+        return [answers[_place(request)] for request in requests]
+
+    # --- the journal ------------------------------------------------------------------------------
+
+    def _kept(self, wanted: dict[Place, Instance]) -> dict[Place, Any]:
+        """Return the answers that earlier runs of this command kept."""
+        if self._journal is None or not self._journal.has_earlier:
+            return {}
+        by_key = {self._key(request): place for place, request in wanted.items()}
+        found = {by_key[key]: answer for key, answer in self._journal.find([key for key in by_key if key]).items()}
+        self._journal.tell(len(found), len(wanted))
+        return found
+
+    def _keep(self, wanted: dict[Place, Instance], fresh: dict[Place, Any]) -> None:
+        """Write new answers down; not those of failed calls, nor those about an image that could not be shown."""
+        if self._journal is None:
+            return
+        pairs = []
+        for place, answer in fresh.items():
+            text = getattr(answer, "text", answer)
+            if not compat.failure(text, self._adapter) and was_shown(place[0], wanted[place].doc_id) and (key := self._key(wanted[place])):
+                pairs.append((key, answer))
+        self._journal.write(pairs)
+
+    def _key(self, request: Instance) -> bytes:
+        return keys.of_request(self._model, request, self._digests[request.task_name])
+
+
+def _place(request: Instance) -> Place:
+    return request.task_name, int(request.doc_id), request.idx
+
+
+def _bar(ranks: Ranks, planned: int, kept: int) -> tqdm[Any]:
+    """Return the run's one progress line: calls of those planned, answers that were kept, and the time left."""
+    told = f"asking ({kept:,} of {planned:,} answers kept)" if kept else "asking"
+    return tqdm(total=planned, initial=kept, desc=told, unit=" calls", disable=not ranks.first or not planned, smoothing=0.1, dynamic_ncols=True)

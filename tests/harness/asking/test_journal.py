@@ -1,0 +1,123 @@
+"""The journal alone: what is written is read again as it was, and trouble with a file is one line."""
+
+import sqlite3
+from argparse import Namespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lmms_eval.api.instance import GenerationResult, TokenCounts
+from loguru import logger
+
+from lmms_patch.harness.asking import journal
+from lmms_patch.harness.asking.journal import Journal, open_for
+from lmms_patch.harness.asking.ranks import Ranks
+
+
+@pytest.fixture
+def lines():
+    said = []
+    number = logger.add(lambda message: said.append(message.record["message"]), level="WARNING")
+    yield said
+    logger.remove(number)
+
+
+def left(folder, pairs):
+    """A journal that a killed run left."""
+    with Journal(folder, 0) as one:
+        one.write(pairs)
+    return one
+
+
+texts = st.text(st.characters(exclude_categories=()), max_size=20)
+counts = st.none() | st.integers(0, 10**6)
+answers = (
+    texts
+    | st.builds(GenerationResult, texts, st.none() | st.builds(TokenCounts, counts, counts, counts))
+    | st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.booleans())
+)
+
+
+@given(answers)
+def test_an_answer_is_read_as_it_was_given(answer):
+    again = journal._read(journal._written(answer))
+    assert again == answer
+    assert type(again) is type(answer)
+
+
+@pytest.mark.parametrize("answer", [None, ["round 1", "round 2"], 3, (1, True), ("x", {})])
+def test_other_answers_are_not_kept(tmp_path, answer):
+    left(tmp_path, [(b"k", answer), (b"other", "x")])
+    assert Journal(tmp_path, 0).find([b"k", b"other"]) == {b"other": "x"}
+
+
+def test_all_earlier_files_are_read(tmp_path):
+    """Two ranks, then one; more keys than one query takes."""
+    many = {str(i).encode(): str(i) for i in range(1700)}
+    left(tmp_path, list(many.items())[:900])
+    left(tmp_path, list(many.items())[900:])
+    with Journal(tmp_path, 0) as third:
+        assert third.has_earlier
+        assert third.find([*many, b"never asked"]) == many
+
+
+def test_a_broken_file_is_one_line(tmp_path, lines):
+    left(tmp_path, [(b"a", "1")])
+    (tmp_path / "0.sqlite").write_bytes(b"no database at all, and longer than a header of SQLite would be" * 20)
+    (tmp_path / "1.sqlite").write_bytes(b"")
+    third = sqlite3.connect(tmp_path / "2.sqlite")
+    third.execute("CREATE TABLE answers (key BLOB, answer TEXT)")
+    third.execute("INSERT INTO answers VALUES (?, ?)", (b"a", '{"words": 1}'))
+    third.commit()
+    third.close()
+    with Journal(tmp_path, 0) as again:
+        assert again.find([b"a"]) == {b"a": "1"}
+    assert [line.split(" are not used")[0].rpartition("/")[2] for line in lines] == ["0.sqlite", "1.sqlite", "2.sqlite"]
+    assert not any("\n" in line for line in lines)
+
+
+def test_the_file_of_a_run_that_lives_is_left_alone(tmp_path, lines):
+    living = Journal(tmp_path, 0)
+    living.write([(b"a", "1")])
+    with Journal(tmp_path, 0) as second:
+        assert second.find([b"a"]) == {}
+    assert len(lines) == 1
+    assert "the run that writes it is still alive" in lines[0]
+    living.write([(b"b", "2")])
+    living.__exit__()
+    with Journal(tmp_path, 0) as third:
+        assert third.find([b"a", b"b"]) == {b"a": "1", b"b": "2"}
+
+
+def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, lines):
+    with Journal(tmp_path, 0) as one:
+        one.write([(b"a", "1")])
+        one._db.execute("PRAGMA max_page_count = 10")
+        one.write([(b"b", "x" * 10**6)])
+        one.write([(b"c", "3")])
+    assert len(lines) == 1
+    assert "cannot be written any more" in lines[0]
+    assert "full" in lines[0]
+    with Journal(tmp_path, 0) as again:
+        assert again.find([b"a", b"b", b"c"]) == {b"a": "1"}
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path, lines):
+    (tmp_path / "out").write_text("a file")
+    cli = Namespace(output_path=str(tmp_path / "out"), model="m")
+    assert open_for(cli, ["toy_rci3"], Ranks(0, 1)) is None
+    assert len(lines) == 1
+    assert "no journal can be written" in lines[0]
+
+
+def test_an_unknown_wish_is_one_line(tmp_path, lines, monkeypatch):
+    monkeypatch.setenv(journal.KEEP, "yes")
+    cli = Namespace(output_path=str(tmp_path), model="m")
+    with open_for(cli, ["toy_rci3"], Ranks(0, 1)):
+        pass
+    assert lines == ["LMMS_PATCH_JOURNAL='yes' is not known; allowed: keep, off"]
+
+
+@pytest.mark.parametrize("cli", [None, Namespace(output_path=None), Namespace(output_path="")])
+def test_without_an_output_folder_there_is_none(cli):
+    assert open_for(cli, ["toy_rci3"], Ranks(0, 1)) is None

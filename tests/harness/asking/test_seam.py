@@ -1,0 +1,262 @@
+"""Runs that are killed and started again: nothing is lost but the portion at hand, and the numbers are those of an undisturbed run."""
+
+import json
+from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from lmms_eval.api.instance import GenerationResult, TokenCounts
+from lmms_eval.utils import Collator
+
+from lmms_patch.harness.asking import journal, portions
+from tests.harness import toys
+from tests.harness.toys import ChatModel, Model, rows, write_task
+
+DOCS = 12
+PORTION = 16
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """Portions of 16 requests, whatever their speed."""
+    monkeypatch.setattr(portions, "FIRST", PORTION)
+    monkeypatch.setattr(portions, "GROWTH", 1)
+    monkeypatch.setattr(portions, "SECONDS", 1e9)
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tasks")
+    write_task(folder, "toy", rows(DOCS), metadata={"lmms_patch": {"null": 4}})
+    write_task(folder, "other", rows(DOCS, task=1))
+    words = {"options": lambda i: ["red", "blue"], "answer": lambda i: i % 2}
+    write_task(folder, "choice", rows(DOCS, **words), output_type="multiple_choice", doc_to_choice="options", generation_kwargs=None,
+               metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}])  # fmt: skip
+    return folder
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing after it runs but what the interpreter does."""
+
+
+def pixels(prompt, images):
+    """Say what the pixels are: another answer for each doc and view, right for some."""
+    corner = [int(v) for image in images for v in np.asarray(image)[0, 0]]
+    return str(sum(corner) % 13)
+
+
+class PerRequest(Model):
+    """Counts what it is asked, and dies when it is asked for more than ``lives`` answers."""
+
+    def __init__(self, lives=10**9):
+        super().__init__(pixels)
+        self.lives, self.asked = lives, []
+
+    def one(self, request):
+        if len(self.asked) >= self.lives:
+            raise Killed
+        self.asked.append((request.task_name, int(request.args[3]), request.idx))
+        return super().generate_until([request])[0]
+
+    def __repr__(self):
+        return "a model"  # the host's cache goes by it
+
+    def generate_until(self, requests):
+        return [self.one(request) for request in requests]
+
+
+class Batched(PerRequest):
+    def generate_until(self, requests):
+        batches = [requests[i : i + 7] for i in range(0, len(requests), 7)]
+        return [answer for batch in batches for answer in [self.one(request) for request in batch]]
+
+
+class Sorted(PerRequest):
+    def generate_until(self, requests):
+        collator = Collator(list(requests), lambda request: (-len(request.args[0]), request.args[0]))
+        return collator.get_original([self.one(request) for batch in collator.get_batched(n=5) for request in batch])
+
+
+class Threaded(PerRequest):
+    def generate_until(self, requests):
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            return list(pool.map(self.one, requests))
+
+
+class Counting(PerRequest):
+    """Reports tokens, as servers do."""
+
+    def generate_until(self, requests):
+        return [GenerationResult(self.one(request), TokenCounts(3, len(request.args[0]))) for request in requests]
+
+
+class Chat(PerRequest, ChatModel):
+    def one(self, request):
+        if len(self.asked) >= self.lives:
+            raise Killed
+        self.asked.append((request.task_name, int(request.args[3]), request.idx))
+        return ChatModel.generate_until(self, [request])[0]
+
+
+class Likelihood(PerRequest):
+    def loglikelihood(self, requests):
+        out = []
+        for request in requests:
+            if len(self.asked) >= self.lives:
+                raise Killed
+            self.asked.append((request.task_name, int(request.args[3]), request.idx))
+            out.append((float(pixels("", request.args[2](self.task_dict[request.args[4]][request.args[5]][request.args[3]]))) / 7, False))
+        return out
+
+
+KINDS = [PerRequest, Batched, Sorted, Threaded, Counting, Chat]
+
+
+def asked_in(folder, model, tasks, names="toy_rci3", /, **options):
+    """Run as the command line does, into a folder; what comes out, without what differs from run to run."""
+    cli = Namespace(output_path=str(folder), process_with_media=False, reasoning_tags=None, model=type(model).__name__, model_args="", batch_size=1)
+    vars(cli).update(options)
+    found = toys.run(model, names, tasks, cli_args=cli)
+    return json.dumps([found["results"], found["samples"]], sort_keys=True, default=str)
+
+
+def files(folder):
+    return sorted(path.name for path in folder.rglob("*.sqlite"))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_killed_run_goes_on_where_it_was(kind, tasks, tmp_path):
+    whole = asked_in(tmp_path / "whole", first := kind(), tasks, "toy_rci3,other_rci2")
+    planned = len(first.asked)
+    assert planned == len(set(first.asked)) == 10 * DOCS + 10 * 4 + 5 * DOCS
+    seen = []
+    for lives in (0, 5, 40, 100):
+        with pytest.raises(Killed):
+            asked_in(tmp_path / "killed", dying := kind(lives), tasks, "toy_rci3,other_rci2")
+        seen.append(dying.asked)
+    last = asked_in(tmp_path / "killed", survivor := kind(), tasks, "toy_rci3,other_rci2")
+    assert last == whole
+    every = [request for part in (*seen, survivor.asked) for request in part]
+    assert set(every) == set(first.asked)
+    assert len(every) - planned <= PORTION * len(seen), "at most one portion is asked again for each kill"
+    assert len(survivor.asked) <= planned - 40 - 100 + 2 * PORTION
+
+
+def test_log_likelihoods_too(tasks, tmp_path):
+    whole = asked_in(tmp_path / "whole", first := Likelihood(), tasks, "choice_rci2")
+    with pytest.raises(Killed):
+        asked_in(tmp_path / "killed", Likelihood(70), tasks, "choice_rci2")
+    assert asked_in(tmp_path / "killed", survivor := Likelihood(), tasks, "choice_rci2") == whole
+    assert len(survivor.asked) == len(first.asked) - 70 // PORTION * PORTION
+
+
+def test_native_tasks_are_asked_apart_and_in_one_call(tasks, tmp_path):
+    calls = []
+
+    class Noting(PerRequest):
+        def generate_until(self, requests):
+            calls.append([request.task_name for request in requests])
+            return super().generate_until(requests)
+
+    found = asked_in(tmp_path, Noting(), tasks, "toy_rci2,other")
+    assert [call for call in calls if "other" in call] == [["other"] * DOCS]
+    assert all(len(set(call)) == 1 for call in calls)
+    assert json.loads(found)[0]["toy_rci2"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "Another"},
+        {"model_args": "temperature=1"},
+        {"system_instruction": "Think."},
+        {"seed": [1, 2, 3, 4]},
+    ],
+    ids=str,
+)
+def test_nothing_is_taken_from_another_model(tasks, tmp_path, change):
+    with pytest.raises(Killed):
+        asked_in(tmp_path, PerRequest(100), tasks)
+    asked_in(tmp_path, survivor := PerRequest(), tasks, "toy_rci3", **change)
+    assert len(survivor.asked) == 10 * DOCS + 40
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"doc_to_text": "Please: {{question}}"},
+        {"generation_kwargs": {"max_new_tokens": 5}},
+        {"metadata": {"lmms_patch": {"null": 4, "min_cell": 40}}},
+        {"data": rows(DOCS, image=lambda i: toys.coded_image(i, task=2 if i == 3 else 0))},
+        {"data": rows(DOCS, question=lambda i: f"question {i % 3}?" if i != 3 else "question 5?")},
+    ],
+    ids=["prompt", "settings", "cut", "image", "question"],
+)
+def test_nothing_is_taken_from_other_data_or_options(tmp_path, change):
+    """Of one changed doc the other docs' answers are taken, as far as their wrong image is not the changed one."""
+    folder, out = tmp_path / "tasks", tmp_path / "out"
+    metadata = {"metadata": {"lmms_patch": {"null": 4}}}
+    write_task(folder, "toy", rows(DOCS), **metadata)
+    with pytest.raises(Killed):
+        asked_in(out, dying := PerRequest(150), folder)
+    data = change.pop("data", None)
+    write_task(folder, "toy", data or rows(DOCS), **{**metadata, **change})
+    again = asked_in(out, survivor := PerRequest(), folder)
+    assert again == asked_in(tmp_path / "fresh", fresh := PerRequest(), folder)
+    kept = set(dying.asked[: 150 // PORTION * PORTION])
+    asked_again = kept & set(survivor.asked)
+    if data is None:
+        assert survivor.asked == fresh.asked
+    else:
+        of_the_doc = {one for one in kept if one[1] // 20 == 3}
+        assert of_the_doc <= asked_again < kept
+
+
+def test_failed_calls_are_asked_again(tasks, tmp_path):
+    class Dying(PerRequest):
+        def clean(self):
+            raise Killed  # after the last answer, before anything is scored
+
+    first = Dying()
+    first.answer = lambda prompt, images: "[LMMS_EVAL_REQUEST_FAILED after 5 retries] busy" if len(first.asked) <= 20 else pixels(prompt, images)
+    with pytest.raises(Killed):
+        asked_in(tmp_path, first, tasks, "toy_rci3", model="x")
+    asked_in(tmp_path, survivor := PerRequest(), tasks, "toy_rci3", model="x")
+    assert survivor.asked == first.asked[:20]
+
+
+def test_a_finished_run_leaves_no_journal(tasks, tmp_path, monkeypatch):
+    endings = []
+    monkeypatch.setattr(journal.atexit, "register", endings.append)
+    asked_in(tmp_path, PerRequest(), tasks)
+    assert files(tmp_path), "until the host has written the results"
+    endings.pop()()
+    assert files(tmp_path), "the results are not there"
+    asked_in(tmp_path, again := PerRequest(), tasks)
+    assert again.asked == []
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "2026_results.json").write_text("{}")
+    endings.pop()()
+    assert not (tmp_path / journal.FOLDER).exists()
+    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "keep")
+    asked_in(tmp_path, PerRequest(), tasks)
+    assert not endings
+    assert files(tmp_path)
+
+
+def test_no_journal_is_written_where_none_is_wanted(tasks, tmp_path, monkeypatch):
+    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
+    asked_in(tmp_path, PerRequest(), tasks)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_response_cache_keeps_each_portion(tasks, tmp_path, monkeypatch):
+    """With --use_cache and no journal, a killed run loses one portion; without portions it lost everything."""
+    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
+    monkeypatch.setenv("LMMS_CACHE_RUN_ID", "same")
+    cli = Namespace(output_path=None, process_with_media=False, reasoning_tags=None, model="m", model_args="", batch_size=1)
+    with pytest.raises(Killed):
+        toys.run(PerRequest(100), "toy_rci3", tasks, cli_args=cli, use_cache=str(tmp_path))
+    toys.run(survivor := PerRequest(), "toy_rci3", tasks, cli_args=cli, use_cache=str(tmp_path))
+    assert len(survivor.asked) == 10 * DOCS + 40 - 100 // PORTION * PORTION
