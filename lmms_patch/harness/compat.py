@@ -32,7 +32,6 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
     "TaskManager": {
         "match_tasks": ("self", "task_list"),
         "_load_individual_task_or_group": ("self", "name_or_config", "task_type", "parent_name", "update_config"),
-        "load_task_or_group": ("self", "task_list", "task_type"),
         "initialize_tasks": ("self", "include_path", "include_defaults"),
     },
     "ResponseCache": {

@@ -106,7 +106,6 @@ def install() -> None:
         return
     _patch(TaskManager, "initialize_tasks", _initialize_tasks)
     _patch(TaskManager, "match_tasks", _match_tasks)
-    _patch(TaskManager, "load_task_or_group", _load_list)
     _patch(TaskManager, "_load_individual_task_or_group", _load)
 
 
@@ -168,17 +167,6 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     return sorted({*original(manager, asked), *(spec.name for spec in specs)})
 
 
-def _load_list(original: Callable[..., Any], manager: Any, *args: Any, **kwargs: Any) -> Any:
-    """Load the tasks of one run.
-
-    Why this method: the host calls it once per run. One manager may serve several runs, each with its own tasks, so what ``_note`` has seen
-    starts anew here.
-    """
-    if not getattr(manager, "_lmms_patch_depth", 0):
-        manager.__dict__.pop("_lmms_patch_seen", None)
-    return original(manager, *args, **kwargs)
-
-
 def _load(
     original: Callable[..., Any],
     manager: Any,
@@ -220,8 +208,6 @@ def _load_unwrapped(manager: Any, native: Callable[..., Any], name_or_config: An
     from lmms_patch.harness.magic import tasks as magic_tasks
     from lmms_patch.harness.names import configs
 
-    if _is_leaf(manager, name_or_config):
-        _note(manager, wrapped=False)
     if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
         changes = {**configs.without_videos(manager, name_or_config), **(changes or {})} or None
     loaded = native(name_or_config, update_config=changes)
@@ -235,7 +221,6 @@ def _load_wrapped(manager: Any, native: Callable[..., Any], spec: WrapSpec, chan
     from lmms_patch.ask.spec import KINDS
     from lmms_patch.harness.names import configs
 
-    _note(manager, wrapped=True)
     keep_no_failures()
     ask_in_portions()
     configs.check(manager, spec)
@@ -380,20 +365,6 @@ def _is_leaf(manager: Any, name_or_config: Any) -> bool:
     if isinstance(name_or_config, str):
         return manager.task_index.get(name_or_config, {}).get("type") in ("task", "python_task")
     return isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str)
-
-
-def _note(manager: Any, *, wrapped: bool) -> None:
-    """Note whether a run loads wrapped or native tasks, and warn once where it loads both."""
-    if getattr(manager, "_lmms_patch_depth", 0):
-        return
-    seen = manager.__dict__.setdefault("_lmms_patch_seen", set())
-    seen.add(wrapped)
-    if seen == {True, False}:
-        seen.add("warned")
-        log().warning(
-            "wrapped and native tasks run together: adapters that read the first request's task for a whole batch would show native "
-            "docs of the wrong task; use --batch_size 1, or run the native tasks by themselves (a wrapped task reports the native metric too)"
-        )
 
 
 # --- failed calls ---------------------------------------------------------------------------------

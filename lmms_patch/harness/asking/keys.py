@@ -41,7 +41,7 @@ def of_model(cli: Any) -> str:
     told = {name: getattr(cli, name, None) for name in _OF_THE_MODEL.split()}
     arguments = told["model_args"]
     values = arguments.values() if isinstance(arguments, Mapping) else re.split(r"[=,]", str(arguments or ""))
-    return _digest([told, {str(value): _stamps(str(value)) for value in values}, compat.host_version(), PIXELS]).hex()
+    return _digest([told, {str(value): _stamps(str(value)) for value in values if value}, compat.host_version(), PIXELS]).hex()
 
 
 def _stamps(path: str) -> list[tuple[str, int, int]]:

@@ -29,18 +29,15 @@ Place = tuple[str, int, int]
 
 
 def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Evaluate as the host does, with an ``Asker`` in place of the response cache.
-
-    A run whose answers cannot be kept, since it has neither an output folder nor a response cache, is left as it is.
-    """
+    """Evaluate as the host does; in a run with wrapped tasks, with an ``Asker`` in place of the response cache."""
     call = inspect.signature(original).bind(*args, **kwargs)
     call.apply_defaults()
     given = call.arguments
     tasks = {name: task for name, task in _by_name(given["task_dict"]).items() if _is_ours(task)}
-    cli, cache, ranks = given["cli_args"], given["response_cache"], Ranks.here()
-    kept = journal.open_for(cli, sorted(tasks), ranks) if tasks else None
-    if not tasks or (kept is None and cache is None and ranks.world == 1):  # several ranks must all ask alike, whichever has a journal
+    if not tasks:
         return original(*args, **kwargs)
+    cli, cache = given["cli_args"], given["response_cache"]
+    kept = journal.open_for(cli, sorted(tasks), Ranks.here())
     agentic = {name for name, task in _by_name(given["task_dict"]).items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
     given["response_cache"] = Asker(tasks, agentic, cache, kept, cli)
     with kept or contextlib.nullcontext():
@@ -87,7 +84,7 @@ class Asker:
             return self._ask(model, kind, requests)
         answers: list[Any] = [None] * len(requests)
         for ask, places in self._shares(requests):
-            for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=True):
+            for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):  # some stop early
                 answers[place] = answer
         return answers
 
@@ -103,7 +100,7 @@ class Asker:
         return list(getattr(model, kind)(requests) if self._cache is None else self._cache.execute(model, kind, requests))
 
     def _in_portions(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Ask for what the journal does not have, portion by portion, and keep each answer.
+        """Ask for what the journal does not have, portion by portion, and keep each answer; all at once where nothing keeps them.
 
         All ranks ask equally many portions of equal size: a sharded model (FSDP) waits for the others at every call. A rank with less to ask
         repeats its last request, and drops those answers.
@@ -116,20 +113,21 @@ class Asker:
         total = ranks.most(len(todo))
         spare = [todo[-1]] if todo else list(wanted)[-1:]  # a rank without any request has nothing to repeat
         todo += spare * (total - len(todo))
+        keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         with _bar(ranks, len(wanted), len(answers)) as bar:
             at = 0
             while at < total:
-                size = ranks.same(portions.size(total - at))
+                size = ranks.same(portions.size(total - at) if keeps else total)
                 part, began = todo[at : at + size], time.monotonic()
-                got = dict(zip(part, self._ask(model, kind, [wanted[place] for place in part]), strict=True))
+                got = dict(zip(part, self._ask(model, kind, [wanted[place] for place in part]), strict=False))
                 portions.took(size, time.monotonic() - began)
                 fresh = {place: answer for place, answer in got.items() if place not in answers}
                 answers |= fresh
                 self._keep(wanted, fresh)
                 at += size
                 bar.update(len(fresh))
-        return [answers[_place(request)] for request in requests]
+        return [answers.get(_place(request)) for request in requests]
 
     # --- the journal ------------------------------------------------------------------------------
 

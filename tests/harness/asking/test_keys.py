@@ -57,6 +57,14 @@ def test_a_checkpoint_that_was_trained_on_is_another_model(tmp_path):
     assert all(one != keys.of_model(other) for one, other in zip(before, told, strict=True))
 
 
+@pytest.mark.parametrize("arguments", ["", None, {}, "pretrained=,dtype=float32", {"revision": None}])
+def test_files_of_the_working_folder_are_no_checkpoint(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = keys.of_model(cli(model_args=arguments))
+    (tmp_path / "README.md").write_text("edited while the model runs")
+    assert keys.of_model(cli(model_args=arguments)) == before
+
+
 def test_what_changes_no_answer_changes_no_key():
     assert keys.of_model(cli()) == keys.of_model(cli(batch_size=16, limit=20, device="cuda", output_path="x"))
     assert keys.of_run(cli(), ["a"]) != keys.of_run(cli(), ["b"])

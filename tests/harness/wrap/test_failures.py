@@ -213,7 +213,13 @@ def test_answers_that_never_came(folder):
     found = run(Stops(), "toy_rci2", folder, limit=60)
     numbers = details(found, "toy_rci2")
     assert (numbers["n_failed"], numbers["n_docs"], numbers["n_excluded2"]) == (1, 60, 1)
-    assert [view.get("failed") for view in patches(found, "toy_rci2")[59]["views"]] == [None, None, None, "no answer came", "no answer came"]
+    assert [view.get("failed") for view in patches(found, "toy_rci2")[59]["views"]] == [
+        None,
+        None,
+        None,
+        "no answer came (None)",
+        "no answer came (None)",
+    ]
 
 
 def test_an_empty_text_is_a_failure_where_the_adapter_writes_it_for_one(folder):

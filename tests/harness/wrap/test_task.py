@@ -726,26 +726,27 @@ def test_two_ways_of_wrapping_one_task_in_one_run(folder):
     assert len({metrics(result, name)["exact_match"] for name in ("toy", "toy_rci2", "toy_rci3", "toy_occlude2")}) == 1
 
 
-def test_mixing_with_native_tasks_warns_once(folder, warnings):
+def test_native_tasks_of_the_same_run_are_asked_apart(folder):
+    """Adapters that take the first request's task for a whole batch would show native docs of the wrong task."""
     write_task(folder, "toy", rows(2))
-    run(Model(), "toy,toy_rci2,toy_blind", folder)
-    run(Model(), "toy_rci2,toy_blind", folder)
-    (folder / "suite.yaml").write_text("group: suite\ntask: [toy_rci2, toy_blind]\n")
-    assert set(run(Model(), "suite", folder)["results"]) == {"suite", "toy_rci2", "toy_blind"}
-    assert sum("wrapped and native tasks run together" in line for line in warnings) == 1
+    write_task(folder, "other", rows(2, task=1))
+    calls = []
+
+    class Noting(Model):
+        def generate_until(self, requests):
+            calls.append({request.task_name for request in requests})
+            return super().generate_until(requests)
+
+    run(Noting(), "toy,toy_rci2,other,toy_blind", folder)
+    assert calls == [{"toy", "other"}, {"toy_rci2", "toy_blind"}]
 
 
-def test_a_manager_that_serves_several_runs(folder, warnings):
-    """A native run and wrapped ones, one after the other, are not run together; two names of one run are."""
+def test_a_manager_that_serves_several_runs(folder):
+    """A native run and wrapped ones, one after the other: each is asked for what it names."""
     write_task(folder, "toy", rows(2))
     manager = TaskManager(verbosity="ERROR", include_path=str(folder))
-
-    def told(*names):
-        warnings.clear()
-        simple_evaluate(model=Model(), tasks=list(names), task_manager=manager, bootstrap_iters=0)
-        return sum("run together" in line for line in warnings)
-
-    assert [told("toy"), told("toy_rci2"), told("toy"), told("toy", "toy_rci2"), told("toy_rci2", "toy"), told("toy")] == [0, 0, 0, 1, 1, 0]
+    for names in (["toy"], ["toy_rci2"], ["toy"], ["toy", "toy_rci2"], ["toy"]):
+        assert set(simple_evaluate(model=Model(), tasks=names, task_manager=manager, bootstrap_iters=0)["results"]) == set(names)
 
 
 def test_predict_only_speaks_of_no_index(folder, warnings, capsys):
