@@ -263,6 +263,21 @@ def test_two_ranks_cross_validate_as_one_does(two_ranks):
 # --- the response cache, and a killed run ---------------------------------------------------------
 
 
+def test_a_killed_run_goes_on(equal_runs, tmp_path):
+    """kill -9 after the first portion, and the same command again: what was answered is not asked, and nothing is left over."""
+    command = ["--model", "mosaic_vlm", "--batch_size", "8", "--tasks", "mosaic_local_rci3", "--limit", "5", "--output_path", tmp_path, "--log_samples"]
+    plain = environment(LMMS_PATCH_JOURNAL="")
+    status, _, said = warm.run(["lmms-eval", *map(str, command)], plain, kill_at="64/100")
+    assert status == -signal.SIGKILL, said[-4000:]
+    assert [path.name for path in tmp_path.iterdir()] == ["lmms_patch_journal"]
+    assert "64 of 100 answers are kept from an earlier run of this command" in lmms_eval(*command, LMMS_PATCH_JOURNAL="")
+    task = "mosaic_local_rci3"
+    assert answers(tmp_path, task) == answers(equal_runs / "batch8", task)
+    whole, again = (samples(folder, task) for folder in (equal_runs / "batch8", tmp_path))
+    assert {d: s["patch"] for d, s in again.items()} == {d: s["patch"] for d, s in whole.items()}
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".jsonl"]
+
+
 def test_a_killed_run_and_the_cache(equal_runs, tmp_path):
     """kill -9 during inference, the same command again, and once more from the cache: equal to an undisturbed run."""
     command = ["--model", "mosaic_vlm", "--batch_size", "8", "--tasks", "mosaic_local_rci3", "--limit", "5", "--output_path", tmp_path / "out"]
