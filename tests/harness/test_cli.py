@@ -265,7 +265,19 @@ def test_two_ranks_cross_validate_as_one_does(two_ranks):
 
 def test_a_killed_run_goes_on(equal_runs, tmp_path):
     """kill -9 after the first portion, and the same command again: what was answered is not asked, and nothing is left over."""
-    command = ["--model", "mosaic_vlm", "--batch_size", "8", "--tasks", "mosaic_local_rci3", "--limit", "5", "--output_path", tmp_path, "--log_samples"]
+    command = [
+        "--model",
+        "mosaic_vlm",
+        "--batch_size",
+        "8",
+        "--tasks",
+        "mosaic_local_rci3",
+        "--limit",
+        "5",
+        "--output_path",
+        tmp_path,
+        "--log_samples",
+    ]
     plain = environment(LMMS_PATCH_JOURNAL="")
     status, _, said = warm.run(["lmms-eval", *map(str, command)], plain, kill_at="64/100")
     assert status == -signal.SIGKILL, said[-4000:]

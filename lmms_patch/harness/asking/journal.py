@@ -48,7 +48,7 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
         log().warning(f"{KEEP}={wish!r} is not known; allowed: keep, off")
     folder = Path(output) / FOLDER / keys.of_run(cli, tasks)
     try:
-        return Journal(folder, ranks.number, remove=wish != "keep")
+        return Journal(folder, ranks, remove=wish != "keep")
     except (OSError, sqlite3.Error) as error:
         log().warning(f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost")
         return None
@@ -59,19 +59,19 @@ class Journal:
 
     Args:
         folder: the run's own folder; made where it does not exist.
-        rank: the number of this process.
+        ranks: this process, and how many share the run.
         remove: whether a finished run removes the folder.
 
     Raises:
         OSError, sqlite3.Error: nothing can be written there.
     """
 
-    def __init__(self, folder: Path, rank: int, *, remove: bool = True) -> None:
-        self.folder, self._rank, self._remove = folder, rank, remove
+    def __init__(self, folder: Path, ranks: Ranks, *, remove: bool = True) -> None:
+        self.folder, self._first, self._world, self._remove = folder, ranks.first, ranks.world, remove
         folder.mkdir(parents=True, exist_ok=True)
         self._earlier = sorted(folder.glob("*.sqlite"))
         self._began = time.time()
-        self._own = folder / f"{time.time_ns()}-rank{rank}-{os.getpid()}.sqlite"
+        self._own = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.sqlite"
         self._db: sqlite3.Connection | None = sqlite3.connect(self._own, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # whoever else finds the file is told that its run is alive
         self._db.execute(_TABLE)
@@ -100,14 +100,11 @@ class Journal:
                         found |= {key: _read(answer) for key, answer in rows}
             except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
                 busy = "locked" in str(error)
+                if busy and self._world > 1:  # most likely another rank of this run, which began a moment earlier
+                    continue
                 why = "the run that writes it is still alive" if busy else f"it cannot be read: {line(error)}"
                 log().warning(f"answers in {file} are not used: {why}")
         return found
-
-    def tell(self, kept: int, planned: int) -> None:
-        """Say how many answers were kept."""
-        if kept:
-            log().info(f"{kept:,} of {planned:,} answers are kept from an earlier run of this command ({self.folder}); {planned - kept:,} are asked")
 
     def write(self, answers: Iterable[tuple[bytes, Any]]) -> None:
         """Write answers down, all or none. After a failure the run goes on without a journal."""
@@ -124,7 +121,7 @@ class Journal:
 
     def done(self) -> None:
         """Note that all is asked. The folder goes when the process ends, if the results are on disk by then: the host writes them after this."""
-        if self._remove and self._rank == 0:
+        if self._remove and self._first:
             atexit.register(self._sweep)
 
     def _sweep(self) -> None:

@@ -38,6 +38,10 @@ class Ranks:
         """Return the largest count of all ranks."""
         return int(max(self._all(count)))
 
+    def sum(self, count: int) -> int:
+        """Return the sum of the counts of all ranks."""
+        return sum(self._all(count))
+
     def same(self, size: int) -> int:
         """Return the first rank's size, on every rank: each measures another speed."""
         return int(self._all(size)[0])

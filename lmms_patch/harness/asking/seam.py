@@ -20,6 +20,7 @@ from lmms_patch.harness.asking import journal, keys
 from lmms_patch.harness.asking.portions import Portions
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.wrap.task import WrappedTask, was_shown
+from lmms_patch.text import log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
@@ -110,7 +111,9 @@ class Asker:
         answers = self._kept(wanted)
         todo = [place for place in wanted if place not in answers]
         ranks = Ranks.here()
-        total = ranks.most(len(todo))
+        total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
+        if kept and ranks.first and self._journal is not None:
+            log().info(f"{kept:,} of {planned:,} answers are kept from an earlier run of this command ({self._journal.folder})")
         spare = [todo[-1]] if todo else list(wanted)[-1:]  # a rank without any request has nothing to repeat
         todo += spare * (total - len(todo))
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
@@ -136,9 +139,7 @@ class Asker:
         if self._journal is None or not self._journal.has_earlier:
             return {}
         by_key = {self._key(request): place for place, request in wanted.items()}
-        found = {by_key[key]: answer for key, answer in self._journal.find([key for key in by_key if key]).items()}
-        self._journal.tell(len(found), len(wanted))
-        return found
+        return {by_key[key]: answer for key, answer in self._journal.find([key for key in by_key if key]).items()}
 
     def _keep(self, wanted: dict[Place, Instance], fresh: dict[Place, Any]) -> None:
         """Write new answers down; not those of failed calls, nor those about an image that could not be shown."""
@@ -160,6 +161,6 @@ def _place(request: Instance) -> Place:
 
 
 def _bar(ranks: Ranks, planned: int, kept: int) -> tqdm[Any]:
-    """Return the run's one progress line: calls of those planned, answers that were kept, and the time left."""
-    told = f"asking ({kept:,} of {planned:,} answers kept)" if kept else "asking"
-    return tqdm(total=planned, initial=kept, desc=told, unit=" calls", disable=not ranks.first or not planned, smoothing=0.1, dynamic_ncols=True)
+    """Return the run's one progress line: answers of those planned, from where it goes on, and the time left."""
+    told = "asking" if ranks.world == 1 else f"asking, of {ranks.world} ranks the first"
+    return tqdm(total=planned, initial=kept, desc=told, unit=" answers", disable=not ranks.first or not planned, smoothing=0.1, dynamic_ncols=True)

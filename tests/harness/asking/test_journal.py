@@ -13,6 +13,8 @@ from lmms_patch.harness.asking import journal
 from lmms_patch.harness.asking.journal import Journal, open_for
 from lmms_patch.harness.asking.ranks import Ranks
 
+ALONE = Ranks(0, 1)
+
 
 @pytest.fixture
 def lines():
@@ -24,7 +26,7 @@ def lines():
 
 def left(folder, pairs):
     """A journal that a killed run left."""
-    with Journal(folder, 0) as one:
+    with Journal(folder, ALONE) as one:
         one.write(pairs)
     return one
 
@@ -48,7 +50,7 @@ def test_an_answer_is_read_as_it_was_given(answer):
 @pytest.mark.parametrize("answer", [None, ["round 1", "round 2"], 3, (1, True), ("x", {})])
 def test_other_answers_are_not_kept(tmp_path, answer):
     left(tmp_path, [(b"k", answer), (b"other", "x")])
-    assert Journal(tmp_path, 0).find([b"k", b"other"]) == {b"other": "x"}
+    assert Journal(tmp_path, ALONE).find([b"k", b"other"]) == {b"other": "x"}
 
 
 def test_all_earlier_files_are_read(tmp_path):
@@ -56,7 +58,7 @@ def test_all_earlier_files_are_read(tmp_path):
     many = {str(i).encode(): str(i) for i in range(1700)}
     left(tmp_path, list(many.items())[:900])
     left(tmp_path, list(many.items())[900:])
-    with Journal(tmp_path, 0) as third:
+    with Journal(tmp_path, ALONE) as third:
         assert third.has_earlier
         assert third.find([*many, b"never asked"]) == many
 
@@ -70,27 +72,30 @@ def test_a_broken_file_is_one_line(tmp_path, lines):
     third.execute("INSERT INTO answers VALUES (?, ?)", (b"a", '{"words": 1}'))
     third.commit()
     third.close()
-    with Journal(tmp_path, 0) as again:
+    with Journal(tmp_path, ALONE) as again:
         assert again.find([b"a"]) == {b"a": "1"}
     assert [line.split(" are not used")[0].rpartition("/")[2] for line in lines] == ["0.sqlite", "1.sqlite", "2.sqlite"]
     assert not any("\n" in line for line in lines)
 
 
 def test_the_file_of_a_run_that_lives_is_left_alone(tmp_path, lines):
-    living = Journal(tmp_path, 0)
+    living = Journal(tmp_path, ALONE)
     living.write([(b"a", "1")])
-    with Journal(tmp_path, 0) as second:
+    with Journal(tmp_path, ALONE) as second:
         assert second.find([b"a"]) == {}
     assert len(lines) == 1
     assert "the run that writes it is still alive" in lines[0]
+    with Journal(tmp_path, Ranks(1, 2)) as rank:
+        assert rank.find([b"a"]) == {}
+    assert len(lines) == 1, "of another rank of the same run nothing is said"
     living.write([(b"b", "2")])
     living.__exit__()
-    with Journal(tmp_path, 0) as third:
+    with Journal(tmp_path, ALONE) as third:
         assert third.find([b"a", b"b"]) == {b"a": "1", b"b": "2"}
 
 
 def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, lines):
-    with Journal(tmp_path, 0) as one:
+    with Journal(tmp_path, ALONE) as one:
         one.write([(b"a", "1")])
         one._db.execute("PRAGMA max_page_count = 10")
         one.write([(b"b", "x" * 10**6)])
@@ -98,14 +103,14 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, lines):
     assert len(lines) == 1
     assert "cannot be written any more" in lines[0]
     assert "full" in lines[0]
-    with Journal(tmp_path, 0) as again:
+    with Journal(tmp_path, ALONE) as again:
         assert again.find([b"a", b"b", b"c"]) == {b"a": "1"}
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path, lines):
     (tmp_path / "out").write_text("a file")
     cli = Namespace(output_path=str(tmp_path / "out"), model="m")
-    assert open_for(cli, ["toy_rci3"], Ranks(0, 1)) is None
+    assert open_for(cli, ["toy_rci3"], ALONE) is None
     assert len(lines) == 1
     assert "no journal can be written" in lines[0]
 
@@ -113,11 +118,11 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path, lines):
 def test_an_unknown_wish_is_one_line(tmp_path, lines, monkeypatch):
     monkeypatch.setenv(journal.KEEP, "yes")
     cli = Namespace(output_path=str(tmp_path), model="m")
-    with open_for(cli, ["toy_rci3"], Ranks(0, 1)):
+    with open_for(cli, ["toy_rci3"], ALONE):
         pass
     assert lines == ["LMMS_PATCH_JOURNAL='yes' is not known; allowed: keep, off"]
 
 
 @pytest.mark.parametrize("cli", [None, Namespace(output_path=None), Namespace(output_path="")])
 def test_without_an_output_folder_there_is_none(cli):
-    assert open_for(cli, ["toy_rci3"], Ranks(0, 1)) is None
+    assert open_for(cli, ["toy_rci3"], ALONE) is None
