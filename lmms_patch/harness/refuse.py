@@ -68,6 +68,11 @@ def fail_at_exit(message: str) -> None:
         _failed = True
 
 
+def has_failed() -> bool:
+    """Tell whether ``fail_at_exit`` was called: the run is written, but something in it has to be mended."""
+    return _failed
+
+
 def install_exit_status() -> None:
     """Let ``fail_at_exit`` decide the exit status of the process. Registered early, so that it runs after all later handlers."""
     atexit.unregister(_end)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from lmms_patch.harness.asking import keys
+from lmms_patch.harness.refuse import has_failed
 from lmms_patch.text import line, log
 
 if TYPE_CHECKING:
@@ -120,14 +121,17 @@ class Journal:
             self._close()
 
     def done(self) -> None:
-        """Note that all is asked. The folder goes when the process ends, if the results are on disk by then: the host writes them after this."""
+        """Note that all is asked. The folder goes when the process ends, if the results are on disk by then and nothing failed.
+
+        Why so late: the host writes the results after this.
+        """
         if self._remove and self._first:
             atexit.register(self._sweep)
 
     def _sweep(self) -> None:
         written = (path.stat().st_mtime for path in self.folder.parents[1].rglob("*_results.json"))
         with contextlib.suppress(OSError):
-            if any(when >= self._began for when in written):
+            if any(when >= self._began for when in written) and not has_failed():  # a scorer that raised is mended, and the same command typed again
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self.folder.parent.rmdir()  # fails where another run has its journal
 

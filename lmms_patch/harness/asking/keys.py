@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch.ask.views import PIXELS
 from lmms_patch.harness import compat
+from lmms_patch.harness.names import effects
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.text import log
 
@@ -82,7 +83,8 @@ class Digests:
         self._table = task.table
         self._known: dict[int, str] = {}
         self._failed = False
-        self.settings = _digest([_ADDRESS.sub("", json.dumps(task.dump_config(), sort_keys=True, default=str))]).hex()
+        config = _ADDRESS.sub("", json.dumps(task.dump_config(), sort_keys=True, default=str))
+        self.settings = _digest([config, *map(effects.code_of, _showing(task.table.base))]).hex()
         self._raw = _undecoded(task.table.rows)
 
     def of_view(self, view: int) -> tuple[str, str]:
@@ -109,6 +111,13 @@ class Digests:
             return [self._raw[doc_id : doc_id + 1].to_pylist()]
         look = self._table.look(doc_id)
         return [dict(self._task.eval_docs_no_media[doc_id]), None if look is None else look.prints]
+
+
+def _showing(base: Any) -> list[Callable[..., Any]]:
+    """Return the functions by which a base shows a doc: those of its config, or the methods of its own class."""
+    names = ("doc_to_visual", "doc_to_messages", "doc_to_text")
+    functions = [getattr(getattr(base, "config", None), name, None) or getattr(type(base), name, None) for name in names]
+    return [one for one in functions if callable(one)]
 
 
 def _undecoded(rows: Any) -> Any:

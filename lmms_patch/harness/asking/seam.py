@@ -52,7 +52,7 @@ def _by_name(tasks: Any) -> dict[str, Any]:
     """Return the tasks of a run by name, out of groups of groups."""
     out: dict[str, Any] = {}
     for name, value in tasks.items():
-        out |= _by_name(value) if isinstance(value, dict) else {name: value}
+        out |= _by_name(value) if isinstance(value, dict) else {name: value[-1] if isinstance(value, tuple) else value}
     return out
 
 

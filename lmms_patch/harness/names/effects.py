@@ -1,4 +1,4 @@
-"""Does a scorer call a judge model or the network, and does an aggregation write files? Answered from their source, without running it.
+"""Does a scorer call a judge model or the network, does an aggregation write files, what shows a doc? Answered from source, without running it.
 
 A wrapped task scores V answers per doc, so a scorer that pays per call would pay V times. We walk the code that a scorer can reach, in its
 own module and in the task modules that it imports, and look for names that come from a client library.
@@ -74,6 +74,24 @@ def effects(function: Callable[..., Any]) -> str | None:
     return f"the aggregation calls the network ({client})" if client else _writes_in(*place)
 
 
+def code_of(function: Callable[..., Any]) -> str:
+    """Return the code that a function can reach in its own module and in the task modules that it imports; "" where it has no source.
+
+    Comments and line breaks do not count.
+    """
+    place = _source_of(function)
+    return "" if place is None else "\n".join(ast.unparse(node) for _, node in _reached(*place))
+
+
+def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the definitions that a name of a module can reach, each with its file."""
+    seen: set[tuple[str, str]] = set()
+    for _ in _clients_from(path, name, _DEPTH, seen):
+        pass  # the walk fills ``seen``
+    for file, reached in sorted(seen):
+        yield from ((file, node) for node in _Module.of(file).defined.get(reached, ()))
+
+
 # Calls, by their last name, that write files or start programs.
 _WRITES = {"open", "dump", "makedirs", "mkdir", "write", "write_text", "to_csv", "to_json", "generate_submission_file", "run", "Popen", "check_call"}
 
@@ -81,14 +99,10 @@ _WRITES = {"open", "dump", "makedirs", "mkdir", "write", "write_text", "to_csv",
 @functools.lru_cache(maxsize=4096)
 def _writes_in(path: str, name: str) -> str | None:
     """Return the call by which a function of a module can write files or start programs; None where it has none."""
-    seen: set[tuple[str, str]] = set()
-    for _ in _clients_from(path, name, _DEPTH, seen):
-        pass  # the walk fills ``seen``
-    for file, reached in sorted(seen):
-        for node in _Module.of(file).defined.get(reached, ()):
-            for call in ast.walk(node):
-                if isinstance(call, ast.Call) and (called := _called(call)) in _WRITES:
-                    return f"the aggregation uses files or programs ({called} in {Path(file).name})"
+    for file, node in _reached(path, name):
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call) and (called := _called(call)) in _WRITES:
+                return f"the aggregation uses files or programs ({called} in {Path(file).name})"
     return None
 
 

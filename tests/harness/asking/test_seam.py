@@ -213,6 +213,40 @@ def test_nothing_is_taken_from_other_data_or_options(tmp_path, change):
         assert of_the_doc <= asked_again < kept
 
 
+@pytest.mark.parametrize(
+    ("code", "asked_anew"),
+    [
+        ("def helper(image):\n    return image.rotate(90)\n", True),
+        ("def helper(image):\n    return image  # as it is\n", False),
+        ("def helper(image):\n    return image\n\ndef score(doc, results):\n    return {'exact_match': 0}\n", False),
+    ],
+    ids=["what is shown", "a comment", "another function"],
+)
+def test_the_code_that_shows_a_doc_counts(tmp_path, code, asked_anew):
+    from lmms_patch.harness.names.effects import _Module
+
+    folder, show = tmp_path / "tasks", "\ndef visual(doc):\n    return [helper(doc['image'])]\n"
+    write_task(folder, "toy", rows(DOCS), doc_to_visual="!function utils.visual", metadata={"lmms_patch": {"null": 0}})
+    asked = []
+    for text in ("def helper(image):\n    return image\n", code):
+        (folder / "utils.py").write_text(text + show)
+        _Module.of.cache_clear()  # another process would read the file anew
+        asked_in(tmp_path / "out", model := PerRequest(), folder)
+        asked.append(len(model.asked))
+    assert asked == [10 * DOCS, 10 * DOCS if asked_anew else 0]
+
+
+def test_a_journal_stays_where_something_failed(tasks, tmp_path, monkeypatch):
+    """Who mends a scorer types the same command again: nothing is asked twice."""
+    endings = []
+    monkeypatch.setattr(journal.atexit, "register", endings.append)
+    monkeypatch.setattr(journal, "has_failed", lambda: True)
+    asked_in(tmp_path, PerRequest(), tasks)
+    (tmp_path / "2026_results.json").write_text("{}")
+    endings.pop()()
+    assert files(tmp_path)
+
+
 def test_failed_calls_are_asked_again(tasks, tmp_path):
     class Dying(PerRequest):
         def clean(self):
