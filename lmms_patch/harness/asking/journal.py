@@ -120,6 +120,12 @@ class Journal:
             log().warning(f"{self._own} cannot be written any more ({line(error)}): the run goes on, but later answers are lost if it is killed")
             self._close()
 
+    def keep(self) -> None:
+        """Leave the journal when the run is finished: some calls failed, and the same command can ask for these alone."""
+        if self._remove and self._first:
+            log().info(f"some calls failed: the other answers stay in {self.folder}, so that the same command asks for these alone")
+        self._remove = False
+
     def done(self) -> None:
         """Note that all is asked. The folder goes when the process ends, if the results are on disk by then and nothing failed.
 

@@ -119,7 +119,7 @@ class Asker:
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         with _bar(ranks, len(wanted), len(answers)) as bar:
-            at = 0
+            at = lost = 0
             while at < total:
                 size = ranks.same(portions.size(total - at) if keeps else total)
                 part, began = todo[at : at + size], time.monotonic()
@@ -127,9 +127,11 @@ class Asker:
                 portions.took(size, time.monotonic() - began)
                 fresh = {place: answer for place, answer in got.items() if place not in answers}
                 answers |= fresh
-                self._keep(wanted, fresh)
+                lost += len(fresh) - self._keep(wanted, fresh)
                 at += size
                 bar.update(len(fresh))
+        if ranks.sum(lost) and self._journal is not None:
+            self._journal.keep()
         return [answers.get(_place(request)) for request in requests]
 
     # --- the journal ------------------------------------------------------------------------------
@@ -141,16 +143,20 @@ class Asker:
         by_key = {self._key(request): place for place, request in wanted.items()}
         return {by_key[key]: answer for key, answer in self._journal.find([key for key in by_key if key]).items()}
 
-    def _keep(self, wanted: dict[Place, Instance], fresh: dict[Place, Any]) -> None:
-        """Write new answers down; not those of failed calls, nor those about an image that could not be shown."""
-        if self._journal is None:
-            return
-        pairs = []
-        for place, answer in fresh.items():
-            text = getattr(answer, "text", answer)
-            if not compat.failure(text, self._adapter) and was_shown(place[0], wanted[place].doc_id) and (key := self._key(wanted[place])):
-                pairs.append((key, answer))
-        self._journal.write(pairs)
+    def _keep(self, wanted: dict[Place, Instance], fresh: dict[Place, Any]) -> int:
+        """Write new answers down; not those of failed calls, nor those about an image that could not be shown.
+
+        Returns:
+            How many are answers, written or not.
+        """
+        good = {
+            place: answer
+            for place, answer in fresh.items()
+            if not compat.failure(getattr(answer, "text", answer), self._adapter) and was_shown(place[0], wanted[place].doc_id)
+        }
+        if self._journal is not None:
+            self._journal.write((key, answer) for place, answer in good.items() if (key := self._key(wanted[place])))
+        return len(good)
 
     def _key(self, request: Instance) -> bytes:
         return keys.of_request(self._model, request, self._digests[request.task_name])

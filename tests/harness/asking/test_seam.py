@@ -247,17 +247,20 @@ def test_a_journal_stays_where_something_failed(tasks, tmp_path, monkeypatch):
     assert files(tmp_path)
 
 
-def test_failed_calls_are_asked_again(tasks, tmp_path):
-    class Dying(PerRequest):
-        def clean(self):
-            raise Killed  # after the last answer, before anything is scored
-
-    first = Dying()
-    first.answer = lambda prompt, images: "[LMMS_EVAL_REQUEST_FAILED after 5 retries] busy" if len(first.asked) <= 20 else pixels(prompt, images)
-    with pytest.raises(Killed):
-        asked_in(tmp_path, first, tasks, "toy_rci3", model="x")
-    asked_in(tmp_path, survivor := PerRequest(), tasks, "toy_rci3", model="x")
-    assert survivor.asked == first.asked[:20]
+@pytest.mark.parametrize("failed", ["[LMMS_EVAL_REQUEST_FAILED after 5 retries] busy", None])
+def test_failed_calls_are_asked_again(tasks, tmp_path, monkeypatch, failed):
+    """A server that dies in the middle: the run ends, with failed calls, and the same command asks for these alone."""
+    endings = []
+    monkeypatch.setattr(journal.atexit, "register", endings.append)
+    first = PerRequest()
+    first.answer = lambda prompt, images: pixels(prompt, images) if len(first.asked) <= 90 else failed
+    asked_in(tmp_path, first, tasks)
+    (tmp_path / "2026_results.json").write_text("{}")
+    assert not endings, "the journal stays"
+    again = asked_in(tmp_path, survivor := PerRequest(), tasks)
+    assert survivor.asked == first.asked[90:]
+    assert len(endings) == 1, "and goes now"
+    assert again == asked_in(tmp_path / "whole", PerRequest(), tasks)
 
 
 def test_a_finished_run_leaves_no_journal(tasks, tmp_path, monkeypatch):
