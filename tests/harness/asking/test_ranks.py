@@ -1,0 +1,59 @@
+"""Several ranks ask equally many portions of equal size, whatever each has left: a model that is spread over GPUs waits for all of them."""
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from lmms_patch.harness.asking import portions, ranks, seam
+from lmms_patch.harness.asking.ranks import Ranks
+
+
+class Gathering:
+    """``torch.distributed`` for threads: hands every rank the values of all, in the order of the ranks."""
+
+    def __init__(self, world):
+        self.values, self.barrier, self.local = [None] * world, threading.Barrier(world, timeout=20), threading.local()
+
+    def all_gather_object(self, out, value):
+        self.values[self.local.number] = value
+        self.barrier.wait()
+        out[:] = self.values
+        self.barrier.wait()
+
+
+class Cache:
+    """Stands for the model: notes the size of each call."""
+
+    def __init__(self):
+        self.calls = []
+
+    def execute(self, model, kind, requests):
+        self.calls.append(len(requests))
+        return [f"{request.doc_id} {request.idx}" for request in requests]
+
+
+@pytest.mark.parametrize("loads", [(100, 100), (100, 37), (40, 0), (0, 33, 90), (0, 0)], ids=str)
+def test_all_ranks_ask_alike(loads, monkeypatch):
+    gathering = Gathering(len(loads))
+    monkeypatch.setattr(ranks, "_distributed", lambda: gathering)
+    monkeypatch.setattr(Ranks, "here", classmethod(lambda cls: cls(gathering.local.number, len(loads))))
+    monkeypatch.setattr(portions, "FIRST", 16)
+    found = {}
+
+    def work(number):
+        gathering.local.number = number
+        asker = seam.Asker({}, set(), cache := Cache(), None, SimpleNamespace(batch_size=4, model=None))
+        requests = [SimpleNamespace(task_name="t", doc_id=number + len(loads) * (i // 5), idx=i % 5, args=()) for i in range(loads[number])]
+        padded = requests + requests[-1:] * (max(loads) - len(requests)) if requests else []  # as the host pads
+        found[number] = cache.calls, asker._in_portions(None, "generate_until", padded), padded
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(loads))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(found) == len(loads), "no rank waits for ever"
+    sizes = [calls for calls, _, padded in found.values() if padded]
+    assert all(calls == sizes[0] for calls in sizes)
+    assert all(sum(calls) == max(loads) for calls in sizes)
+    for _, answers, padded in found.values():
+        assert answers == [f"{request.doc_id} {request.idx}" for request in padded]
