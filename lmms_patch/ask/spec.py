@@ -43,7 +43,7 @@ class Kind:
         regions: whether there is one view per box of the doc (docs/regions.md).
         swapped: whether the doc's question is asked on another doc's image.
         heading: what stands over the kind's results on a board.
-        shows: what the kind's first view shows: the label of its score.
+        shows: what a doc's first view shows, as a label: ``Score, grey image``.
         where: the same in a sentence: "A is better on grey images".
     """
 
@@ -94,29 +94,21 @@ class Kind:
         return self.view != "blind"
 
 
+_RCI = Kind(
+    "rci",
+    "full image and each cell: RCI, a property of the benchmark",
+    grid="optional",
+    full=True,
+    view="cell",
+    per_cell=True,
+    default_grids=(2, 3),
+    index="rci",
+)
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(
-            "rci",
-            "full image and each cell: RCI, a property of the benchmark",
-            grid="optional",
-            full=True,
-            view="cell",
-            per_cell=True,
-            default_grids=(2, 3),
-            index="rci",
-        ),
-        Kind(
-            "pcri",
-            "the same numbers as rci, read as a property of the model",
-            grid="optional",
-            full=True,
-            view="cell",
-            per_cell=True,
-            default_grids=(2, 3),
-            index="pcri",
-        ),
+        _RCI,
+        dataclasses.replace(_RCI, name="pcri", summary="the same numbers as rci, read as a property of the model", index="pcri"),
         Kind(
             "tst",
             "text-only cross-validation (--model tst_rf or tst_lora)",

@@ -34,6 +34,9 @@ def is_whole(value: Any, least: int = 0, most: int = MOST) -> bool:
 
 
 def one_of(names: Iterable[str]) -> Meta:
-    """Return what holds a text to one of these names, where a table has them: a ``Literal`` would have to repeat the table."""
+    """Return a constraint on a text in a file: it must be one of these names.
+
+    Why not ``Literal``: it cannot take its values from a table, and would have to repeat them.
+    """
     known = sorted(names)
     return Meta(pattern=f"^({'|'.join(known)})$", extra_json_schema={"enum": known})

@@ -11,7 +11,7 @@ def described(spec, metric="acc"):
 
 
 def lines_of(records, **more):
-    """The lines of a wrapped task's sample log; ``more`` is the same in each."""
+    """Return the lines of a wrapped task's sample log, one for each record. ``more`` gives further keys, which are the same in every line."""
     return [{"doc_id": one["doc_id"], **more, "patch": one} for one in records]
 
 

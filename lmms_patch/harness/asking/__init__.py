@@ -1,1 +1,1 @@
-"""One place that asks the model: in portions, each written down as it comes, so that a killed run loses one portion."""
+"""The part that asks the model, some requests at a time, and saves the answers after each portion: a killed run loses one portion at most."""

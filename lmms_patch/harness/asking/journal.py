@@ -121,15 +121,15 @@ class Journal:
             self._close()
 
     def keep(self) -> None:
-        """Leave the journal when the run is finished: some calls failed, and the same command can ask for these alone."""
+        """Do not remove the journal at the end of the run. Call it when calls failed: the same command then asks only for these."""
         if self._remove and self._first:
             log().info(f"some calls failed: the other answers stay in {self.folder}, so that the same command asks for these alone")
         self._remove = False
 
     def done(self) -> None:
-        """Note that all is asked. The folder goes when the process ends, if the results are on disk by then and nothing failed.
+        """Have the journal's folder removed when the process ends, if the results are written by then and nothing failed.
 
-        Why so late: the host writes the results after this.
+        Call it when every request is answered. Why not remove the folder at once: the host writes the results later.
         """
         if self._remove and self._first:
             atexit.register(self._sweep)

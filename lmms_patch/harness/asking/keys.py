@@ -1,6 +1,6 @@
-"""What makes an answer: the model, the request, the pixels. Where two of these are equal, a kept answer stands for a new one.
+"""The keys of saved answers. A key is a digest of everything that an answer depends on: the model, the request, the doc and its images.
 
-The digests of docs are of what the dataset gives, before anything is decoded: the row, and the bytes of its images.
+A saved answer is used only where its key equals that of a request. A doc's row and its images count as the dataset stores them: nothing is decoded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def of_model(cli: Any) -> str:
 
 
 def _stamps(path: str) -> list[tuple[str, int, int]]:
-    """Return name, size and time of the files of a local folder, or of a file; none for anything else."""
+    """Return the name, the size (bytes) and the time of the last change (ns) of each file in a local folder, or of one local file.
+
+    Return an empty list for a path that is neither, such as the name of a model on a hub.
+    """
     try:
         place = Path(path)
         files = sorted(place.iterdir()) if place.is_dir() else [place] if place.is_file() else []
@@ -114,7 +117,10 @@ class Digests:
 
 
 def _showing(base: Any) -> list[Callable[..., Any]]:
-    """Return the functions by which a base shows a doc: those of its config, or the methods of its own class."""
+    """Return the functions that make the images and the prompt of a doc.
+
+    A task in YAML names them in its config; a task that is a Python class has them as methods.
+    """
     names = ("doc_to_visual", "doc_to_messages", "doc_to_text")
     functions = [getattr(getattr(base, "config", None), name, None) or getattr(type(base), name, None) for name in names]
     return [one for one in functions if callable(one)]

@@ -5,20 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 SECONDS = 60.0
-"""The aim for one portion: 30 s to 2 minutes. Shorter ones would cost a server its full queue, and a sorted adapter its even batches."""
+"""How long one portion should take; 30 s to 2 minutes are fine.
+
+Why not shorter: at the end of each portion a server's queue runs empty, and adapters that sort requests by length have fewer to sort.
+"""
 BATCHES = 8
-"""Batches of the smallest portion."""
+"""The smallest portion, in batches."""
 FIRST = 64
-"""Requests of the first portion, or ``BATCHES`` batches: threaded adapters say batch size 1 and ask many at a time."""
+"""The least number of requests in the first portion. Why not ``BATCHES`` alone: threaded adapters give batch size 1, but ask many requests at once."""
 GROWTH = 4
-"""A portion is at most so many times the one before: the first calls load weights and compile, so their speed says little."""
+"""The largest ratio of a portion to the one before. Why a limit: the first calls load weights and compile, so their speed says little."""
 
 
 class Portions:
-    """The sizes of the portions of a run, by the speed measured so far.
+    """The sizes of the portions of a run. They follow the speed that was measured so far.
 
     Args:
-        batch_sizes: what the command line and the adapter say; the largest number among them counts. Text such as ``auto`` says nothing.
+        batch_sizes: the batch sizes that the command line and the adapter give. The largest number counts; text such as ``auto`` is ignored.
     """
 
     def __init__(self, *batch_sizes: Any) -> None:
@@ -28,7 +31,10 @@ class Portions:
         self._next = max(FIRST, self._least)
 
     def size(self, left: int) -> int:
-        """Return the size of the next portion: whole batches. A rest of less than half a portion joins it.
+        """Return how many requests to ask next: whole batches. If less than half a portion would be left after them, return all that are left.
+
+        Args:
+            left: how many requests are left.
 
         >>> portions = Portions(16)
         >>> portions.size(1000), portions.size(190), portions.size(5)

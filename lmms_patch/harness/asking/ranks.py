@@ -1,4 +1,4 @@
-"""What the ranks of a run agree on before they ask."""
+"""The processes (ranks) that share a run, and the numbers that they exchange so that all ask in step."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Ranks:
 
 
 def _distributed() -> Any:
-    """Return ``torch.distributed`` where a process group is connected, else None."""
+    """Return the module ``torch.distributed`` if the ranks are connected by a process group, and None if they are not."""
     from torch import distributed
 
     return distributed if distributed.is_available() and distributed.is_initialized() else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
 Place = tuple[str, int, int]
-"""What a request asks for, in this process: task, doc id, number among the doc's requests. Padding is a copy of a request, and has its place."""
+"""What identifies a request in this process: task, doc id, number among the doc's requests. Copies of a request, as the host pads with, share it."""
 
 
 def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -167,6 +167,6 @@ def _place(request: Instance) -> Place:
 
 
 def _bar(ranks: Ranks, planned: int, kept: int) -> tqdm[Any]:
-    """Return the run's one progress line: answers of those planned, from where it goes on, and the time left."""
+    """Return the progress line. It starts at the number of answers that an earlier run saved, and shows the time left."""
     told = "asking" if ranks.world == 1 else f"asking, of {ranks.world} ranks the first"
     return tqdm(total=planned, initial=kept, desc=told, unit=" answers", disable=not ranks.first or not planned, smoothing=0.1, dynamic_ncols=True)

@@ -237,7 +237,7 @@ def test_the_code_that_shows_a_doc_counts(tmp_path, code, asked_anew):
 
 
 def test_a_journal_stays_where_something_failed(tasks, tmp_path, monkeypatch):
-    """Who mends a scorer types the same command again: nothing is asked twice."""
+    """If a scorer failed, the journal is not removed. After the scorer is mended, the same command asks the model nothing again."""
     endings = []
     monkeypatch.setattr(journal.atexit, "register", endings.append)
     monkeypatch.setattr(journal, "has_failed", lambda: True)
