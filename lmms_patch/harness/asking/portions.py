@@ -12,7 +12,10 @@ Why not shorter: at the end of each portion a server's queue runs empty, and ada
 BATCHES = 8
 """The smallest portion, in batches."""
 FIRST = 64
-"""The least number of requests in the first portion. Why not ``BATCHES`` alone: threaded adapters give batch size 1, but ask many requests at once."""
+"""The least number of requests in the first portion.
+
+Why not ``BATCHES`` alone: threaded adapters give batch size 1, but ask many requests at once.
+"""
 GROWTH = 4
 """The largest ratio of a portion to the one before. Why a limit: the first calls load weights and compile, so their speed says little."""
 

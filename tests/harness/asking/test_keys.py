@@ -44,6 +44,11 @@ def test_the_order_of_keys_and_addresses_of_functions_do_not_count():
     assert keys._digest([lambda x: x]) == keys._digest([lambda x: x])
 
 
+def test_an_address_in_a_prompt_counts():
+    assert keys._digest(["segfault at 0x7f01, why?"]) != keys._digest(["segfault at 0x7f02, why?"])
+    assert keys._digest(["<object at 0x7f01>"]) != keys._digest(["<object at 0x7f02>"])
+
+
 def cli(**more):
     return Namespace(**{"model": "m", "model_args": "pretrained=x", "gen_kwargs": None, "seed": [0, 1, 2, 3], "batch_size": 1, "limit": None, **more})
 
