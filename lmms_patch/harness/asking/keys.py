@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _OF_THE_MODEL = "model model_args gen_kwargs system_instruction apply_chat_template fewshot_as_multiturn num_fewshot force_simple seed launcher_args"
 """The command line's options on which an answer depends. Not among them, for example: batch size, device, limit."""
-_ADDRESS = re.compile(r"(<[^<>]*) at 0x[0-9a-fA-F]+>")
-"""An object as Python prints it. Its address differs from process to process."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+"""The address in an object as Python prints it, such as a function. It differs from process to process."""
 _BLOCK = 1 << 20
 
 
@@ -87,7 +87,7 @@ class Digests:
         self._table = task.table
         self._known: dict[int, str] = {}
         self._failed = False
-        config = _ADDRESS.sub(r"\1>", json.dumps(task.dump_config(), sort_keys=True, default=str))
+        config = _ADDRESS.sub("", json.dumps(task.dump_config(), sort_keys=True, default=str))
         self.settings = _digest([config, *map(effects.code_of, _showing(task.table.base))]).hex()
         self._raw = _undecoded(task.table.rows)
 
@@ -162,7 +162,7 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(b"b%d" % len(value))
         digest.update(value)
     else:
-        shown = repr(value) if isinstance(value, str) else _ADDRESS.sub(r"\1>", repr(value))
+        shown = repr(value) if isinstance(value, str) else _ADDRESS.sub("", repr(value))
         text = f"{type(value).__name__}:{shown}".encode("utf-8", "surrogatepass")
         digest.update(b"t%d" % len(text))
         digest.update(text)
