@@ -392,7 +392,7 @@ def keep_no_failures() -> None:
 def ask_in_portions() -> None:
     """Let wrapped tasks be asked in portions, and each answer be kept as it comes (``asking.seam``).
 
-    Why ``evaluate``: every way into the host passes through it with the model loaded and all tasks known, and it looks up nothing of ours.
+    Why ``evaluate``: the command line, Python and the job server all call it, when the model is loaded and all tasks are known.
     Called when a wrapped task is loaded, so a run without one is left as it is.
 
     Raises:

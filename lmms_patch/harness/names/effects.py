@@ -1,4 +1,6 @@
-"""Does a scorer call a judge model or the network, does an aggregation write files, what shows a doc? Answered from source, without running it.
+"""What a task's functions do, read from their source: whether a scorer calls a judge or the network, whether an aggregation writes files.
+
+Nothing is run. ``code_of`` also gives the code itself, so that the journal can tell whether a task shows its docs in another way than before.
 
 A wrapped task scores V answers per doc, so a scorer that pays per call would pay V times. We walk the code that a scorer can reach, in its
 own module and in the task modules that it imports, and look for names that come from a client library.

@@ -375,7 +375,7 @@ def group_sheets(board: Board) -> list[Sheet]:
 
 
 def heading(kind: str) -> str:
-    """Return what stands over the tables of a kind (``Group.kind``)."""
+    """Return the heading of the tables of a kind (``Group.kind``)."""
     return KINDS["rci" if kind == "index" else kind].heading
 
 
