@@ -179,11 +179,15 @@ KINDS: dict[str, Kind] = {
 SUFFIXES = tuple(name for name, kind in KINDS.items() if kind.suffix)
 """The kinds that a name can end in."""
 
-_SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(SUFFIXES)})(?P<n>\d*)$")
+QUICK = "quick"
+"""The last part of a name such as ``gqa_rci3_quick``: no more is asked than the interval needs (docs/quick.md)."""
+_SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(SUFFIXES)})(?P<n>\d*)(?P<quick>_{QUICK})?$")
 
 
 _Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[_Text, must("a name")]
+ASKING = ("exit", "quick", "precision", "budget", "target", "pilot", "reference")
+"""The options that decide how much is asked; none of them changes a view."""
 Fields = Annotated[_Text | Annotated[list[_Text], Field(min_length=1)], must("the name of a field, or a list of names")]
 """One field of a doc, or several that count together."""
 Form = Literal["mean", "percent", "sum", "f1", "precision", "recall", "mme", "macro"]
@@ -261,6 +265,23 @@ class Options(BaseModel):
     """``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}."""
     key: Name | None = None
     """Doc field with an id that stays the same when docs are added or reordered. Default: a hash of the doc."""
+    exit: bool = False
+    """Ask a doc's cells, the most promising first, only until one earns the marks of its gold. MPP and the index stay what they are.
+
+    The docs of ``pilot`` are asked whole: they order the cells, and say where in the image the score comes from.
+    """
+    quick: bool = False
+    """Ask only as many docs as ``precision`` needs, with ``exit``. A name that ends in ``_quick`` sets it."""
+    precision: Annotated[_Number, Field(gt=0, lt=1), must("a number above 0 and below 1")] = 0.03
+    """Of ``quick``: the half-width of the 95 % interval of RCI that is enough."""
+    budget: Annotated[int, Field(ge=1, le=LARGEST), must("a whole number of at least 1")] | None = None
+    """Of ``quick``: the most calls, those of ``null`` among them. Default: as many as ``precision`` needs."""
+    target: Literal["benchmark", "population"] = "benchmark"
+    """Of ``quick``: what the interval is of: what a full pass over this benchmark would print, or the docs that the benchmark is a sample of."""
+    pilot: Count | None = None
+    """Of ``exit`` and ``quick``: how many docs are asked whole. Default: 300, or a tenth of the docs, at least 100."""
+    reference: Literal["auto", "none"] = "auto"
+    """Of ``exit`` and ``quick``: ``auto`` predicts answers from earlier runs on the same docs, in the folders of ``LMMS_PATCH_REFERENCES``."""
     boxes: Name = "boxes"
     """Of ``regions``: the doc field with its boxes (docs/regions.md)."""
     relevant: Name = "relevant"
@@ -350,12 +371,18 @@ class WrapSpec:
         if kind.folds:
             return self.kind if self.name == f"{self.base}_{self.kind}" else f"{self.kind}{self.folds}"
         bare = not self.grids or self.grids == kind.default_grids
-        return self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
+        suffix = self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
+        return f"{suffix}_{QUICK}" if self.options.quick else suffix
 
     @property
     def sets(self) -> tuple[Key, ...]:
         """The sets of views of which a doc keeps one (``Kind.sets``)."""
         return KINDS[self.kind].sets(self.grids)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether views may be left out: cells that cannot change a number (``exit``), or docs too (``quick``)."""
+        return bool(KINDS[self.kind].index) and (self.options.exit or self.options.quick)
 
     def of(self, base: str) -> WrapSpec:
         """Return the same wrapping of another base, for the members of a group.
@@ -423,6 +450,8 @@ def parse(name: str) -> WrapSpec | None:
     ('gqa', 'rci', (3,))
     >>> parse("gqa_lite") is None
     True
+    >>> parse("gqa_rci3_quick").options.quick
+    True
     """
     match = _SUFFIX.match(name)
     if match is None:
@@ -433,9 +462,23 @@ def parse(name: str) -> WrapSpec | None:
             f"{name}: write the number without leading zeros, {MIN_GRID} to {MAX_FOLDS if KINDS[match['kind']].folds else MAX_GRID}"
         )
     grids = (int(digits),) if digits else ()
-    if KINDS[match["kind"]].folds:
+    if KINDS[match["kind"]].folds and not match["quick"]:
         return WrapSpec(match["base"], match["kind"], name=name, folds=check_folds(match["kind"], grids, name))
-    return WrapSpec(match["base"], match["kind"], check_grids(match["kind"], grids, name), name=name)
+    options = Options(quick=True) if match["quick"] else Options()
+    check_exit(match["kind"], options, name)
+    return WrapSpec(match["base"], match["kind"], check_grids(match["kind"], grids, name), options, name=name)
+
+
+def check_exit(kind: str, options: Options, name: str) -> None:
+    """Check that a kind can be asked in part.
+
+    Raises:
+        OptionError: ``exit`` or ``quick`` is set for a kind without an index over cells.
+    """
+    ways = [one.name for one in KINDS.values() if one.index]
+    for way in (QUICK, "exit"):
+        if getattr(options, way) and kind not in ways:
+            raise OptionError(f"{name}: '{kind}' has no cells to leave out, so it cannot be asked with '{way}'; allowed: {', '.join(ways)}")
 
 
 def from_file(config: Mapping[str, Any]) -> WrapSpec:
@@ -464,4 +507,6 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
     grids = tuple(grids or ()) if isinstance(grids, (list, tuple)) or grids is None else (grids,)
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in grids):
         raise OptionError(f"{where}: grids must be whole numbers, such as 'grids: [3]', not {list(grids)!r}")
-    return WrapSpec(base, kind, check_grids(kind, grids, where), Options.from_mapping(config, where), name=str(name))
+    options = Options.from_mapping(config, where)
+    check_exit(kind, options, where)
+    return WrapSpec(base, kind, check_grids(kind, grids, where), options, name=str(name))

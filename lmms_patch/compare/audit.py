@@ -378,13 +378,26 @@ class _Log:
             if kept is not None:
                 raise _refuse(where, f"best {key}", kept, None, "being excluded")
             return
-        if isinstance(key, int) and [views[i].cell for i in places] != list(range(1, key * key + 1)):
-            raise _refuse(where, f"cells of grid {key}", len(places), key * key, "the grid")
+        if isinstance(key, int):
+            self._check_cells(record, key, [views[i].cell or 0 for i in places], where)
         if kept is not None and kept not in places:
             raise _refuse(where, f"best {key}", kept, "one of its own views", "the set")
         own = best([views[i].scores.get(metric) for i in places], self.higher.get(metric, True) == self.kind.keeps_best)
         if own is not None and kept != places[own]:
             raise _refuse(where, f"best {key}", kept, places[own], "the scores of its views")
+
+    def _check_cells(self, record: Record, n: int, cells: Sequence[int], where: str) -> None:
+        """Check that all cells of a grid are there, or as many as the doc's record says were asked."""
+        asked, whole = record.asked, list(range(1, n * n + 1))
+        if asked is None or asked.block == 0:
+            if cells != whole:
+                raise _refuse(where, f"cells of grid {n}", len(cells), n * n, "the grid")
+            return
+        if cells != sorted(set(cells) & set(whole)) or bool(cells) != (asked.steps == 2):
+            raise _refuse(where, f"cells of grid {n}", len(cells), "1 or more" if asked.steps == 2 else 0, "how the doc was asked")
+        every = 1 + sum(grid * grid for grid in record.grids)
+        if len(record.views) * record.is_asked + asked.unasked != every:
+            raise _refuse(where, "views that were not asked", asked.unasked, every - len(record.views) * record.is_asked, "the grids")
 
     # --- numbers ----------------------------------------------------------------------------------
 
@@ -537,7 +550,7 @@ def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[K
     scores = np.array([tst_score(record) for record in table.records]) if folds else table.full.scores
     out = []
     if own is not None and np.isfinite(scores).all():
-        value = float(scores.mean()) if folds else forms.value_of(form, table.picked(table.full))
+        value = float(scores.mean()) if folds else table.value(form, table.full)
         out += check_number(where, table.metric, form, value, own, table)
     for key in sets:
         out += _check_best(run, table, form, key, where)
@@ -555,9 +568,8 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
     numbers = {f"{table.metric} over the docs of grid {key}": (table.full, grid.get("fip")), name: (best, run.result.metrics.get(name))}
     warnings = {}
     for what, (chosen, own) in numbers.items():
-        picked = table.picked(chosen).where(used)
-        if own is not None and np.isfinite(picked.scores).all():
-            warnings[what] = check_number(where, what, form, forms.value_of(form, picked), own, table)
+        if own is not None and np.isfinite(chosen.scores[used]).all():
+            warnings[what] = check_number(where, what, form, table.value(form, chosen, used), own, table)
     return warnings.get(name, [])  # of FIP it is said already
 
 

@@ -368,7 +368,13 @@ class Pair:
             one, two = (form.rows(table.picked(side)) for table, side in zip(self.tables, chosen, strict=True))
             rows[name] = _known(one)[used], _known(two)[used]
         clusters = None if self.clusters is None else self.clusters[used]
-        ends = ends_of(np.concatenate([side.scores[used] for chosen in sets.values() for side in chosen]), self._marks())
+        scores = np.concatenate([side.scores[used] for chosen in sets.values() for side in chosen])
+        if any(table.sampled for table in self.tables):  # estimates of docs lie outside the scale; those of all docs are moved to its ends
+            low, high = (
+                choose(side) for choose, side in zip((min, max), zip(*(table.range_seen for table in self.tables), strict=True), strict=True)
+            )
+            scores, form = scores.clip(low, high), form.within(min(low, 0.0), high)
+        ends = ends_of(scores, self._marks())
         return paired.differences(form, rows, numbers, clusters, ends=ends, **options)
 
     def _marks(self) -> float | None:
@@ -508,6 +514,8 @@ def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:
     if one.wrong_image != other.wrong_image or one.lent != other.lent:
         yield "lent", "", ""
     ours, theirs = view_sets(one), view_sets(other)
+    if one.asked != other.asked:
+        yield from ((key, "", "") for key in {"", *ours, *theirs, *one.asked_grids, *other.asked_grids})
     for key in {*ours, *theirs}:
         views = list(zip(ours.get(key, ()), theirs.get(key, ()), strict=False))
         left_out = one.excluded.get(key), other.excluded.get(key)

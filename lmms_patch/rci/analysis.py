@@ -20,10 +20,10 @@ from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.region_sets import region_sets, scored_places
 from lmms_patch.runs import failures
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis, Grid, Regions
+from lmms_patch.runs.numbers import Analysis, Grid, Regions, asked_part
 from lmms_patch.runs.reading import NOT_CHECKED
 from lmms_patch.runs.tables import Chosen, Table
-from lmms_patch.stats import forms, gate, intervals, luck, spatial
+from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
 from lmms_patch.stats.chance import FLOORS, Chance, constants, decide, floors_for, majority_share, pick, published
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, relative_change, span
@@ -103,6 +103,7 @@ class _Task:
             warnings=tuple(self.warnings),
             regions=self._regions(by_set) if self.boxes else None,
             failed=self.failed,
+            asked=asked_part(self.table.records),
         )
 
     def _gate(self, fip: Estimate, chance: Chance, scale: float | None) -> gate.Gate:
@@ -345,7 +346,7 @@ class _Task:
         if golds is None or not self.table.higher or all(doc.format == "caption" for doc in self.table.asked):
             return ""
         tiny = 1e-9 * max(1.0, abs(self.fip or 0.0))
-        best = np.fmax.reduce([self.table.full.scores, *(chosen.scores for chosen in self.best.values())])
+        best = np.fmax.reduce([self.table.full_seen.scores, *(self.table.best_seen(n).scores for n in self.best)])
         beaten = int((best > golds.scores + 1e-9).sum())
         if ceiling is not None and ceiling <= 0:
             shown = "the gold answers score 0"
@@ -420,7 +421,19 @@ class _Task:
             warnings=tuple(warnings),
             reason=reason,
             mark=disagreement(value.value, corrected) if banded and value.value is not None and corrected is not None else "",
+            full_pass=self._full_pass(n, used, value),
         )
+
+    def _full_pass(self, n: Key, used: NDArray[np.bool_], value: Estimate) -> Estimate | None:
+        """Return what a full pass would print as the index, with its interval; None where the index is no estimate."""
+        if not self.table.sampled or value.value is None:
+            return None
+        found = asking.interval(self.table.how_asked(n).take(used), level=self.settings.level)
+        if not math.isfinite(found.half):
+            return dataclasses.replace(value, se=None, low=None, high=None, reason="the interval of the full pass has no ends")
+        se = found.half / intervals.normal_quantile((1 + self.settings.level) / 2)
+        low, high = min(found.low, value.value), max(min(found.high, 1.0), value.value)  # no index is above 1
+        return dataclasses.replace(value, se=se, low=low, high=high, draws=0, reason="")
 
     def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:
         """Return what a reader of one set's numbers must know: cells that are too small, failed calls, an unknown gate."""

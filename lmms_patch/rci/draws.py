@@ -71,6 +71,7 @@ class Draws:
     """
 
     def __init__(self, sets: Mapping[str, list[Chosen]], table: Table, form: Form | None, native: Native, settings: Settings) -> None:
+        form = None if form is None else table.fitted(form)
         self.sets, self.table, self.form, self.native, self.settings = sets, table, form, native, settings
         self.n = len(table)
         self.point: dict[str, float] = {}
@@ -96,6 +97,8 @@ class Draws:
             at += len(choices) * self._width
             self.point[name] = float(np.mean([form.value(sums[place]) for place in self._places[name]]))
         scores = np.concatenate([self.table.full.scores, *(chosen.scores for choices in self.sets.values() for chosen in choices)])
+        if self.table.sampled:  # estimates lie outside the scale of the scores that they are made of
+            scores = scores.clip(*self.table.range_seen)
         self._ends = ends_of(scores, self._marks(form))
 
     def _marks(self, form: Form) -> float | None:

@@ -161,7 +161,7 @@ class Logged:
             own = fip_of(self._run.result, self._table)
             self._check(self._table.metric, self._table.full, own)
             return own
-        return None if self._form is None else forms.value_of(self._form, self._table.picked(self._table.full))
+        return None if self._form is None else self._table.value(self._form, self._table.full)
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
         stored = self._stored(key)
@@ -178,7 +178,7 @@ class Logged:
             return None, None, "some docs could not be scored"
         if self._form is None:
             return None, self._run.result.metrics.get(f"{self._table.metric}_mpp{end(key)}"), ""
-        full, cells = (forms.value_of(self._form, self._table.picked(chosen).where(used)) for chosen in (self._table.full, best))
+        full, cells = (self._table.value(self._form, chosen, used) for chosen in (self._table.full, best))
         return full, cells, ""
 
     def _stored(self, key: Key) -> tuple[float | None, float | None, str] | None:
@@ -193,9 +193,9 @@ class Logged:
 
     def _check(self, name: str, chosen: Chosen, own: float | None, used: Any = None) -> None:
         """Check that the log reproduces a number of the results file: otherwise the value would come from one file and its interval from another."""
-        picked = self._table.picked(chosen) if used is None else self._table.picked(chosen).where(used)
-        if self._form is not None and own is not None and np.isfinite(picked.scores).all():
-            check_number(self._run.name, name, self._form, forms.value_of(self._form, picked), own)
+        known = chosen.scores if used is None else chosen.scores[used]
+        if self._form is not None and own is not None and np.isfinite(known).all():
+            check_number(self._run.name, name, self._form, self._table.value(self._form, chosen, used), own)
 
     def aggregate(self, items: list[Any]) -> float | None:
         return None

@@ -141,6 +141,7 @@ class Settings:
     seconds: Seconds = 60.0
     form: str | None = None
     signed: bool = False
+    asking: str = ""
     gold: str = ""
     read: str = ""
 

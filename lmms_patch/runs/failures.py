@@ -86,6 +86,7 @@ def unanswered(record: Record) -> bool:
 
 def count(records: Sequence[Record]) -> Failed | None:
     """Count the failed calls of some docs; None where no call failed."""
+    records = [record for record in records if record.is_asked]
     views = [record.every_view for record in records]
     texts = [[view.failed for view in of_doc if view.failed is not None] for of_doc in views]
     if not any(texts):
@@ -111,6 +112,7 @@ def too_many(records: Sequence[Record], key: Key) -> str:
         records: ``patch`` objects of all docs that were asked.
         key: the set.
     """
+    records = [record for record in records if record.is_asked]
     parts = {
         "the full image": [record.views[0] for record in records],
         f"the cells of grid {key}" if isinstance(key, int) else f"{key} boxes": [

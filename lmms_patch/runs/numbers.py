@@ -14,6 +14,7 @@ from msgspec import Meta
 from lmms_patch.ask.spec import Key, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
+from lmms_patch.runs.record import Record
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Share, Some
 from lmms_patch.stats.chance import Chance
@@ -42,6 +43,7 @@ class Grid:
         warnings: what to mind.
         reason: why there is no index; empty otherwise.
         mark: how the index and the corrected index contradict each other; empty where they do not.
+        full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would print; None of others.
     """
 
     n: GridSize | BoxSet
@@ -59,6 +61,48 @@ class Grid:
     warnings: tuple[str, ...]
     reason: str
     mark: str = ""
+    full_pass: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """What was asked in a run that left views out; wrong images are not counted.
+
+    Attributes:
+        calls: views that were asked.
+        of: views that a full pass asks.
+        docs: docs of which anything was asked.
+        whole: docs that were asked whole: they say where in the image the score comes from.
+        estimated: whether docs were left out, so that the numbers are estimates; else only cells were left out, and the numbers are exact.
+    """
+
+    calls: Count
+    of: Count
+    docs: Count
+    whole: Count
+    estimated: bool
+
+    @property
+    def sentence(self) -> str:
+        """What was asked, in words."""
+        share = f"{self.calls:,} of the {self.of:,} calls of a full pass ({self.calls / max(1, self.of):.0%})"
+        told = (
+            f"estimated from {share}, of {self.docs:,} docs"
+            if self.estimated
+            else f"from {share}: cells that could not change a number were left out"
+        )
+        return f"{told}; heat maps are from the {self.whole:,} docs that were asked whole"
+
+
+def asked_part(records: Sequence[Record]) -> Part | None:
+    """Return what was asked of some docs; None where nothing was left out."""
+    known = [(record.asked, len(record.views) * record.is_asked) for record in records if record.asked is not None]
+    if not known:
+        return None
+    calls = sum(views for _, views in known)
+    left_out = sum(asked.unasked for asked, _ in known)
+    docs, whole = sum(views > 0 for _, views in known), sum(asked.block == 0 for asked, _ in known)
+    return Part(calls, calls + left_out, docs, whole, any(min(asked.p) < 1 for asked, _ in known))
 
 
 @dataclass(frozen=True)
@@ -107,6 +151,7 @@ class Analysis:
         warnings: what to mind.
         regions: of a task that shows docs' own boxes.
         failed: the calls that gave no answer; None where each gave one.
+        asked: what was asked, of a run that left views out; None of others.
     """
 
     metric: str
@@ -123,6 +168,7 @@ class Analysis:
     warnings: tuple[str, ...] = ()
     regions: Regions | None = None
     failed: Failed | None = None
+    asked: Part | None = None
 
     @property
     def sets(self) -> Mapping[Key, Grid]:
@@ -229,6 +275,8 @@ def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | Non
         out |= _with_ends(f"{name}{n}_adj", grid.adj.estimate if grid.adj else None)
         if grid.adj_blind is not None:
             out |= _with_ends(f"{name}{n}_adj_blind", grid.adj_blind.estimate)
+        if grid.full_pass is not None:
+            out |= {f"{name}{n}_full_pass_{side}": getattr(grid.full_pass, side) for side in ("low", "high")}
         out |= _with_ends(f"gap{n}", grid.gap)
         out[f"n_excluded{n}"] = grid.excluded
     if analysis.regions is not None:
@@ -296,6 +344,8 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
     mind: list[str] = list(analysis.warnings)
     if analysis.failed and not analysis.failed.many:
         told.append(analysis.failed.sentence)
+    if analysis.asked is not None:
+        told.append(analysis.asked.sentence)
     for key, grid in analysis.sets.items():
         n = end(key)
         if grid.index.value is None:
@@ -306,6 +356,8 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
         luck_free = "" if adj is None else f"; luck removed: {adj.reason if adj.value is None else _luck_free(grid, analysis.gate.marginal)}"
         bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
         told.append(f"{name}{n} {number(grid.index.value)}{ends}{bands}{luck_free}")
+        if (whole := grid.full_pass) is not None and whole.low is not None:
+            told.append(f"{name}{n} of a full pass over these docs: between {number(whole.low)} and {number(whole.high)} (95 %)")
         mind += [*grid.warnings, *([f"{name}{n}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
     if analysis.regions is not None:
         told += [

@@ -173,6 +173,32 @@ class WrongImage(Struct, omit_defaults=True):
     views: list[View] = []
 
 
+class Asked(Struct, kw_only=True, omit_defaults=True, gc=False):
+    """How a doc was asked, in a run that left views out (docs/quick.md).
+
+    A doc of which nothing was asked has one view, the full image without scores.
+
+    Attributes:
+        metric: the metric by whose scores it was decided what to ask
+        block: 0: asked whole, so that the rest could be planned; later docs in the order of their blocks
+        steps: 0: nothing was asked; 1: the full image; 2: the cells too, of each grid until one earned full marks
+        p: the probability of each of the two steps; absent where both were certain
+        unasked: views that were not asked
+        full: what the full image was expected to score; this and the next two are absent where both steps were certain
+        before: by grid, what the best cell was expected to score before the full image was asked
+        after: the same after it
+    """
+
+    metric: str
+    block: Annotated[int, Meta(ge=0, le=100)]
+    steps: Annotated[int, Meta(ge=0, le=2)]
+    p: Annotated[list[Annotated[float, Meta(gt=0, le=1)]], Meta(min_length=2, max_length=2)] = field(default_factory=lambda: [1.0, 1.0])
+    unasked: Annotated[int, Meta(ge=0, le=MOST)] = 0
+    full: Number = 0.0
+    before: dict[SetName, Number] = {}
+    after: dict[SetName, Number] = {}
+
+
 class Record(Struct, kw_only=True, omit_defaults=True):
     """The object `patch` of each line of a sample log (*_samples_*.jsonl): all views of one doc.
 
@@ -191,6 +217,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
         answer: how the doc is to be answered
         stratum: which docs it is alike
         wrong_image: the doc's question on another doc's image; absent where it was not asked so
+        asked: how the doc was asked, in a run that left views out; absent where all were asked
     """
 
     schema: Literal[2]
@@ -211,6 +238,17 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     lent: Lent | None = None
     tst: Tested | None = None
     wrong_image: WrongImage | None = None
+    asked: Asked | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether any of the doc's views was asked."""
+        return self.asked is None or self.asked.steps > 0
+
+    @property
+    def asked_grids(self) -> list[str]:
+        """The names of the grids of which views may have been left out."""
+        return [] if self.asked is None else [str(n) for n in self.grids]
 
     @property
     def wrong_views(self) -> list[View]:

@@ -129,6 +129,7 @@ class SampleRecord:
         tst: what the text-only cross-validation says of the doc (docs/records.md); empty for other kinds.
         wrong_image: the doc's question on another doc's image; None where it was not asked so.
         images: digest of the images that the doc shows; empty where it shows none.
+        asked: how the doc was asked, in a run that left views out.
     """
 
     task: str
@@ -146,6 +147,7 @@ class SampleRecord:
     tst: Mapping[str, Any] = field(default_factory=dict)
     wrong_image: WrongImage | None = None
     images: str = ""
+    asked: record.Asked | None = None
 
     def record(self) -> record.Record:
         """Return the doc's record, as the sample log has it."""
@@ -169,6 +171,7 @@ class SampleRecord:
             lent=_columns(self.lent, self.spec.sets) if self.lent else None,
             tst=convert(plain(self.tst), record.Tested) if self.tst else None,
             wrong_image=self.wrong_image.record(first_only) if self.wrong_image else None,
+            asked=self.asked,
         )
 
     def to_json(self) -> dict[str, Any]:

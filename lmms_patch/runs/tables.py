@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.spec import Key
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
-from lmms_patch.runs.record import Record, View, in_set
+from lmms_patch.runs.record import Asked, Record, View, in_set
 from lmms_patch.runs.scoring import best as best_of
-from lmms_patch.stats.chance import Asked, Uninformed
-from lmms_patch.stats.forms import Form, Picked
+from lmms_patch.stats import chance
+from lmms_patch.stats.asking import Sampled
+from lmms_patch.stats.chance import Uninformed
+from lmms_patch.stats.forms import Form, Picked, value_of
 from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
 from lmms_patch.stats.resample import Array, cluster_numbers
 
@@ -67,6 +70,8 @@ class Table:
         self.records = [r for r in self.asked_records if not failures.unanswered(r) and not (halved and _label(r, cluster) in halved)]
         self.place = {record.doc_id: i for i, record in enumerate(self.records)}
         self._best: dict[Key, Chosen] = {}
+        self.sampled = any(record.asked is not None and min(record.asked.p) < 1 for record in self.records)
+        """Whether docs were left out, so that a doc's scores on the full image and its best cell are estimates (``stats.asking``)."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -112,8 +117,31 @@ class Table:
 
     @cached_property
     def full(self) -> Chosen:
-        """On the full image (the first view)."""
+        """On the full image (the first view). In a sampled run each doc's score is an unbiased estimate, which may lie outside the scale."""
+        return _estimates(self.how_asked(None).whole) if self.sampled else self.full_seen
+
+    @cached_property
+    def full_seen(self) -> Chosen:
+        """On the full image, as far as it was asked."""
         return self.at([0] * len(self))
+
+    def how_asked(self, key: Key | None) -> Sampled:
+        """Return how each doc was asked, and what it scored on the full image and on the best cell of a set (None: of no set)."""
+        asked = [record.asked or WHOLE for record in self.records]
+        best = np.full(len(self), math.nan) if key is None else self.best_seen(key).scores
+        own, name = (
+            [one if one.metric in ("", self.metric) else msgspec.structs.replace(one, full=0.0, before={}, after={}) for one in asked],
+            str(key),
+        )
+        return Sampled(
+            np.nan_to_num(self.full_seen.scores),
+            np.nan_to_num(best),
+            np.array([one.steps for one in own], np.intp),
+            np.array([one.p for one in own], float).reshape(-1, 2),
+            np.array([one.full for one in own], float),
+            np.array([one.before.get(name, 0.0) for one in own], float),
+            np.array([one.after.get(name, 0.0) for one in own], float),
+        )
 
     @cached_property
     def signed(self) -> bool:
@@ -121,11 +149,35 @@ class Table:
         every = (one.scores for record in self.records for ones in (record.views, record.baselines) for one in ones)
         return any((scores.get(self.metric) or 0.0) < -_ROUNDING for scores in every)
 
+    def value(self, form: Form, chosen: Chosen, mask: NDArray[np.bool_] | None = None) -> float:
+        """Return M of some items by its form; nan where it is not defined. An estimate beyond the scale is moved to the scale's end."""
+        picked = self.picked(chosen)
+        return value_of(self.fitted(form), picked if mask is None else picked.where(mask))
+
+    def fitted(self, form: Form) -> Form:
+        """Return the form of M as it fits these docs: in a sampled run with estimates moved to the ends of the scale."""
+        return form.within(min(0.0, self.range_seen[0]), self.range_seen[1]) if self.sampled else form
+
+    @cached_property
+    def range_seen(self) -> tuple[float, float]:
+        """The least and the most that any view, uninformed answer or gold scores; 0 and 1 where none scores anything."""
+        every = (one.scores for record in self.records for ones in (record.every_view, record.baselines) for one in ones)
+        known = [score for scores in every if (score := scores.get(self.metric)) is not None]
+        return min(known, default=0.0), max(known, default=1.0)
+
     def cells(self, n: int) -> Array:
-        """Scalars of the cells, shape (docs, n²); nan where there is none."""
+        """Scalars of the cells, shape (docs, n²); nan where there is none.
+
+        Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose cells were all asked do not
+        count: their cells were asked because none earned full marks.
+        """
         rows = []
         for record in self.records:
-            row = [_nan(view.scores.get(self.metric)) for view in record.views if in_set(view, n)]
+            row = (
+                []
+                if record.asked is not None and record.asked.block
+                else [_nan(view.scores.get(self.metric)) for view in record.views if in_set(view, n)]
+            )
             rows.append(row if len(row) == n * n else [math.nan] * (n * n))
         return np.asarray(rows, float).reshape(len(self), n * n)
 
@@ -134,7 +186,14 @@ class Table:
         return [[] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)] for record in self.records]
 
     def best(self, key: Key) -> Chosen:
-        """Return the item of each doc's best view of a set (``best_places``). Computed once: several numbers are made of it."""
+        """Return the item of each doc's best view of a set; in a sampled run an estimate, as in ``full``; None where it is not used for the set."""
+        if not self.sampled:
+            return self.best_seen(key)
+        used = [str(key) not in record.excluded for record in self.records]
+        return _estimates(self.how_asked(key).cells).where(np.array(used, bool))
+
+    def best_seen(self, key: Key) -> Chosen:
+        """Return the item of each doc's best view among those asked (``best_places``). Computed once: several numbers are made of it."""
         if key not in self._best:
             self._best[key] = self.at(self.best_places(key))
         return self._best[key]
@@ -197,11 +256,11 @@ class Table:
     # --- references -------------------------------------------------------------------------------
 
     @cached_property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[chance.Asked]:
         """The uninformed answers of each doc."""
         return [self._asked(record) for record in self.records]
 
-    def _asked(self, record: Record) -> Asked:
+    def _asked(self, record: Record) -> chance.Asked:
         answer = record.answer
         scored = tuple(
             Uninformed(
@@ -212,7 +271,7 @@ class Table:
             )
             for one in record.baselines
         )
-        return Asked(answer.format or "open", answer.options, answer.gold, scored)
+        return chance.Asked(answer.format or "open", answer.options, answer.gold, scored)
 
     @cached_property
     def ceiling(self) -> Chosen | None:
@@ -319,8 +378,19 @@ def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
     return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
 
 
+WHOLE = Asked(metric="", block=0, steps=2)
+"""Of a doc all of whose views were asked."""
+
+
+def _estimates(scores: Array) -> Chosen:
+    """Return estimated scores, each its own item."""
+    return Chosen(scores.tolist(), scores)
+
+
 def _has(record: Record, metric: str) -> bool:
-    """Tell whether a doc has a metric; one whose every call failed may have it."""
+    """Tell whether a doc has a metric; one whose every call failed, or that was not asked, may have it."""
+    if not record.is_asked:
+        return True
     items = [view.items for view in record.views]
     return any(metric in found for found in items) or (not any(items) and any(map(failures.has_failed, record.views)))
 

@@ -82,6 +82,11 @@ class Form:
         """
         return docs * _divided(sums[..., 0], sums[..., 1]) if self.name == "sum" else self.value(sums)
 
+    def within(self, low: float, high: float) -> Form:
+        """Return the form with M moved to the nearer end where it lies outside the scale of a doc's scores, as estimates may; a sum stays."""
+        unit = {"mean": 1.0, "percent": 100.0}.get(self.name)
+        return self if unit is None else dataclasses.replace(self, value=lambda sums: np.clip(self.value(sums), unit * low, unit * high))
+
     def unseen(self, ends: tuple[float, float], width: int, sets: int) -> Array:
         """Return the rows that an unseen doc could have in some sets of answers: for each kind of doc, each way to be worst or best in each set.
 

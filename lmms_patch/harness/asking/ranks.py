@@ -36,17 +36,22 @@ class Ranks:
 
     def most(self, count: int) -> int:
         """Return the largest count of all ranks."""
-        return int(max(self._all(count)))
+        return int(max(self.all(count)))
 
     def sum(self, count: int) -> int:
         """Return the sum of the counts of all ranks."""
-        return sum(self._all(count))
+        return sum(self.all(count))
 
     def same(self, size: int) -> int:
         """Return the first rank's size, on every rank: each measures another speed."""
-        return int(self._all(size)[0])
+        return int(self.told(size))
 
-    def _all(self, value: int) -> list[int]:
+    def told(self, value: Any) -> Any:
+        """Return what the first rank says, on every rank."""
+        return self.all(value)[0]
+
+    def all(self, value: Any) -> list[Any]:
+        """Return what each rank says, by the number of the rank."""
         if not self.several:
             return [value]
         gathered: list[Any] = [None] * self.world

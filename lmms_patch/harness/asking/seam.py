@@ -7,6 +7,7 @@ The host hands all requests of a run to ``response_cache.execute(model, kind, re
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal, keys
 from lmms_patch.harness.asking.portions import Portions
+from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.wrap.task import WrappedTask, was_shown
 from lmms_patch.text import log
@@ -74,37 +76,73 @@ class Asker:
 
     def __init__(self, tasks: dict[str, WrappedTask], agentic: set[str], cache: Any, kept: journal.Journal | None, cli: Any) -> None:
         self._tasks, self._agentic, self._cache, self._journal = tasks, agentic, cache, kept
-        self._batch = getattr(cli, "batch_size", None)
+        self._cli, self._batch = cli, getattr(cli, "batch_size", None)
         self._model = keys.of_model(cli)
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
+        self._told = False
 
     def execute(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         """Return the answers to requests, in their order. The host calls this once for each kind of request."""
         if requests and all(request.task_name in self._agentic for request in requests):
             return self._ask(model, kind, requests)
         answers: list[Any] = [None] * len(requests)
-        for ask, places in self._shares(requests):
+        for ask, places in self._shares(kind, requests):
             for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):  # some stop early
                 answers[place] = answer
         return answers
 
-    def _shares(self, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:
-        """Return native and wrapped requests apart, by their places: adapters that take the first request's task for a batch would confuse them."""
-        ours = [place for place, request in enumerate(requests) if request.task_name in self._tasks]
+    def _shares(self, kind: str, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:
+        """Return native and wrapped requests apart, by their places: adapters that take the first request's task for a batch would confuse them.
+
+        Tasks that leave views out are asked one after the other, and by all ranks, also by one that has no doc of such a task.
+        """
+        less = [name for name in sorted(self._tasks) if self._tasks[name].spec.leaves_out and self._tasks[name].request_type == kind]
+        of = {name: [place for place, request in enumerate(requests) if request.task_name == name] for name in less}
+        ours = [place for place, request in enumerate(requests) if request.task_name in self._tasks and request.task_name not in of]
         others = [place for place, request in enumerate(requests) if request.task_name not in self._tasks]
-        return [(self._ask, others), (self._in_portions, ours)]
+        parts: list[tuple[Callable[..., list[Any]], list[int]]] = [(self._ask, others), (self._in_portions, ours)]
+        return parts + [(functools.partial(self._less, self._tasks[name]), places) for name, places in of.items()]
 
     def _ask(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         if not requests:
             return []
         return list(getattr(model, kind)(requests) if self._cache is None else self._cache.execute(model, kind, requests))
 
-    def _in_portions(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
+    def _less(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
+        """Ask a task no more than it needs (``quick``); an empty text stands for what was not asked."""
+        ranks = Ranks.here()
+        if ranks.world > 1 and not ranks.several:
+            log().warning(f"{task.spec.name}: the ranks are not connected, so they cannot agree on what to leave out: all is asked")
+            return self._in_portions(model, kind, requests)
+        own = {_place(request): request for request in reversed(requests)}
+        asking, answers = Quick(task, reversed(own.values()), ranks, self._cli), dict[Place, Any]()
+        with _bar(ranks, 1, 0, task.spec.name) as bar:
+            rounds = asking.rounds()
+            wanted: Sequence[Instance] | None = next(rounds, None)
+            while wanted is not None:
+                found = dict(zip(map(_place, wanted), self._in_portions(model, kind, wanted, bar, list(own.values())[:1]), strict=True))
+                answers |= found
+                try:
+                    wanted = rounds.send(found)
+                except StopIteration:
+                    wanted = None
+                bar.total = max(bar.n, -(-asking.planned // ranks.world))
+                bar.set_postfix_str(asking.told)
+        return [answers.get(_place(request), "") for request in requests]
+
+    def _in_portions(
+        self, model: Any, kind: str, requests: Sequence[Instance], bar: tqdm[Any] | None = None, spare: Sequence[Instance] = ()
+    ) -> list[Any]:
         """Ask for what the journal does not have, portion by portion, and keep each answer; all at once where nothing keeps them.
 
         All ranks ask equally many portions of equal size: a sharded model (FSDP) waits for the others at every call. A rank with less to ask
         repeats its last request, and drops those answers.
+
+        Args:
+            model, kind, requests: as the host hands them over.
+            bar: the progress line; None: one of its own.
+            spare: what to repeat where there is no request at all.
         """
         first = {_place(request): request for request in reversed(requests)}
         wanted = dict(reversed(first.items()))
@@ -112,24 +150,28 @@ class Asker:
         todo = [place for place in wanted if place not in answers]
         ranks = Ranks.here()
         total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
-        if kept and ranks.first and self._journal is not None:
-            log().info(f"{kept:,} of {planned:,} answers are kept from an earlier run of this command ({self._journal.folder})")
-        spare = [todo[-1]] if todo else list(wanted)[-1:]  # a rank without any request has nothing to repeat
-        todo += spare * (total - len(todo))
+        if kept and ranks.first and self._journal is not None and not self._told:
+            more = "" if bar is None else " or more"  # what else will be asked is not known yet
+            log().info(f"{kept:,} of {planned:,}{more} answers are kept from an earlier run of this command ({self._journal.folder})")
+            self._told = bar is not None
+        again = [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]  # without any request there is nothing to repeat
+        wanted |= {_place(request): request for request in spare if _place(request) in again}
+        todo += again * (total - len(todo))
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
-        with _bar(ranks, len(wanted), len(answers)) as bar:
+        with contextlib.nullcontext(bar) if bar is not None else _bar(ranks, planned // ranks.world, len(answers)) as line:
+            line.update(len(answers) if bar is not None else 0)
             at = lost = 0
             while at < total:
                 size = ranks.same(portions.size(total - at) if keeps else total)
                 part, began = todo[at : at + size], time.monotonic()
                 got = dict(zip(part, self._ask(model, kind, [wanted[place] for place in part]), strict=False))
                 portions.took(size, time.monotonic() - began)
-                fresh = {place: answer for place, answer in got.items() if place not in answers}
+                fresh = {place: answer for place, answer in got.items() if place not in answers and place in first}
                 answers |= fresh
                 lost += len(fresh) - self._keep(wanted, fresh)
                 at += size
-                bar.update(len(fresh))
+                line.update(len(fresh))
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
         return [answers.get(_place(request)) for request in requests]
@@ -166,7 +208,7 @@ def _place(request: Instance) -> Place:
     return request.task_name, int(request.doc_id), request.idx
 
 
-def _bar(ranks: Ranks, planned: int, kept: int) -> tqdm[Any]:
+def _bar(ranks: Ranks, planned: int, kept: int, task: str = "") -> tqdm[Any]:
     """Return the progress line. It starts at the number of answers that an earlier run saved, and shows the time left."""
-    told = "asking" if ranks.world == 1 else f"asking, of {ranks.world} ranks the first"
+    told = f"asking {task}".rstrip() + ("" if ranks.world == 1 else f", of {ranks.world} ranks the first")
     return tqdm(total=planned, initial=kept, desc=told, unit=" answers", disable=not ranks.first or not planned, smoothing=0.1, dynamic_ncols=True)

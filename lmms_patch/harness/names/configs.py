@@ -21,6 +21,7 @@ from lmms_patch.ask import profiles
 from lmms_patch.ask.spec import KINDS, SUFFIXES, Options, WrapSpec, from_file
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
 from lmms_patch.harness.names.effects import judge_in, magic_judge, parse, returns_nothing
 
@@ -168,7 +169,7 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
             raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
         options = options.over(Options.from_mapping(inline, where))
     profile = profiles.of(name)
-    return options if profile is None else options.filled_by(profile)
+    return with_environment(options if profile is None else options.filled_by(profile))
 
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:

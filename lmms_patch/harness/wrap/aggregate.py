@@ -23,12 +23,13 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.names.effects import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import Again, Aggregation, Draws, call_native, copied, draws, one_line, with_signature_of
-from lmms_patch.harness.wrap.statistics import Details, Native, details
+from lmms_patch.harness.wrap.statistics import Details, Estimates, Native, details
 from lmms_patch.runs import failures
 from lmms_patch.runs.numbers import DIFFERENCES, none_used
 from lmms_patch.runs.record import Record, in_set
 from lmms_patch.runs.scoring import scalar
-from lmms_patch.stats.forms import is_whole
+from lmms_patch.runs.tables import Table
+from lmms_patch.stats.forms import MEAN, Form, is_whole
 from lmms_patch.text import log
 from lmms_patch.tst.results import ROWS
 
@@ -105,6 +106,8 @@ class Aggregations:
         self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
         self.again = {metric: Again(function, args) for metric, function in native.items()}
         """The aggregation of each metric, to be called once more without a trace."""
+        self.form: Form | None = None
+        """The form of the primary metric's aggregation, where it had to be known before the model was asked (``asking.quick``)."""
         self._run = _Run()
 
     def functions(self) -> dict[str, Aggregation]:
@@ -170,7 +173,7 @@ class Aggregations:
         try:
             plan = self._plan()
             self._run.details = details(
-                self.spec, self._run.records, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds()
+                self.spec, self._run.records, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds(), self.form
             )
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
@@ -232,6 +235,28 @@ class Aggregations:
             )
             log().warning(f"{self.spec.name}: {self.primary}, the harness's own, {said}; our numbers leave them out")
 
+    # --- runs that left docs out ----------------------------------------------------------------
+
+    @property
+    def _sampled(self) -> bool:
+        """Whether docs were left out, so that metrics are estimates."""
+        return self.spec.leaves_out and any(record.asked is not None and min(record.asked.p) < 1 for record in self._run.records)
+
+    def _estimated(self, metric: str, n: Key | None = None) -> tuple[float | None, float | None]:
+        """Return estimates of the metric over full images and over the best cells of a set (None: of no set); None where there is none.
+
+        The best cells are known for the primary metric alone, because its scores decided which cells were asked.
+        """
+        form = self.form if metric == self.primary else MEAN if compat.has_stderr(self.native[metric]) else None
+        if form is None or self._unscored():
+            return None, None
+        table = Table(self._run.records, metric, higher=self.higher.get(metric, True))
+        found = Estimates(table, form)
+        if n is None:
+            return found.whole(), None
+        full, best, _ = found.over_cells(n)
+        return full, best if metric == self.primary else None
+
     # --- native metrics -------------------------------------------------------------------------
 
     def _native_function(self, metric: str) -> Aggregation:
@@ -239,7 +264,7 @@ class Aggregations:
         function = self.native[metric]
         if self._unscored():
             return with_signature_of(function, lambda items: None)
-        if compat.has_stderr(function):
+        if compat.has_stderr(function) and not (self.spec.leaves_out and self.spec.options.quick):
             return function
         return with_signature_of(function, lambda items: self._for_host(metric, items))
 
@@ -257,6 +282,8 @@ class Aggregations:
 
     def _for_host(self, metric: str, items: list[Any]) -> Any:
         """Return the native metric of the host's items, which are those of our records unless filters came in an odd order over ranks."""
+        if self._sampled:
+            return self._native_value(metric)
         try:
             own = bool(items == self._own_items(metric))
         except Exception:
@@ -266,6 +293,8 @@ class Aggregations:
     def _native_value(self, metric: str) -> Any:
         """Return the native metric over all docs. Called once per filter, with the files and calls that the base task would make."""
         run = self._run
+        if self._sampled:
+            return self._estimated(metric)[0]
         if metric not in run.native:
             start = draws()
             run.native[metric] = None if self._unscored() else self._natively(metric, self._own_items(metric))
@@ -297,7 +326,7 @@ class Aggregations:
     def _why_once(self, metric: str) -> str:
         """Say why M may be called only once (``_asked_again``); "" where it may be called again."""
         self._native_value(metric)
-        return self._run.one_number[metric]
+        return self._run.one_number.get(metric, "")
 
     def _natively(self, metric: str, items: list[Any]) -> Any:
         """Call a native aggregation as the host does; None where it fails."""
@@ -345,6 +374,8 @@ class Aggregations:
     def _full_and_cells(self, metric: str, n: Key) -> tuple[float | None, float | None]:
         """Return M over full images and M over chosen cells, both over the docs that have a chosen cell of the set n."""
         run, name = self._run, self.over_cells(metric, n)
+        if self._sampled:
+            return self._estimated(metric, n)
         if (metric, n) not in run.cells:
             used = self._used(metric, name)
             everyone = len(used) == len(self._answered(metric))
@@ -371,6 +402,8 @@ class Aggregations:
     def _why_none(self, metric: str, n: Key) -> str:
         """Say why there is no number over cells; "" where there is one."""
         items, name = self._run.items, self.over_cells(metric, n)
+        if self.spec.leaves_out and metric != self.primary:
+            return f"cells were left out by the scores of {self.primary}"
         if any(view.error is not None for item in items for view in item.record.views):
             return "some docs could not be scored"
         if once := self._why_once(metric):

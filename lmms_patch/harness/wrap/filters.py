@@ -46,6 +46,34 @@ def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows:
             inst.filtered_resps[ensemble.name] = Unanswered(inst.resps[0] if inst.resps else "", why, failed=True, native=native)
 
 
+def as_the_host_will(
+    instances: Sequence[Instance], ensembles: Sequence[Any], rows: Any, with_media: Any, adapter: str, config: Any, cli: Any
+) -> None:
+    """Filter answers before the host does, with all that it does to them: reasoning is stripped before or after the base's filters.
+
+    Args:
+        instances, ensembles, rows, with_media, adapter: as in ``apply_filters``.
+        config: the task's config.
+        cli: the host's command-line arguments.
+    """
+    from lmms_eval.api.reasoning import parse_reasoning_tags_config, strip_reasoning_tags
+    from lmms_eval.filters.transformation import StripThinkingFilter
+
+    tags = parse_reasoning_tags_config(cli_value=getattr(cli, "reasoning_tags", None), task_value=getattr(config, "reasoning_tags", None))
+    if tags is None and getattr(config, "auto_strip_thinking", False):
+        for inst, stripped in zip(instances, StripThinkingFilter().apply([inst.resps for inst in instances], None), strict=True):
+            inst.resps = stripped
+    apply_filters(instances, ensembles, rows, with_media, adapter)
+    if tags is None:
+        return
+    for inst in instances:
+        for name, answer in inst.filtered_resps.items():
+            if isinstance(answer, str):
+                inst.filtered_resps[name] = strip_reasoning_tags(answer, tags)
+            elif isinstance(answer, list):
+                inst.filtered_resps[name] = [strip_reasoning_tags(one, tags) if isinstance(one, str) else one for one in answer]
+
+
 def _failure(inst: Instance, adapter: str) -> str:
     """Say why a request has no answer of the model; "" where it has one."""
     if not inst.resps:

@@ -100,7 +100,7 @@ class References:
             self.docs,
             declared=options.format,
             clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
-            lend=kind.takes_null and not options.null and not self._silent,
+            lend=kind.takes_null and not options.null and not self._silent and not self._spec.leaves_out,
             seed=options.seed,
         )
 
@@ -149,6 +149,34 @@ class References:
         """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
         answer = self._plan.answers[doc_id] if self._plan is not None else None
         return self.plainly(self._row(doc_id), self._as_results(text, len(answer.options) if answer else 0)).get(self._primary)
+
+    def marks(self, doc_id: int) -> Scalar:
+        """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds); None where that is not known."""
+        made = self.plan
+        if self._silent or made is None or doc_id not in made.baselines:
+            return None
+        golds = [text for text, roles in made.baselines[doc_id].items() if "gold" in roles]
+        known = [score for text in golds if (score := self._baseline_of(doc_id, text).scores.get(self._primary)) is not None]
+        return max(known, default=None)
+
+    def items(self, doc_ids: Sequence[int]) -> dict[str, list[tuple[Any, Scalar]]]:
+        """Return native items with their scalars that the metric's aggregation may be tried on: those of golds, and of other answers.
+
+        Args:
+            doc_ids: which docs; those without such an answer are left out.
+        """
+        out: dict[str, list[tuple[Any, Scalar]]] = {"gold": [], "other": []}
+        made = self.plan
+        for doc_id in doc_ids if made is not None and not self._silent else ():
+            for text, roles in made.baselines.get(doc_id, {}).items() if made is not None else ():
+                scored = self._baseline_of(doc_id, text)
+                if self._primary in scored.items:
+                    out["gold" if "gold" in roles else "other"].append((scored.items[self._primary], scored.scores.get(self._primary)))
+        return out
+
+    def _baseline_of(self, doc_id: int, text: str) -> ScoredView:
+        assert self._plan is not None
+        return self._on(doc_id, self._as_results(text, len(self._plan.answers[doc_id].options)))[0]
 
     def golds_from(self) -> tuple[str, str]:
         """Return, in words, where golds come from; and where golds earn nothing, the field that the scorer seems to compare with.

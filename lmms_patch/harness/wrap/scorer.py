@@ -43,26 +43,28 @@ class Scorer:
         named = spec.options.score
         self._keys = [key for key in (*([named] if isinstance(named, str) else named or ()), base.config.score_key, "score") if key]
 
-    def score(self, doc: Any, views: Sequence[View], answers: Sequence[Sequence[Any]], **kwargs: Any) -> list[ScoredView]:
-        """Score every view of one doc.
+    def score(self, doc: Any, views: Sequence[View], answers: Sequence[Sequence[Any]], *, from_first: bool = True, **kwargs: Any) -> list[ScoredView]:
+        """Score views of one doc.
 
         Args:
             doc: the row, with its ``doc_id``.
             views: the views, in request order.
             answers: of each view, its filtered answers (one, or one per choice).
+            from_first: whether the doc's first view is the first of them.
             kwargs: handed on to the native scorer.
         """
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
             plan = list(zip(views, answers, strict=True))
             known: dict[str, ScoredView] = {}
             before = draws()
-            first = [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:1]]
+            own = 1 if from_first else 0
+            first = [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:own]]
             self.draws = self.draws or not same_draws(before, draws())
-            if plan and not self.keeps_apart:
+            if first and not self.keeps_apart:
                 known[repr(list(plan[0][1]))] = first[0]
             return first + self._without_draws(
-                lambda: [self._score_once(doc, view, got, kwargs, known) for view, got in plan[1:]],
-                lambda: [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[1:]],
+                lambda: [self._score_once(doc, view, got, kwargs, known) for view, got in plan[own:]],
+                lambda: [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[own:]],
             )
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from lmms_patch.ask.references import Plan, shown
 from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
@@ -14,10 +15,10 @@ from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import failures
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import NUMBERS, Stress, metrics, sentences, to_json
+from lmms_patch.runs.numbers import NUMBERS, Stress, metrics, none_used, sentences, to_json
 from lmms_patch.runs.record import Record, hashed, log_digest
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats.forms import is_whole
+from lmms_patch.stats.forms import Form, is_whole
 from lmms_patch.text import log
 from lmms_patch.tst.results import flat as flat_of_tst
 from lmms_patch.tst.results import stress
@@ -66,6 +67,34 @@ class Native:
         return None if self._network else self._aggregate(items)
 
 
+class Estimates:
+    """The native aggregation of a run that left docs out, for ``analyse``: its form, on estimates of what each doc would score.
+
+    Args:
+        table: the records.
+        form: the form of the aggregation.
+    """
+
+    no_calls = "docs were left out, so the native aggregation cannot be called"
+
+    def __init__(self, table: Table, form: Form) -> None:
+        self._table, self._form, self.form = table, form, form.name
+
+    def whole(self) -> float | None:
+        return self._table.value(self._form, self._table.full) if len(self._table) else None
+
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
+        best = self._table.best(key)
+        used = np.array([item is not None for item in best.items], bool)
+        if not used.any():
+            return None, None, none_used(key)
+        full, cells = (self._table.value(self._form, chosen, used) for chosen in (self._table.full, best))
+        return full, cells, ""
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        return None
+
+
 def _mind_tst(tested: Stress, records: Sequence[Record], native: float | None) -> list[str]:
     """Return the warnings of a text-only cross-validation."""
     first = [r.tst.scores[tested.headline][0] for r in records if r.tst is not None]
@@ -94,7 +123,16 @@ def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")
         signed=options.signed,
         gold=golds[0],
         read=golds[1],
+        asking=asking_in_words(options),
     )
+
+
+def asking_in_words(options: Options) -> str:
+    """Say when a run was told to stop asking; "" where it asks everything."""
+    if not options.quick:
+        return "of each doc, until a cell of each grid earns full marks" if options.exit else ""
+    most = "" if options.budget is None else f", at most {options.budget} calls"
+    return f"until the 95 % interval of the index of the {options.target} is ± {options.precision:g} or less{most}"
 
 
 def details(
@@ -102,14 +140,17 @@ def details(
     records: Sequence[Record],
     metric: str,
     higher: Mapping[str, bool],
-    native: Native,
+    native: Native | Estimates,
     plan: Plan | None,
     about_tst: Mapping[str, Any] | None = None,
     golds: tuple[str, str] = ("", ""),
+    form: Form | None = None,
 ) -> Details:
     """Compute the numbers of a finished run, log what they say, and return them as its results file has them (docs/records.md)."""
     settings = settings_of(spec.options, metric, golds)
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
+    if table.sampled and form is not None:
+        native = Estimates(table, form)
     name = KINDS[spec.kind].prefix
     found = analyse(table, native, settings, spec.sets if name else ())
     flat = metrics(found, name)
@@ -120,7 +161,7 @@ def details(
             "numbers": NUMBERS,
             "log": log_digest(hashed(msgspec.to_builtins(record)) for record in records),
             **({} if plan is None else plan.digests),
-            **shown(records),
+            **(shown(records) if all(record.is_asked for record in records) else {}),  # what was not asked was not looked at
         },
         "settings": to_json(settings),
         "higher_is_better": dict(higher),

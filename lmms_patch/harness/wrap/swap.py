@@ -87,16 +87,20 @@ class WrongImages:
 
     @cached_property
     def _keys(self) -> list[str]:
-        rows = self._rows()
-        try:
-            return keys_of(rows, self._spec.options.key)
-        except PatchError:  # docs with nothing but images have no stable key: use their number
-            return [str(i) for i in range(len(rows))]
+        return stable_keys(self._rows(), self._spec.options.key)
 
     @cached_property
     def _ring(self) -> Ring:
         docs = self._docs
         return Ring(self._alike, self._keys, [unit_of(doc) for doc in docs], [doc.source for doc in docs], self._spec.options.seed)
+
+
+def stable_keys(rows: Any, field: str | None) -> list[str]:
+    """Return the stable ids of docs; their numbers where docs hold nothing but images."""
+    try:
+        return keys_of(rows, field)
+    except PatchError:
+        return [str(i) for i in range(len(rows))]
 
 
 def prints(images: Iterable[Image.Image]) -> tuple[str, ...]:

@@ -12,10 +12,11 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
-from lmms_patch.ask.spec import KINDS, WrapSpec
+from lmms_patch.ask.spec import ASKING, KINDS, WrapSpec
 from lmms_patch.ask.views import PIXELS, View, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
+from lmms_patch.harness.asking import quick
 from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over, vision_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.refuse import refuse
@@ -23,15 +24,16 @@ from lmms_patch.harness.wrap.aggregate import Aggregations, PatchItem
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.filters import apply_filters
+from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will
 from lmms_patch.harness.wrap.media import without_placeholders
 from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, fields
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.runs import failures
-from lmms_patch.runs.record import SCHEMA
+from lmms_patch.runs.record import SCHEMA, Asked
 from lmms_patch.runs.scored import SampleRecord, ScoredView, WrongImage
+from lmms_patch.runs.scoring import Scalar
 from lmms_patch.text import log
 
 _DOCS_TO_LOOK_AT = 16
@@ -88,6 +90,14 @@ class WrappedTask(Delegate):
             self._table.wrong = WrongImages(self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look)
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
         self.text_only: TextOnly | None = None
+        self.evaluated: list[int] = []
+        """The docs of all ranks that are evaluated; set with the requests."""
+        self.asked: dict[int, Asked] = {}
+        """How each doc was asked, in a run that left views out. Docs that are not in it were asked whole."""
+        self._numbers: dict[int, list[int]] = {}
+        """Of docs in ``asked``, the numbers of the views that were asked."""
+        self._known: dict[tuple[int, int], tuple[str, ScoredView]] = {}
+        """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
         self._wire()
 
     def _wire(self) -> None:
@@ -172,11 +182,12 @@ class WrappedTask(Delegate):
     def dump_config(self) -> dict[str, Any]:
         """Return the base's config; under ``lmms_patch``, everything that changes a view or the index.
 
-        The host's response cache goes by this config. So the option ``null`` is left out: it says how many docs are asked on a wrong image, but
-        changes no view, and a run with a larger ``null`` must find the answers of an earlier run.
+        The host's response cache goes by this config. So options that say how much is asked, but change no view, are left out: a run with a
+        larger ``null`` must find the answers of an earlier run.
         """
         described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
-        described["options"].pop("null")
+        for name in ("null", *ASKING):
+            described["options"].pop(name)
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
@@ -235,6 +246,7 @@ class WrappedTask(Delegate):
         native = _by_doc(self._base._instances or [])
         self._base._instances = None
         everyone = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, kwargs.get("limit"), kwargs.get("offset"))]
+        self.evaluated, self.asked, self._numbers, self._known = everyone, {}, {}, {}
         self._references.evaluate(everyone)
         if self._table.wrong is not None:
             self._table.wrong.evaluate(everyone)
@@ -242,6 +254,8 @@ class WrappedTask(Delegate):
             self._look_at_first_docs(everyone)
             self._look_at_boxes(everyone)
             self._look_at_wrong_images(everyone)
+            if self.spec.leaves_out and everyone:
+                log().info(quick.check(self, predict_only=self._predict_only))
             if self.text_only is not None:
                 _ = self.text_only.folds  # dealt now, so that docs which cannot be cross-validated are refused before the model answers
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
@@ -382,17 +396,86 @@ class WrappedTask(Delegate):
         """
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
-        views = self._table.views_of(doc.doc_id)
-        if len(results) % len(views):
-            raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(views)} views of doc {doc.doc_id}")
-        size = len(results) // len(views)
+        every = self._table.views_of(doc.doc_id)
+        numbers = self._numbers.get(doc.doc_id, range(len(every)))
+        results = results if numbers else []
+        if numbers and len(results) % len(numbers):
+            raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(numbers)} views of doc {doc.doc_id}")
+        size, views = len(results) // max(1, len(numbers)), [every[number] for number in numbers]
         answers = [self._answers(doc.doc_id, view, results[i * size : (i + 1) * size]) for i, view in enumerate(views)]
         unscored = [ScoredView(view) for view in views]
-        scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, **kwargs)
+        known = [self._known.get((doc.doc_id, number), ("", None)) for number in numbers]
+        scored = [one for (told, one), got in zip(known, answers, strict=True) if one is not None and told == repr(list(got))]
+        if len(scored) < len(views):
+            scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, from_first=0 in numbers, **kwargs)
+        if 0 not in numbers:  # nothing was asked about the doc's own image, so its record begins with a view without scores
+            scored, answers = [ScoredView(every[0]), *scored], [(), *answers]
         saw_its_own_image = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None
         if saw_its_own_image and not self._table.not_shown(doc.doc_id, views[0]):
             scored = [ScoredView(view, failed=_NO_WRONG_IMAGE) for view in views]
         return self._metrics_of(self._record(doc, scored, answers))
+
+    # --- views that are left out ------------------------------------------------------------------
+
+    @property
+    def references(self) -> References:
+        """What is known of the docs beside the model's answers: golds, uninformed answers, clusters."""
+        return self._references
+
+    @property
+    def request_type(self) -> str:
+        """The host's name for the kind of the task's requests."""
+        return "loglikelihood" if (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice" else "generate_until"
+
+    @property
+    def filters(self) -> Sequence[Any]:
+        """The base's filter pipelines."""
+        return list(self._base._filters or ())
+
+    @property
+    def null_docs(self) -> list[int]:
+        """The evaluated docs that are also asked on another doc's image."""
+        return [] if self._table.wrong is None else [doc_id for doc_id in self.evaluated if self._table.wrong_image_of(doc_id) is not None]
+
+    def rows(self) -> Any:
+        """Return the docs of the split, without media where the base can."""
+        return self._rows_without_media()
+
+    def filter_now(self, instances: Sequence[Instance]) -> None:
+        """Apply the base's filters to some requests while the model is still asked."""
+        adapter = compat.adapter_of(getattr(self._base, "model_name", None))
+        as_the_host_will(instances, self.filters, self.eval_docs_no_media, self._base.eval_docs, adapter, self._base.config, self.args)
+
+    def score_now(self, doc_id: int, filtered: Mapping[int, Sequence[Any]]) -> dict[int, Scalar]:
+        """Score some views of a doc while the model is still asked; return the scalar of each by the primary metric.
+
+        ``process_results`` takes these scores as they are, so what was decided by them holds.
+
+        Args:
+            doc_id: the doc.
+            filtered: by number of the view, the filtered answers: one, or one per choice.
+        """
+        every, numbers = self._table.views_of(doc_id), sorted(filtered)
+        answers = [self._answers(doc_id, every[number], filtered[number]) for number in numbers]
+        docs = self.eval_docs if getattr(self.args, "process_with_media", False) else self.eval_docs_no_media
+        scored = self._scorer.score(docs[doc_id], [every[number] for number in numbers], answers, from_first=0 in filtered)
+        out: dict[int, Scalar] = {}
+        for number, got, one in zip(numbers, answers, scored, strict=True):
+            self._known[doc_id, number] = repr(list(got)), one
+            usable = not every[number].n or self._table.why_unusable(doc_id, every[number].n) is None
+            out[number] = one.scores.get(self.primary) if usable and not one.unscored else None
+        return out
+
+    def leave_out(self, asked: Mapping[int, Asked], numbers: Mapping[int, Sequence[int]]) -> None:
+        """Take note of how docs were asked, and drop the requests that were not; a doc without any keeps those of its first view.
+
+        Args:
+            asked: by doc id, how each evaluated doc was asked.
+            numbers: by doc id, the numbers of the views that were asked, for the docs of this rank.
+        """
+        self.asked, self._numbers = dict(asked), {doc_id: sorted(views) for doc_id, views in numbers.items()}
+        kept = {doc_id: set(views) or {0} for doc_id, views in self._numbers.items()}
+        self._instances = [one for one in self._instances or [] if one.doc_id not in kept or one.metadata["view"] in kept[one.doc_id]]
 
     def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
         """Return the answers of one view, marked as failed calls where the model saw a grey image in place of the doc's."""
@@ -401,15 +484,18 @@ class WrappedTask(Delegate):
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
         """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
-        own = len(self._table.own_views_of(doc.doc_id))
+        mine = len(self._table.own_views_of(doc.doc_id))
+        own = max(1, sum(number < mine for number in self._numbers.get(doc.doc_id, range(mine))))
         wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
         scored, answers = scored[:own], answers[:own]
-        excluded = {key: why for key in self.spec.sets or self.spec.grids if (why := self._table.why_unusable(doc.doc_id, key))}
+        shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record
+        excluded = {key: why for key in self.spec.sets or self.spec.grids if shown and (why := self._table.why_unusable(doc.doc_id, key))}
         failed = {one.view.set for one in scored if one.failed}
         excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and (scored[0].failed or key in failed)}
-        sizes = () if not KINDS[self.spec.kind].needs_image else self._table.sizes(doc.doc_id)
+        sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()
         best = self._scorer.best_cells(scored, excluded)
-        beside = {} if self._predict_only else self._references.of(doc.doc_id, scored, answers, list(best), self._scorer.keeps_apart)
+        said_of = (scored, answers) if shown else ((), ())
+        beside = {} if self._predict_only else self._references.of(doc.doc_id, *said_of, list(best), self._scorer.keeps_apart)
         tst = {} if self.text_only is None else self.text_only.record_of(doc.doc_id)
         return SampleRecord(
             self.spec.name,
@@ -424,6 +510,7 @@ class WrappedTask(Delegate):
             tst=tst,
             wrong_image=wrong,
             images=self._table.sight(doc.doc_id) if sizes else "",
+            asked=asked,
         )
 
     def _wrong_image(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> WrongImage | None:
@@ -439,6 +526,8 @@ class WrappedTask(Delegate):
         if self._predict_only:
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived)
+        if any(min(asked.p) < 1 for asked in self.asked.values()):  # the host would take a sample for the whole, in its own standard errors
+            return {"patch": patch, **ours, **dict.fromkeys(self.aggregations.native)}
         if KINDS[self.spec.kind].keeps_best:
             # The host's --baseline compares the first number in a log line whose key holds "score". That number must be the full image's.
             ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item) and "score" not in name.lower()}

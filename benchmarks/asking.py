@@ -1,0 +1,321 @@
+"""How many calls does `_quick` need, and do its intervals hold the truth? Replays on made-up worlds, and on answers of a real model.
+
+    python benchmarks/asking.py [--replays 500] [--only WORD ...] [--processes 2]
+    python benchmarks/asking.py --answers benchmarks/data/mosaic_answers.parquet [--replays 300]
+
+A made-up world draws, for each replay, a fresh set of docs: a trait of the doc makes it easy or hard, one of its 3 x 3 cells shows more than the
+others, docs of one image share a part of the trait. An earlier run is of another model, or of an earlier checkpoint of the same one (most answers did
+not change). Each replay has fresh hashes, too. The design sees nothing but the answers it asks for. Printed per row:
+
+- calls, as a share of a full pass (10 per doc), with their 5 % and 95 % quantiles; calls of the luck null are not counted;
+- how often the interval holds the truth: what the full pass would print (benchmark), or the index of the whole world (population);
+- the mean half-width, its 95 % quantile, and the largest overshoot of the half-width that was asked for;
+- beside it, the calls of two simple plans that reach the same width by a sample whose size somebody told them: all cells of each doc
+  (``all``), and the cells up to the first right one (``exit``).
+
+Worlds that break what the design hopes for: an earlier run whose docs were mixed up, one that is wrong exactly where this model is right, a world
+with a few images that have hundreds of docs, and a benchmark in which a doc's cells score alike. The script ends with status 1 where a target is
+missed. 500 replays of all rows take about 2 hours on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.stats.asking import Asking, Docs, Goal, Target
+
+Array = NDArray[np.float64]
+Z = 1.959964
+CELLS = 9
+CENTRE = np.array([0.06, 0.1, 0.06, 0.12, 0.32, 0.12, 0.06, 0.1, 0.06])
+KINDS = 6
+COVERAGE = (94.0, 97.0)
+
+
+@dataclass(frozen=True)
+class World:
+    """A made-up model on a made-up benchmark. Numbers are on the scale of logits.
+
+    Attributes:
+        name: what the rows call it.
+        spread: of the doc's trait.
+        cell, shown, other: of cells: their level, what the cell that shows the answer adds, and what the others add.
+        image: level of the full image.
+        kinds: how much kinds of questions differ.
+        heavy: whether a few images have most of the docs.
+        alike: spread of a cell's own luck; 0: the cells of a doc differ by what they show alone.
+    """
+
+    name: str
+    spread: float
+    cell: float
+    shown: float
+    other: float
+    image: float
+    kinds: float = 0.3
+    heavy: bool = False
+    alike: float = 0.8
+
+
+WORLDS = {
+    world.name: world
+    for world in (
+        World("prior-led", 2.6, -0.6, 1.0, -0.3, 0.75),
+        World("local", 1.6, -1.6, 2.6, -0.4, 0.62),
+        World("global", 1.8, -2.6, 1.2, -0.6, 0.6),
+        World("mixed", 1.8, -1.4, 1.8, -0.4, 0.6, kinds=1.3),
+        World("heavy", 1.8, -1.4, 1.8, -0.4, 0.6, heavy=True),
+        World("alike", 2.6, -1.0, 0.0, 0.0, 0.6, alike=0.0),
+    )
+}
+EARLIER = ("none", "other", "checkpoint", "mixed up", "contrary")
+"""Kinds of earlier runs. The last two break what the predictions hope for."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One made-up benchmark, answered whole.
+
+    Attributes:
+        scores: shape (docs, 10), full image and cells.
+        earlier: shape (docs, 10), the same of an earlier run; None where there is none.
+        clusters: shape (docs,), the image of each doc.
+    """
+
+    scores: Array
+    earlier: Array | None
+    clusters: NDArray[np.intp]
+
+    @property
+    def index(self) -> float:
+        """RCI, as a full pass would print it."""
+        return 1 - float(self.scores[:, 1:].max(axis=1).mean() / self.scores[:, 0].mean())
+
+
+def drawn(world: World, docs: int, seed: int, earlier: str = "none", graded: bool = False) -> Benchmark:
+    """Draw a benchmark and the answers of a model."""
+    stream = np.random.default_rng([seed, docs])
+    clusters = images(world, docs, stream)
+    kinds = np.random.default_rng(99)  # the same in every replay
+    of_cells, of_image, more = (kinds.normal(size=KINDS) * factor for factor in (world.kinds, 0.7 * world.kinds, 0.3 * world.kinds))
+    kind = stream.integers(0, KINDS, docs)
+    trait = math.sqrt(0.1) * stream.normal(size=docs)[clusters] + math.sqrt(0.9) * stream.normal(size=docs)
+    where = np.array([CENTRE if k % 2 else np.roll(CENTRE, 3 * (k // 2) - 3) for k in range(KINDS)])
+    cumulated = (where / where.sum(axis=1, keepdims=True)).cumsum(axis=1)[kind]
+    place = (stream.random((docs, 1)) > cumulated).sum(axis=1).clip(0, CELLS - 1)
+    shown = np.full((docs, CELLS), world.other)
+    shown[np.arange(docs), place] = world.shown * (1 + more[kind])
+    luck = world.alike * stream.normal(size=(docs, CELLS))
+    cells = world.cell + (world.spread * trait + of_cells[kind])[:, None] + shown + luck
+    full = world.image + 0.9 * world.spread * trait + of_image[kind]
+    logits = np.column_stack([full, cells])
+    scores = answered(logits, stream, graded)
+    if earlier == "none":
+        return Benchmark(scores, None, clusters)
+    if earlier == "contrary":
+        return Benchmark(scores, 1 - scores, clusters)
+    close = 0.85 if earlier == "other" else 0.9
+    drift = (close - 1) * trait + math.sqrt(1 - close**2) * stream.normal(size=docs)
+    moved = logits + world.spread * drift[:, None] * np.r_[0.9, np.ones(CELLS)]
+    moved[:, 1:] += -0.4 * luck + 0.8 * world.alike * stream.normal(size=luck.shape)
+    theirs = answered(moved, stream, graded)
+    if earlier == "checkpoint":
+        theirs = np.where(stream.random(theirs.shape) < 0.7, scores, theirs)
+    if earlier == "mixed up":
+        theirs = theirs[stream.permutation(docs)]
+    return Benchmark(scores, theirs, clusters)
+
+
+def images(world: World, docs: int, stream: np.random.Generator) -> NDArray[np.intp]:
+    """Return the image of each doc: as GQA's test-dev (12,578 docs on 398), one each below 3,000 docs, or most docs on a few."""
+    if world.heavy:
+        count = max(20, docs // 25)
+        weights = 1 / np.arange(1, count + 1)
+        return np.sort(stream.choice(count, size=docs, p=weights / weights.sum()))
+    count = {12578: 398, 3000: 1000}.get(docs, docs)
+    return np.sort(stream.integers(0, count, docs)) if count < docs else np.arange(docs)
+
+
+def answered(logits: Array, stream: np.random.Generator, graded: bool) -> Array:
+    """Return right (1) and wrong (0) answers; graded ones also 0.6 and 0.3."""
+    luck = stream.random(logits.shape)
+
+    def below(more: float) -> NDArray[np.bool_]:
+        return luck < 1 / (1 + np.exp(-(logits + more)))
+
+    return np.select([below(0), below(0.6), below(1.1)], [1.0, 0.6, 0.3], 0.0) if graded else below(0).astype(float)
+
+
+@cache
+def truth(name: str) -> float:
+    """Return the index of the whole world: of 6 million docs, each an image of its own, standard error about 0.0006."""
+    world = WORLDS[name]
+    single = World(world.name, world.spread, world.cell, world.shown, world.other, world.image, world.kinds, False, world.alike)
+    sums = np.zeros(2)
+    for seed in range(60):
+        scores = drawn(single, 100_000, 10**6 + seed).scores
+        sums += scores[:, 1:].max(axis=1).sum(), scores[:, 0].sum()
+    return 1 - float(sums[0] / sums[1])
+
+
+# --- replays ----------------------------------------------------------------------------------------
+
+
+def pilot_of(docs: int) -> int:
+    """Return the pilot that the plugin takes by itself."""
+    return min(300, max(100, docs // 10))
+
+
+def replay(made: Benchmark, goal: Goal, seed: int, pilot: int | None = None) -> Asking:
+    """Ask a benchmark whose answers are known."""
+    stream = np.random.default_rng([seed, 7])
+    n = len(made.scores)
+    keys = stream.random(int(made.clusters.max()) + 1)[made.clusters]
+    earlier = None if made.earlier is None else made.earlier[None]
+    docs = Docs(
+        np.lexsort((made.clusters, keys)), stream.random(n), made.clusters, np.ones(n), (CELLS,), pilot_of(n) if pilot is None else pilot, earlier
+    )
+    asking = Asking(docs, goal)
+    rounds = asking.rounds()
+    try:
+        wanted = next(rounds)
+        while True:
+            wanted = rounds.send(made.scores[wanted])
+    except StopIteration:
+        return asking
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting of the study."""
+
+    world: str
+    earlier: str
+    docs: int
+    half: float
+    target: Target = "benchmark"
+    graded: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.world} {self.earlier} {self.docs} {self.half} {self.target}{' graded' * self.graded}"
+
+
+def simple_plans(made: Benchmark, half: float) -> tuple[float, float]:
+    """Return the calls, as shares of a full pass, of a random sample that just reaches a half-width: all cells, and up to the first right one."""
+    best, full = made.scores[:, 1:].max(axis=1), made.scores[:, 0]
+    n, ratio = len(best), best.mean() / full.mean()
+    variance = float(((best - ratio * full) ** 2).mean() / full.mean() ** 2)
+    sample = min(n, math.ceil(1 / ((half / Z) ** 2 / variance + 1 / n)))
+    order = np.argsort(-made.scores[:, 1:].mean(axis=0))
+    right = made.scores[:, 1:][:, order] >= 1
+    cells = np.where(right.any(axis=1), right.argmax(axis=1) + 1, CELLS)
+    return sample / n, sample / n * (1 + float(cells.mean())) / (1 + CELLS)
+
+
+def one(job: tuple[Row, int, float | None]) -> list[float]:
+    """Replay a setting once."""
+    row, seed, whole = job
+    made = drawn(WORLDS[row.world], row.docs, 50_000 + seed, row.earlier, row.graded)
+    asking = replay(made, Goal(row.half, row.target), seed)
+    ends = asking.interval(0)
+    wanted = made.index if whole is None else whole
+    return [asking.calls / made.scores.size, float(ends.low <= wanted <= ends.high), ends.half, ends.value - wanted, *simple_plans(made, row.half)]
+
+
+def rows() -> Iterator[Row]:
+    """Yield all settings."""
+    usual = ("prior-led", "local", "global", "mixed", "heavy")
+    for docs, half in itertools.product((12578, 3000, 1500), (0.03, 0.05)):
+        for world, earlier in itertools.product(usual, EARLIER[:3]):
+            yield Row(world, earlier, docs, half)
+    for world, earlier in itertools.product(usual, EARLIER[:3]):
+        yield Row(world, earlier, 12578, 0.03, "population")
+        yield Row(world, earlier, 3000, 0.05, "population")
+    for world, earlier in itertools.product(("local", "global"), EARLIER[3:]):
+        yield Row(world, earlier, 3000, 0.03)
+    for docs in (3000, 12578):
+        yield Row("alike", "none", docs, 0.03)
+        yield Row("local", "other", docs, 0.03, graded=True)
+
+
+TARGETS: list[tuple[Callable[[Row], bool], dict[str, float]]] = [
+    (lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "benchmark", {"none": 17, "other": 16, "checkpoint": 10}),
+    (lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "population", {"none": 22, "other": 21, "checkpoint": 13}),
+    (lambda row: row.docs == 3000 and row.half == 0.03 and row.target == "benchmark", {"none": 43, "other": 41, "checkpoint": 30}),
+    (lambda row: row.docs == 1500 and row.half == 0.03, {"none": 58, "other": 55, "checkpoint": 45}),
+    (lambda row: row.docs == 12578 and row.half == 0.05 and row.world == "local", {"none": 8, "other": 8, "checkpoint": 6}),
+    (
+        lambda row: row.docs == 3000 and row.half == 0.05 and row.world == "local" and row.target == "benchmark",
+        {"none": 25, "other": 23, "checkpoint": 18},
+    ),
+]
+
+
+def target_of(row: Row) -> float | None:
+    """Return the most calls (% of a full pass) that a setting may take; None where no target is set."""
+    if row.world in ("heavy", "alike") or row.graded:
+        return None
+    return next((most.get(row.earlier) for fits, most in TARGETS if fits(row)), None)
+
+
+HEADING = "| docs | half-width | interval of | world | earlier run | replays | calls % (5 to 95) | target | all, exit | holds % | half-width mean, 95 % | overshoot | bias |"
+
+
+def shown(row: Row, found: Array) -> tuple[str, bool]:
+    """Return a line of the table, and whether the setting meets its targets."""
+    calls, holds, half, bias, every, early = found.T
+    target, most = target_of(row), row.half
+    cover = 100 * holds.mean()
+    slack = 200 * math.sqrt(0.95 * 0.05 / len(found))  # two standard errors of a share
+    missed = [
+        *(["calls"] if target is not None and 100 * calls.mean() > target else []),
+        *(["coverage"] if not COVERAGE[0] - slack <= cover <= COVERAGE[1] + slack else []),
+    ]
+    line = (
+        f"| {row.docs:,} | {row.half} | {row.target} | {row.world}{', graded' * row.graded} | {row.earlier} | {len(found)} | {100 * calls.mean():.1f} "
+        f"({100 * np.quantile(calls, 0.05):.1f} to {100 * np.quantile(calls, 0.95):.1f}) | {'' if target is None else f'{target:g}'} | "
+        f"{100 * every.mean():.0f}, {100 * early.mean():.0f} | {cover:.1f} | {half.mean():.4f}, {np.quantile(half, 0.95):.4f} | "
+        f"{max(0.0, float(half.max()) / most - 1):.1%} | {bias.mean():+.4f} |{' **missed: ' + ', '.join(missed) + '**' if missed else ''}"
+    )
+    return line, not missed
+
+
+def study(replays: int, words: list[str], processes: int, seed: int) -> bool:
+    """Print the table of all settings whose name has one of the words; tell whether all meet their targets."""
+    print(HEADING + "\n" + "|---" * HEADING.count(" | ") + "|---|", flush=True)
+    good = True
+    with ProcessPoolExecutor(processes) as pool:
+        for row in rows():
+            if words and not any(word in str(row) for word in words):
+                continue
+            whole = truth(row.world) if row.target == "population" else None
+            found = np.array(list(pool.map(one, [(row, seed + k, whole) for k in range(replays)], chunksize=4)))
+            line, fine = shown(row, found)
+            good &= fine
+            print(line, flush=True)
+    return good
+
+
+def main() -> int:
+    """Run the study; 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--replays", type=int, default=500)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    return 0 if study(args.replays, args.only, args.processes, args.seed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

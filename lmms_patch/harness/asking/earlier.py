@@ -1,0 +1,76 @@
+"""Earlier runs on the same docs, from which a quick run predicts answers. A prediction that is wrong costs calls, and moves no number."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmms_patch.errors import PatchError
+from lmms_patch.harness.asking.settings import REFERENCES
+from lmms_patch.runs.run import Result, find
+from lmms_patch.stats.asking import MOST_OF_EARLIER
+from lmms_patch.stats.resample import Array
+from lmms_patch.text import line, log
+
+if TYPE_CHECKING:
+    from lmms_patch.harness.wrap.task import WrappedTask
+
+
+def earlier_scores(task: WrappedTask) -> Array | None:
+    """Return what earlier runs scored, from the folders of ``LMMS_PATCH_REFERENCES``; None where there is none that fits.
+
+    A run fits that asked the same docs, known by their digest, in the same grids, with the same metric, and asked all views. The newest runs count.
+
+    Returns:
+        Shape (runs, evaluated docs, views), nan where a run gives no score.
+    """
+    plan, named = task.references.plan, os.environ.get(REFERENCES, "")
+    folders = [Path(name).expanduser() for name in named.split(os.pathsep) if name.strip()]
+    if plan is None or not folders:
+        return None
+    found: list[Result] = []
+    for folder in folders:
+        try:
+            found += [one for run in find([folder]) for one in run.results if _fits(one, task, plan.digests["docs"])]
+        except (PatchError, OSError) as error:
+            log().warning(f"{task.spec.name}: no earlier run is taken from {folder}: {line(error)}")
+    kept: list[Array] = []
+    for one in sorted(found, key=lambda one: one.run.date, reverse=True):
+        scores = _scores(one, task)
+        if scores is not None and len(kept) < MOST_OF_EARLIER:
+            kept.append(scores)
+            log().info(f"{task.spec.name}: predicts from an earlier run of {line(one.run.model)} ({one.run.path})")
+    if not kept:
+        log().warning(f"{task.spec.name}: {REFERENCES} holds no whole run of {task.spec.base} on these docs in these grids; asked without")
+    return np.stack(kept) if kept else None
+
+
+def _fits(one: Result, task: WrappedTask, docs: str) -> bool:
+    """Tell whether an earlier result is of the same docs, grids and metric."""
+    made = one.details.get("made") or {}
+    described: Any = one.described
+    same = described["base"] == task.spec.base and described["metric"] == task.primary and set(task.spec.grids) <= set(described["grids"])
+    return bool(same and one.kind.index and made.get("docs") == docs)
+
+
+def _scores(one: Result, task: WrappedTask) -> Array | None:
+    """Return an earlier run's scores, shape (evaluated docs, views); None where it left views out, or its log cannot be read."""
+    place = {doc_id: i for i, doc_id in enumerate(task.evaluated)}
+    at = {(view.n, view.cell): number for number, view in enumerate(task.table.views)}
+    out = np.full((len(place), len(at)), math.nan)
+    try:
+        for record in one.records():
+            if record.asked is not None:
+                return None
+            for view in record.views:
+                score = view.scores.get(task.primary)
+                if record.doc_id in place and score is not None and (number := at.get((view.n or 0, view.cell))) is not None:
+                    out[place[record.doc_id], number] = score
+    except (PatchError, OSError) as error:
+        log().warning(f"{task.spec.name}: the earlier run {one.run.path} is not used: {line(error)}")
+        return None
+    return out

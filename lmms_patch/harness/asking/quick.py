@@ -1,0 +1,295 @@
+"""Asks a wrapped task no more than it needs: ``stats.asking`` decides, this module scores the answers as they come, and ranks ask in step.
+
+The first rank alone decides, so that all ranks ask the same. In each round every rank asks for what is wanted of its own docs, and the scores go to
+all. Answers are the only state: a run that was killed finds them in its journal, and comes to the same decisions.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmms_patch.ask.references import unit_of
+from lmms_patch.ask.wrong_images import hashed
+from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness import compat
+from lmms_patch.harness.asking.earlier import earlier_scores
+from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.names.effects import effects
+from lmms_patch.harness.wrap.swap import stable_keys
+from lmms_patch.runs.record import Asked
+from lmms_patch.runs.scoring import Scalar
+from lmms_patch.stats import forms
+from lmms_patch.stats.asking import Asking, Docs, Ends, Goal
+from lmms_patch.stats.forms import Form, Picked
+
+if TYPE_CHECKING:
+    from lmms_eval.api.instance import Instance
+
+    from lmms_patch.harness.wrap.task import WrappedTask
+
+Place = tuple[str, int, int]
+View = tuple[int, int]
+"""A doc id, and the number of a view among the doc's."""
+MEANS = (forms.MEAN, forms.PERCENT, forms.SUM)
+"""What an aggregation must be to be estimated from a part of the docs."""
+_TRIED = 64
+"""On how many docs it is tried whether an aggregation is a mean."""
+
+
+def pilot_of(wanted: int | None, docs: int) -> int:
+    """Return how many docs are asked whole.
+
+    >>> pilot_of(None, 12_578), pilot_of(None, 1_500), pilot_of(None, 60), pilot_of(20, 60)
+    (300, 150, 60, 20)
+    """
+    return min(docs, min(300, max(100, docs // 10)) if wanted is None else wanted)
+
+
+def form_of(task: WrappedTask) -> Form | None:
+    """Return the form of the primary metric's aggregation, found before any model is asked; None where it has no known form.
+
+    It is tried on uninformed answers: on golds, on others, and on both together.
+    """
+    metric, declared = task.primary, (task.spec.options.aggregation or {}).get(task.primary)
+    function = task.aggregations.native[metric]
+    if declared:
+        return forms.FORMS[declared]
+    if compat.has_stderr(function):
+        return forms.MEAN
+    if effects(function):
+        return None
+    items = task.references.items(task.evaluated[:_TRIED])
+    checks: list[tuple[Picked, float | None]] = []
+    for some in (items["gold"], items["other"], items["gold"][::2] + items["other"][1::2], items["other"][::3]):
+        scores = np.array([math.nan if score is None else score for _, score in some], float)
+        if some and np.isfinite(scores).all():
+            try:
+                value = task.aggregations.again[metric]([item for item, _ in some])
+            except Exception:
+                return None
+            checks.append((Picked(scores), float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None))
+    varied = len({value for _, value in checks}) > 1
+    return next((form for form in MEANS if varied and forms.fits(form, checks)), None)
+
+
+def check(task: WrappedTask, *, predict_only: bool) -> str:
+    """Check, before any model is asked, whether a task can be asked in part; say in one line what it will cost.
+
+    Raises:
+        CannotWrapError, OptionError: it cannot; one line that says why, and what to type.
+    """
+    options, name = task.spec.options, task.spec.name
+    way = "quick" if options.quick else "exit"
+    whole = name.removesuffix("_quick") if options.quick else f"{task.spec.base}_{task.spec.kind}"
+    if predict_only:
+        raise CannotWrapError(f"{name}: --predict_only scores nothing, and '{way}' goes by scores; type --tasks {whole}")
+    if len(task.filters) > 1:
+        raise CannotWrapError(
+            f"{name}: {task.spec.base} scores each answer in {len(task.filters)} ways (filters), so none decides; type --tasks {whole}"
+        )
+    if not task.aggregations.higher.get(task.primary, True):
+        raise CannotWrapError(f"{name}: lower {task.primary} is better, so it has no index; type --tasks {whole}")
+    if task.references.plan is None:
+        raise CannotWrapError(f"{name}: its docs cannot be read for golds and clusters, so nothing can be left out; type --tasks {whole}")
+    form = form_of(task)
+    if form is None or (options.quick and form not in MEANS):
+        told = "no mean of docs' scores" if form is None else f"a {form.name}, no mean of docs' scores"
+        part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{task.spec.kind}, base: {task.spec.base}, exit: true}}"
+        raise CannotWrapError(
+            f"{name}: {task.primary} is {told}, so it cannot be estimated from a part of the docs; type --tasks {whole}{part if form else ''}"
+        )
+    task.aggregations.form = form
+    docs, views = len(task.evaluated), 1 + sum(n * n for n in task.spec.grids)
+    pilot, null = pilot_of(options.pilot, docs), len(task.null_docs) * views
+    full = docs * views
+    if options.quick and options.budget is not None and options.budget < (least := pilot * views + null):
+        raise OptionError(
+            f"{name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
+            f"{f', and those on wrong images {null:,}' if null else ''}; allowed: {least:,} or more, or a smaller 'pilot' or 'null'"
+        )
+    return f"{name}: {told_before(task, full, null)}"
+
+
+def told_before(task: WrappedTask, full: int, null: int) -> str:
+    """Say what a run will cost, before any answer is known."""
+    options = task.spec.options
+    beside = f"; {null:,} more on wrong images" if null else ""
+    if not options.quick:
+        return f"a full pass is {full:,} calls{beside}; cells that cannot change a number are left out"
+    low, high = expected_calls(len(task.evaluated), task.spec.grids, options)
+    until = f"until the 95 % interval of {task.spec.kind.upper()} is ± {options.precision:g} or less"
+    most = "" if options.budget is None else f", at most {options.budget:,} calls"
+    return f"a full pass is {full:,} calls{beside}; asked {until}{most}: most often {low:,} to {high:,} calls"
+
+
+def expected_calls(docs: int, grids: Sequence[int], options: Any) -> tuple[int, int]:
+    """Return how many calls a quick run most often takes, from models and benchmarks that were simulated: the least and the most of them.
+
+    Args:
+        docs: how many docs there are.
+        grids: the grids.
+        options: the task's options.
+    """
+    from lmms_patch.stats.asking import typical_calls
+
+    cells = sum(n * n for n in grids)
+    pilot = pilot_of(options.pilot, docs)
+    least, most = typical_calls(docs, cells, pilot, Goal(options.precision, options.target))
+    cap = docs * (1 + cells) if options.budget is None else options.budget
+    return min(least, cap), min(most, cap)
+
+
+class Quick:
+    """The asking of one wrapped task, on one rank.
+
+    Args:
+        task: the task, with its requests.
+        requests: this rank's requests of the task.
+        ranks: this process, and how many share the run.
+        cli: the host's command-line arguments.
+    """
+
+    def __init__(self, task: WrappedTask, requests: Iterable[Instance], ranks: Ranks, cli: Any) -> None:
+        self._task, self._ranks = task, ranks
+        if task.args is None:
+            task.args = cli
+        self._requests: dict[int, dict[int, list[Instance]]] = {}
+        for request in requests:
+            self._requests.setdefault(int(request.doc_id), {}).setdefault(request.metadata["view"], []).append(request)
+        self._answered: dict[int, set[int]] = {}
+        self._own = len(task.table.views)
+        self._scale = 1.0
+        self._asking: Asking | None = None
+        self.told = ""
+        """What is known so far, in a few words."""
+        self.planned = 0
+        """How many calls of this task's own views are expected in all."""
+
+    def rounds(self) -> Generator[list[Instance], Mapping[Place, Any], None]:
+        """Yield the requests of each round; wants to be sent their answers. Afterwards the task knows how it was asked."""
+        turns, wanted = None, None
+        if self._ranks.first:
+            self._asking = self._design()
+            turns = self._asking.rounds()
+            wanted = self._named(next(turns, None))
+        wanted, extra = self._ranks.told(wanted), self._on_wrong_images()
+        while wanted is not None:
+            views = [view for view in wanted if view[0] in self._requests] + extra
+            extra = []
+            answers = yield [request for doc_id, view in sorted(views) for request in self._requests[doc_id][view]]
+            scores = {view: score for part in self._ranks.all(self._scored(views, answers)) for view, score in part.items()}
+            if turns is not None:
+                got = [math.nan if (score := scores.get(view)) is None else score / self._scale for view in wanted]
+                try:
+                    wanted = self._named(turns.send(np.array(got, float)))
+                except StopIteration:
+                    wanted = None
+                self._note()
+            wanted, self.told, self.planned = self._ranks.told((wanted, self.told, self.planned))
+        asked = self._ranks.told(None if self._asking is None else self._as_records(self._asking))
+        self._task.leave_out(asked, {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests})
+
+    # --- the design -------------------------------------------------------------------------------
+
+    def _design(self) -> Asking:
+        """Return the design, from what is known of the docs before any is asked."""
+        task, options = self._task, self._task.spec.options
+        docs, keys = task.references.docs, stable_keys(task.rows(), options.key)
+        units = [unit_of(doc) if doc.cluster is not None else keys[doc.doc_id] for doc in docs]
+        names = {unit: i for i, unit in enumerate(sorted(set(units), key=lambda unit: (hashed(options.seed, "null", unit), unit)))}
+        clusters = np.array([names[unit] for unit in units], np.intp)
+        u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
+        marks = np.array([math.nan if (score := task.references.marks(doc.doc_id)) is None else score for doc in docs], float)
+        known = marks[np.isfinite(marks)]
+        self._scale = float(options.scale or (known.max() if len(known) and known.max() > 0 else 1.0))
+        cells = tuple(n * n for n in task.spec.grids)
+        earlier = earlier_scores(task) if options.reference == "auto" else None
+        design = Docs(
+            np.argsort(clusters, kind="stable"),
+            u,
+            clusters,
+            marks / self._scale,
+            cells,
+            pilot_of(options.pilot, len(docs)),
+            None if earlier is None else earlier / self._scale,
+        )
+        null = len(task.null_docs) * self._own
+        budget = None if options.budget is None else max(0, options.budget - null)
+        asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
+        self.planned = design.pilot * design.views
+        return asking
+
+    def _named(self, wanted: Any) -> list[View] | None:
+        """Return what the design wants, by doc id and number of the view."""
+        if wanted is None:
+            return None
+        evaluated = self._task.evaluated
+        return [(evaluated[doc], int(view)) for doc, view in zip(*wanted, strict=True)]
+
+    def _on_wrong_images(self) -> list[View]:
+        """Return this rank's views on wrong images: they are all asked, in the first round."""
+        return [(doc_id, view) for doc_id, views in self._requests.items() for view in views if view >= self._own]
+
+    def _note(self) -> None:
+        """Note how far the asking is, for the progress line."""
+        assert self._asking is not None
+        self.planned = max(self._asking.calls, self._asking.expected_calls())
+        stem = self._task.spec.kind.upper()
+        self.told = ", ".join(f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False))
+
+    def _as_records(self, asking: Asking) -> dict[int, Asked]:
+        """Return how each doc was asked, as its record says it."""
+        out = {}
+        for i, doc_id in enumerate(self._task.evaluated):
+            sure = bool(asking.p[i].min() == 1)
+            grids = [str(n) for n in self._task.spec.grids]
+            guesses: dict[str, Any] = (
+                {}
+                if sure
+                else {
+                    "p": asking.p[i].tolist(),
+                    "full": self._scale * float(asking.guess[i]),
+                    "before": {n: self._scale * float(asking.before[i, g]) for g, n in enumerate(grids)},
+                    "after": {n: self._scale * float(asking.after[i, g]) for g, n in enumerate(grids)},
+                }
+            )
+            out[doc_id] = Asked(
+                metric=self._task.primary,
+                block=int(asking.block[i]),
+                steps=int(asking.steps[i]),
+                unasked=int(asking.docs.views - asking.asked[i].sum()),
+                **guesses,
+            )
+        return out
+
+    # --- scores -----------------------------------------------------------------------------------
+
+    def _scored(self, views: Sequence[View], answers: Mapping[Place, Any]) -> dict[View, Scalar]:
+        """Score the answers of a round as the harness will: with the base's filters and scorer."""
+        from lmms_eval import evaluator
+
+        copies: dict[View, list[Instance]] = {}
+        for doc_id, view in views:
+            for request in self._requests[doc_id][view]:
+                own = copy.copy(request)
+                answer = answers.get((request.task_name, int(request.doc_id), request.idx))
+                own.resps, own.filtered_resps = [evaluator.unwrap_generation_output(answer)[0]], {}
+                copies.setdefault((doc_id, view), []).append(own)
+        self._task.filter_now([one for ones in copies.values() for one in ones])
+        by_doc: dict[int, dict[int, list[Any]]] = {}
+        for (doc_id, view), ones in copies.items():
+            by_doc.setdefault(doc_id, {})[view] = [next(iter(one.filtered_resps.values())) for one in ones]
+        out: dict[View, Scalar] = {}
+        for doc_id, of_doc in by_doc.items():
+            self._answered.setdefault(doc_id, set()).update(of_doc)
+            out |= {(doc_id, view): score for view, score in self._task.score_now(doc_id, of_doc).items()}
+        return out
+
+
+def _shown(look: Ends) -> str:
+    return f"{look.value:+.3f} ± {look.half:.3f}" if math.isfinite(look.half) else f"{look.value:+.3f}"

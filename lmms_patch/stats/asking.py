@@ -1,0 +1,726 @@
+"""Ask no more views than an interval needs: which docs and views are asked, and what their answers say of all docs. Pure; NumPy and SciPy.
+
+RCI of a set of cells is 1 - sum(M) / sum(F), where F is what a doc's full image scores and M what its best cell scores. The docs stand in an order
+given by hashes. The first of them are asked whole (the pilot). The others are asked in blocks. In a block, each doc has two steps: its full image,
+and then its cells, until one of each set earns full marks. Each doc has one hash u in (0, 1); it takes a step exactly if u is no larger than the
+step's probability. The probability of the second step may depend on F. All probabilities and all predictions come from earlier blocks only. So
+
+    F^ = f + R0 (F - f) / W0        M^ = m + R0 (m' - m) / W0 + R1 (M - m') / W1
+
+have the means of F and M whatever the predictions f, m (before the image was asked) and m' (after it) are: a bad prediction costs calls, and moves
+no number. R0 and R1 tell whether a step was taken, W0 and W1 are the probabilities.
+
+Sources: Horvitz & Thompson (1952) and Särndal, Swensson & Wretman, Model Assisted Survey Sampling (1992), 6.3, for the estimates; Neyman (1938),
+Contribution to the Theory of Sampling Human Populations, for rates in two steps; Fieller (1954), Some Problems in Interval Estimation, for the ratio.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lmms_patch.stats.intervals import UNSEEN_OF_PAIRS, normal_quantile
+from lmms_patch.stats.resample import LEVEL, Array
+
+Target = Literal["benchmark", "population"]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+Wanted = tuple[Ints, Ints]
+"""Views to ask for: their docs, and their numbers among a doc's views (0 is the full image)."""
+
+BLOCKS = (0.1, 0.2, 0.3, 0.4)
+"""The share of the docs after the pilot that each block has. Early blocks are small, because their rates rest on few answers."""
+FLOOR_OF_IMAGE, FLOOR, FINISH = 0.1, 0.03, 0.7
+"""The least probability of the image, so that FIP and the gate are known too, and of the cells: no doc weighs more than 33 others. Above ``FINISH`` a
+step is always taken: it would save little."""
+AIM = 0.98
+"""The share of the wanted half-width that the plan aims at."""
+FOLDS = 5
+MOST_TOP_UPS = 6
+LEAST_ROUND = 16
+"""How many views are asked at once, at least: where few docs are left, several cells of each. Why: models answer in batches."""
+MOST_LOST = 0.1
+"""Share of docs without a score in the pilot above which no doc is left out."""
+MOST_OF_EARLIER = 3
+"""How many earlier runs feed the predictions."""
+_LEVELS = (0.5, 1 - 1e-9)
+"""What splits F, as a share of full marks, into the three levels that have rates of their own."""
+_TINY = 1e-9
+_SHRINK = 10.0
+"""With how many docs of the average a level's variance and cost are mixed."""
+
+
+# --- what a sampled doc says ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """How docs were asked, and what they scored on one set of cells. All arrays have shape (docs,) unless they say otherwise.
+
+    Attributes:
+        full, best: F and M; any number where a doc did not take the step.
+        steps: how many steps the doc took: 0, 1 (the image) or 2 (its cells, too).
+        p: shape (docs, 2), the probability of each step; 1 in the pilot.
+        guess: f, the prediction of F.
+        before, after: m and m', the predictions of M before and after the image was asked.
+    """
+
+    full: Array
+    best: Array
+    steps: NDArray[np.intp]
+    p: Array
+    guess: Array
+    before: Array
+    after: Array
+
+    @property
+    def whole(self) -> Array:
+        """F^, shape (docs,): an unbiased estimate of F, which may lie outside its scale."""
+        return self.guess + self._errors[:, 0] / self.p[:, 0]
+
+    @property
+    def cells(self) -> Array:
+        """M^, shape (docs,): an unbiased estimate of M, which may lie outside its scale."""
+        return np.asarray(self.before + (self._errors[:, 1:] / self.p).sum(axis=1))
+
+    @property
+    def _errors(self) -> Array:
+        """Shape (docs, 3): F - f, m' - m and M - m'; 0 for steps that were not taken."""
+        image, cells = self.steps >= 1, self.steps >= 2
+        return np.column_stack(
+            [np.where(image, self.full - self.guess, 0), np.where(image, self.after - self.before, 0), np.where(cells, self.best - self.after, 0)]
+        )
+
+    def variances(self, cells: float, whole: float) -> Array:
+        """Return an unbiased estimate of each doc's part of the variance of ``cells`` * sum(M^) + ``whole`` * sum(F^), given all answers.
+
+        A doc has one u, so its steps are nested: steps k <= l have the covariance (1 / W_k - 1) D_k D_l, which is seen only if l was taken.
+        """
+        errors = self._errors
+        first, second = cells * errors[:, 1] + whole * errors[:, 0], cells * errors[:, 2]
+        image, last = (self.steps >= 1) / self.p[:, 0], (self.steps >= 2) / self.p[:, 1]
+        spread = 1 / self.p - 1
+        return np.asarray(image * spread[:, 0] * first**2 + last * (spread[:, 1] * second**2 + 2 * spread[:, 0] * first * second))
+
+    def take(self, docs: Ints | Bools) -> Sampled:
+        """Return some of the docs."""
+        return Sampled(*(getattr(self, field.name)[docs] for field in dataclasses.fields(self)))
+
+
+@dataclass(frozen=True)
+class Ends:
+    """RCI with its interval.
+
+    Attributes:
+        value: RCI.
+        low, high: the interval's ends.
+        df: degrees of freedom of the quantile; few heavy docs make them few, and the interval wide.
+    """
+
+    value: float
+    low: float
+    high: float
+    df: float
+
+    @property
+    def half(self) -> float:
+        """Half of the interval's width."""
+        return (self.high - self.low) / 2
+
+
+def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | None = None, level: float = LEVEL) -> Ends:
+    """Return RCI of one set of cells with its interval, by Fieller's theorem with Student's quantile.
+
+    Args:
+        docs: all docs of the benchmark, also those that were not asked.
+        target: ``benchmark``: what a full pass over these docs would print. ``population``: RCI of the docs that these are a sample of.
+        clusters: of ``population``, the cluster number of each doc; None: docs are independent.
+        level: nominal coverage, 0..1.
+
+    Returns:
+        All nan where no doc scores anything; infinite ends where the sum of F cannot be told from 0.
+    """
+    from scipy.stats import t as student
+
+    cells, whole = docs.cells, docs.whole
+    a, b, n = float(cells.sum()), float(whole.sum()), len(whole)
+    if not b > 0:
+        return Ends(math.nan, math.nan, math.nan, math.nan)
+    if target == "benchmark":
+
+        def parts(x: float, y: float) -> Array:
+            return docs.variances(x, y)
+    else:
+        places = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+        groups = int(places.max()) + 1
+
+        def parts(x: float, y: float) -> Array:
+            sums = np.bincount(places, x * (cells - a / n) + y * (whole - b / n))
+            return np.asarray(sums**2 * groups / max(1, groups - 1))
+
+    terms = parts(1, -a / b)
+    mm, ff = float(parts(1, 0).sum()), float(parts(0, 1).sum())
+    mf = (float(parts(1, 1).sum()) - mm - ff) / 2
+    total = float(terms.sum())
+    df = max(5.0, 2 * total**2 / float((terms**2).sum())) if total > 0 else 1e6
+    q = float(student.ppf((1 + level) / 2, df)) ** 2
+    done = int((docs.steps >= 2).sum())
+    if b * b <= q * ff or not done:
+        return Ends(1 - a / b, -math.inf, math.inf, df)
+    # Where all docs seen are alike, nothing varies, but a doc that was not asked may differ: half a doc, as in ``stats.intervals``.
+    unseen = UNSEEN_OF_PAIRS * n / done * (1 - done / n if target == "benchmark" else 1)
+    low, high = (_root(x, y, mm, mf, ff, q, side) for x, y, side in ((a + unseen, b, 1), (a, b + unseen, -1)))
+    return Ends(1 - a / b, 1 - low, 1 - high, df)
+
+
+def _root(a: float, b: float, mm: float, mf: float, ff: float, q: float, side: int) -> float:
+    """Return the upper (``side`` 1) or lower (-1) end of Fieller's interval of a / b: a root of (a - r b)^2 = q (mm - 2 r mf + r^2 ff)."""
+    top, middle, bottom = a * a - q * mm, a * b - q * mf, b * b - q * ff
+    return (middle + side * math.sqrt(max(middle**2 - bottom * top, 0.0))) / bottom
+
+
+# --- the plan ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When enough is asked.
+
+    Attributes:
+        half: the half-width of the interval that is wanted; 0 asks everything.
+        target: what the interval is of (``interval``).
+        budget: the most calls for the docs' own views; None: as many as the width needs.
+        level: the interval's nominal coverage, 0..1.
+    """
+
+    half: float
+    target: Target = "benchmark"
+    budget: int | None = None
+    level: float = LEVEL
+
+
+@dataclass(frozen=True)
+class Docs:
+    """The docs of a benchmark, before any answer is known.
+
+    Attributes:
+        order: the docs in the order of their hashes, docs of one cluster side by side.
+        u: shape (docs,), a hash of each in (0, 1).
+        clusters: shape (docs,), cluster numbers.
+        marks: shape (docs,), full marks of each doc as a share of the scale; nan where unknown: then all its cells are asked.
+        cells: of each set, how many cells a doc has.
+        pilot: how many docs are asked whole.
+        earlier: shape (runs, docs, views), what earlier runs scored, as shares of the scale; nan where they do not say.
+    """
+
+    order: Ints
+    u: Array
+    clusters: Ints
+    marks: Array
+    cells: tuple[int, ...]
+    pilot: int
+    earlier: Array | None = None
+
+    @property
+    def views(self) -> int:
+        """How many views a doc has."""
+        return 1 + sum(self.cells)
+
+    def blocks(self) -> list[Ints]:
+        """Return the docs of the pilot and of each block. Docs of one cluster are in one block."""
+        n, pilot = len(self.order), min(self.pilot, len(self.order))
+        cuts = [pilot, *(pilot + (n - pilot) * np.cumsum(BLOCKS)).round().astype(int)]
+        own = self.clusters[self.order]
+        last = np.flatnonzero(np.r_[own[1:] != own[:-1], True]) + 1
+        ends = [0, *(int(last[np.searchsorted(last, min(cut, n))]) if cut else 0 for cut in cuts)]
+        return [self.order[low:high] for low, high in itertools.pairwise(ends)]
+
+
+@dataclass
+class _Block:
+    """The plan of a block.
+
+    Attributes:
+        docs: its docs.
+        scale: c, which all rates are multiplied by.
+        image: the rate of the image at c = 1.
+        finish: shape (levels,), the rate of the cells at c = 1, by the level of F.
+        forms: of F and then of M of each set, the coefficients of the regressions.
+        table: what the rates were made of.
+    """
+
+    docs: Ints
+    image: float
+    finish: Array
+    forms: list[Array]
+    table: _Table
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What earlier blocks say of the variances and costs of the two steps.
+
+    Attributes:
+        image: shape (sets,), variance that asking the image removes.
+        share: shape (levels,), share of docs by the level of F.
+        finish: shape (levels, sets), variance that asking the cells removes.
+        cost: shape (levels,), cells asked until a doc is finished.
+    """
+
+    image: Array
+    share: Array
+    finish: Array
+    cost: Array
+
+
+_TYPICAL = (
+    (_Table(np.array([0.203]), np.array([0.4, 0.0, 0.6]), np.array([[0.249], [0.249], [0.06]]), np.array([5.9, 9.0, 2.4])), 0.25),
+    (_Table(np.array([0.056]), np.array([0.4, 0.0, 0.6]), np.array([[0.206], [0.206], [0.222]]), np.array([7.5, 9.0, 5.2])), 0.3),
+)
+"""Of two benchmarks of 3 x 3 cells: what their pilots say, and the mean square of M - r F."""
+_TYPICAL_SCORE = 0.6
+
+
+class Asking:
+    """Decides which views are asked, from the docs' hashes and the answers so far. The same answers give the same decisions.
+
+    Args:
+        docs: the docs.
+        goal: when enough is asked; None: ask all docs, but of each doc no more cells than it needs (early exit).
+    """
+
+    def __init__(self, docs: Docs, goal: Goal | None) -> None:
+        self.docs, self.goal = docs, goal
+        n, sets = len(docs.order), len(docs.cells)
+        self.answers = np.full((n, docs.views), np.nan)
+        """Shape (docs, views), scores as shares of the scale; nan where a view was not asked, or gave no score."""
+        self.asked = np.zeros((n, docs.views), bool)
+        self.block = np.zeros(n, np.intp)
+        self.steps = np.zeros(n, np.intp)
+        self.p = np.ones((n, 2))
+        self.guess, self.before, self.after = np.zeros(n), np.zeros((n, sets)), np.zeros((n, sets))
+        self.best, self._cost = np.zeros((n, sets)), np.zeros(n)
+        self.exits = True
+        """Whether a doc's cells are asked only until one earns full marks."""
+        self.looks: list[Ends] = []
+        """RCI of each set with its interval, as far as the finished blocks tell."""
+        self.plans: list[_Block] = []
+        """The plans of the blocks after the pilot, as far as they are made."""
+        self._blocks = docs.blocks()
+        self._places = [slice(1 + sum(docs.cells[:g]), 1 + sum(docs.cells[: g + 1])) for g in range(sets)]
+        self._ratio = np.ones(sets)
+        self._finished, self._before, self._left, self._each = 0, 0, len(docs.order), float(docs.views)
+        self._fold = (FOLDS * ((docs.u * 2**20) % 1)).astype(int)
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def calls(self) -> int:
+        """How many views were asked."""
+        return int(self.asked.sum())
+
+    @property
+    def lost(self) -> Bools:
+        """The docs of which an asked view gave no score: they are in no estimate."""
+        return np.asarray((self.asked & np.isnan(self.answers)).any(axis=1))
+
+    def sampled(self, g: int, docs: Ints | None = None) -> Sampled:
+        """Return how some docs were asked, and what they scored on set number g, as shares of the scale; without docs that are lost."""
+        kept = np.arange(len(self.steps)) if docs is None else docs
+        kept = kept[~self.lost[kept]]
+        full = np.nan_to_num(self.answers[kept, 0])
+        return Sampled(full, self.best[kept, g], self.steps[kept], self.p[kept], self.guess[kept], self.before[kept, g], self.after[kept, g])
+
+    def interval(self, g: int) -> Ends:
+        """Return RCI of set number g with its interval, when all is asked."""
+        goal, kept = self.goal or Goal(0.0), np.flatnonzero(~self.lost)
+        return interval(self.sampled(g, kept), goal.target, self.docs.clusters[kept], goal.level)
+
+    def _look(self) -> None:
+        """Look at the index of each set from the blocks that are finished."""
+        docs = np.concatenate(self._blocks[: self._finished])
+        kept, goal = docs[~self.lost[docs]], self.goal or Goal(0.0)
+        self.looks = []
+        for g in range(len(self._places) if len(kept) else 0):
+            found, wider = (interval(self.sampled(g, kept), target, self.docs.clusters[kept], goal.level) for target in (goal.target, "population"))
+            # The docs of later blocks differ from those seen as a second sample does.
+            half = math.hypot(found.half, wider.half * math.sqrt(1 - len(docs) / len(self.docs.order)))
+            self.looks.append(Ends(found.value, found.value - half, found.value + half, wider.df))
+
+    def expected_calls(self) -> int:
+        """Return how many calls there will be in all, as far as the blocks before this one tell."""
+        return max(self.calls, round(self._before + self._left * self._each))
+
+    # --- asking -----------------------------------------------------------------------------------
+
+    def rounds(self) -> Generator[Wanted, Array, None]:
+        """Yield what to ask next; wants to be sent the scores, in the same order, nan where a view has none."""
+        pilot, *blocks = self._blocks
+        yield from self._whole(pilot)
+        self._order_cells(pilot)
+        self._finished, self._before, self._left = 1, self.calls, len(self.docs.order) - len(pilot)
+        self._look()
+        too_many = self.lost[pilot].mean() > MOST_LOST if len(pilot) else True
+        if self.goal is None or too_many:  # where many docs have no score, nothing is known of those not asked
+            self._each = 1 + float(self._cost[pilot].mean()) if len(pilot) else float(self.docs.views)
+            yield from self._finish_all(np.concatenate(blocks))
+            self._finished = len(self._blocks)
+            self._look()
+            return
+        used = np.zeros(len(self._ratio))
+        for number, docs in enumerate(blocks, 1):
+            self.block[docs] = number
+            if len(docs):
+                plan = self._plan(np.concatenate(self._blocks[:number]), docs)
+                plan.scale = self._scale(plan, used)
+                self.plans.append(plan)
+                self._before, self._each = self.calls, _forecast(plan, plan.scale)[1]
+                yield from self._run(plan)
+                used += [self.sampled(g, docs).variances(1, -ratio).sum() for g, ratio in enumerate(self._ratio)]
+                self._left -= len(docs)
+            self._finished = number + 1
+            self._look()
+        self._before, self._left = self.calls, 0
+        yield from self._top_up()
+
+    def _ask(self, docs: Ints, views: ArrayLike) -> Generator[Wanted, Array, None]:
+        """Ask views that were not asked before."""
+        views = np.broadcast_to(views, docs.shape)
+        new = ~self.asked[docs, views]
+        if new.any():
+            at = docs[new], views[new]
+            self.answers[at] = yield at
+            self.asked[at] = True
+
+    def _whole(self, docs: Ints) -> Generator[Wanted, Array, None]:
+        """Ask some docs whole."""
+        yield from self._ask(np.repeat(docs, self.docs.views), np.tile(np.arange(self.docs.views), len(docs)))
+        self.steps[docs] = 2
+        for g, place in enumerate(self._places):
+            self.best[docs, g] = np.nan_to_num(self.answers[docs, place].max(axis=1))
+        # Where an answer beats its gold, a cell that earns the gold's marks need not be the best.
+        self.exits = not (np.nan_to_num(self.answers[docs]) > self.docs.marks[docs, None] + _TINY).any()
+
+    def _finish_all(self, docs: Ints) -> Generator[Wanted, Array, None]:
+        """Ask all docs, each until one of its cells earns full marks."""
+        self.block[docs] = 1
+        yield from self._ask(docs, 0)
+        self.steps[docs] = 2
+        yield from self._cells(docs)
+
+    def _cells(self, docs: Ints) -> Generator[Wanted, Array, None]:
+        """Ask the cells of some docs, of each set the most promising first, until one of the set earns full marks."""
+        best, count = np.full((len(docs), len(self._places)), -math.inf), np.zeros(len(docs))
+        marks, turn = self.docs.marks[docs] - _TINY, 0
+        while turn < max(self.docs.cells):
+            sets = [g for g, cells in enumerate(self.docs.cells) if turn < cells]
+            some = [np.flatnonzero(~(self.exits & (best[:, g] >= marks))) for g in sets]
+            at_once = max(1, LEAST_ROUND // max(1, sum(map(len, some))))
+            turns = [np.arange(turn, min(turn + at_once, self.docs.cells[g])) for g in sets]
+            views = [self._places[g].start + self._order[g][docs[at]][:, ts] for g, at, ts in zip(sets, some, turns, strict=True)]
+            asked = [np.repeat(docs[at], view.shape[1]) for at, view in zip(some, views, strict=True)]
+            yield from self._ask(np.concatenate(asked), np.concatenate([view.ravel() for view in views]))
+            for g, at, view in zip(sets, some, views, strict=True):
+                scores = self.answers[docs[at][:, None], view]
+                best[at, g] = np.fmax(best[at, g], np.fmax.reduce(scores, axis=1)) if view.size else best[at, g]
+                count[at] += view.shape[1]
+            turn += at_once
+        self.best[docs] = np.where(np.isfinite(best), best, 0.0)
+        self._cost[docs] = count
+
+    # --- predicting -------------------------------------------------------------------------------
+
+    def _order_cells(self, pilot: Ints) -> None:
+        """Order each doc's cells by how often such cells were right in the pilot and in earlier runs; and gather what predictions rest on."""
+        pilot = pilot[~self.lost[pilot]]
+        earlier = self._earlier()
+        self._order: list[Ints] = []
+        told = [np.ones(len(self.steps))]
+        for place, cells in zip(self._places, self.docs.cells, strict=True):
+            known = self.answers[pilot, place]
+            rate = np.clip((known.sum(axis=0) + _SHRINK * known.mean()) / (len(pilot) + _SHRINK) if len(pilot) else np.full(cells, 0.5), 0.01, 0.99)
+            strength = np.broadcast_to(np.log(rate / (1 - rate)), (len(self.steps), cells))
+            if len(earlier) and len(pilot):
+                each = [one for run in earlier for one in (run[:, place], *(_spread(run[:, at], cells) for at in (0, place)))]
+                features = np.stack([np.ones_like(strength), strength, *each], axis=2)
+                strength = features @ logistic(features[pilot].reshape(-1, features.shape[2]), np.clip(known.ravel(), 0, 1))
+            self._order.append(np.argsort(-strength, axis=1, kind="stable"))
+            told += [one for run in earlier for one in (run[:, 0], run[:, place].max(axis=1), run[:, place].mean(axis=1))]
+        self._told = np.column_stack(told)
+        self._cost[pilot] = self._cost_of(pilot)
+
+    def _earlier(self) -> Array:
+        """Return what earlier runs scored, shape (runs, docs, views), with the mean of a view where a run does not say."""
+        if self.docs.earlier is None or not len(self.docs.earlier):
+            return np.zeros((0, 0, 0))
+        runs = self.docs.earlier[:MOST_OF_EARLIER]
+        means = np.nan_to_num(np.nanmean(runs, axis=1, keepdims=True)) if np.isfinite(runs).any() else np.zeros((len(runs), 1, runs.shape[2]))
+        return np.where(np.isfinite(runs), runs, means)
+
+    def _cost_of(self, whole: Ints) -> Array:
+        """Return how many cells some docs that were asked whole would have needed."""
+        cost = np.zeros(len(whole))
+        for g, place in enumerate(self._places):
+            scores = np.take_along_axis(self.answers[whole, place], self._order[g][whole], axis=1)
+            right = scores >= self.docs.marks[whole, None] - _TINY
+            cost += np.where(right.any(axis=1) & self.exits, right.argmax(axis=1) + 1, self.docs.cells[g])
+        return cost
+
+    def _plan(self, seen: Ints, docs: Ints) -> _Block:
+        """Return the plan of a block: two regressions for each set, and the rates that their errors call for.
+
+        The errors are those on docs that a regression was not fitted to, so nothing rests on the regressions being right.
+
+        Args:
+            seen: the docs of earlier blocks.
+            docs: the docs of the block.
+        """
+        known = seen[(self.steps[seen] >= 1) & ~self.lost[seen]]
+        done, full = self.steps[known] >= 2, np.clip(self.answers[known, 0], 0, 1)
+        best, told, fold = np.clip(self.best[known], 0, 1), self._told[known], self._fold[known]
+        sums = [(sampled.cells.sum(), sampled.whole.sum()) for sampled in (self.sampled(g, seen) for g in range(len(self._places)))]
+        self._ratio = np.array([cells / whole if whole > 0 else 1.0 for cells, whole in sums])
+
+        def fitted(on: Bools) -> list[Array]:
+            rest = [logistic(_with(told[on & done], full[on & done]), best[on & done, g]) for g in range(best.shape[1])]
+            return [logistic(told[on], full[on]), *rest]
+
+        guess, before, after = np.zeros(len(known)), np.zeros(best.shape), np.zeros(best.shape)
+        for k in range(FOLDS):
+            at, forms = fold == k, fitted(fold != k)
+            guess[at], before[at] = _predicted(told[at], forms)
+            after[at] = _after(told[at], full[at], forms)
+        image = (after - before - self._ratio * (full - guess)[:, None]) ** 2
+        finish, level = (best - after) ** 2, np.searchsorted(_LEVELS, full, "right")
+        table = _table(image, finish, level, done, self._cost[known])
+        first, rates = best_rates(float(table.image.mean()), [*zip(table.share, table.finish.mean(axis=1), table.cost, strict=True)])
+        return _Block(docs, first, np.array(rates), fitted(np.ones(len(known), bool)), table)
+
+    # --- rates ------------------------------------------------------------------------------------
+
+    def _scale(self, plan: _Block, used: Array) -> float:
+        """Return c, by which a block multiplies its rates: small enough to be cheap, large enough for the goal.
+
+        Args:
+            plan: the block's plan.
+            used: shape (sets,), variance of the blocks before it: a block pays for what earlier blocks got wrong.
+        """
+        assert self.goal is not None
+        seen = np.concatenate(self._blocks[: self._finished])
+        allowed = (self._allowed(seen) - used) / max(1, self._left)
+        scale = _least(lambda c: bool((_forecast(plan, c)[0] <= allowed).all()))
+        if self.goal.budget is not None:
+            rest = self.goal.budget - self.calls
+            each = (rest - 3 * math.sqrt(max(rest, 0) * float(plan.table.cost.mean()))) / max(1, self._left)  # so that chance does not exceed it
+            scale = min(scale, _least(lambda c: _forecast(plan, c)[1] > each))
+        return scale
+
+    def _allowed(self, seen: Ints, aim: float = AIM) -> Array:
+        """Return the variance of sum(M^) - r sum(F^) that the goal allows the design, for each set, from the docs seen."""
+        assert self.goal is not None
+        n, out = len(self.docs.order), []
+        for g, ratio in enumerate(self._ratio):
+            kept = seen[~self.lost[seen]]
+            part = self.sampled(g, kept)
+            whole = aim * self.goal.half * part.whole.mean() * n / normal_quantile((1 + self.goal.level) / 2)
+            out.append(whole**2 - (0.0 if self.goal.target == "benchmark" else self._between(part, kept, ratio)))
+        return np.array(out)
+
+    def _between(self, part: Sampled, kept: Ints, ratio: float) -> float:
+        """Return the variance that a full pass itself would leave: that between docs of the population, from the docs seen.
+
+        What docs of one cluster share counts only when all docs are seen: from a part of them it is so uncertain that steering by it ends runs at
+        lucky moments.
+        """
+        z, factor = part.cells - ratio * part.whole, len(self.docs.order) / max(1, len(kept))
+        own = float((z**2).sum())
+        between = max(0.0, own - float(part.variances(1, -ratio).sum()))
+        if len(kept) == len(self.docs.order) - int(self.lost.sum()):
+            places = np.unique(self.docs.clusters[kept], return_inverse=True)[1]
+            between += max(0.0, float((np.bincount(places, z) ** 2).sum()) - own)
+        return float(factor * between)
+
+    def _run(self, *plans: _Block) -> Generator[Wanted, Array, None]:
+        """Ask the docs of some blocks as their plans say. Asked again with a larger scale, they ask only for what is new."""
+        first = [plan.docs[self.docs.u[plan.docs] <= _probability(plan.scale * plan.image, FLOOR_OF_IMAGE)] for plan in plans]
+        yield from self._ask(np.concatenate(first), 0)
+        second = []
+        for plan, asked in zip(plans, first, strict=True):
+            image = _probability(plan.scale * plan.image, FLOOR_OF_IMAGE)
+            finish = np.minimum(image, _probability(plan.scale * plan.finish))
+            self.guess[plan.docs], self.before[plan.docs] = _predicted(self._told[plan.docs], plan.forms)
+            self.p[plan.docs], self.steps[plan.docs], self.steps[asked] = image, 0, 1
+            full = np.clip(np.nan_to_num(self.answers[asked, 0]), 0, 1)
+            self.after[asked] = _after(self._told[asked], full, plan.forms)
+            self.p[asked, 1] = finish[np.searchsorted(_LEVELS, full, "right")]
+            second.append(asked[self.docs.u[asked] <= self.p[asked, 1]])
+        self.steps[np.concatenate(second)] = 2
+        yield from self._cells(np.concatenate(second))
+
+    def _top_up(self) -> Generator[Wanted, Array, None]:
+        """Ask some more where the interval came out too wide. The same hashes decide, so no answer is lost."""
+        assert self.goal is not None
+        everyone, sets = np.arange(len(self.steps)), range(len(self._ratio))
+        for _ in range(MOST_TOP_UPS):
+            half = max((self.interval(g).half for g in sets), default=0.0)
+            if half <= self.goal.half or self.goal.budget is not None or self.p.min() == 1:
+                return
+            parts = [self.sampled(g) for g in sets]
+            self._ratio = np.array([part.cells.sum() / part.whole.sum() for part in parts])
+            allowed = self._allowed(everyone, aim=1.0)
+            used = np.array([part.variances(1, -ratio).sum() for part, ratio in zip(parts, self._ratio, strict=True)])
+            factor = float(np.clip(max(1.03 * (used / allowed).max(), half / self.goal.half), 1.05, 2.0)) if (allowed > 0).all() else 1e9
+            for plan in self.plans:
+                plan.scale *= factor
+            yield from self._run(*self.plans)
+            self._look()
+
+
+# --- parts of the plan ------------------------------------------------------------------------------
+
+
+def logistic(features: Array, scores: Array, penalty: float = 1.0, turns: int = 8) -> Array:
+    """Return the coefficients of a ridge logistic regression; scores may be any shares of 0..1.
+
+    Args:
+        features: shape (rows, d).
+        scores: shape (rows,).
+        penalty: of the squared coefficients.
+        turns: Newton steps at most.
+    """
+    out = np.zeros(features.shape[1])
+    for _ in range(turns):
+        p = _share(features @ out)
+        weight = p * (1 - p) + 1e-6
+        step = np.linalg.solve((features.T * weight) @ features + penalty * np.eye(len(out)), features.T @ (scores - p) - penalty * out)
+        out = out + step
+        if np.abs(step).max(initial=0.0) < 1e-4:
+            break
+    return out
+
+
+def best_rates(image: float, finish: list[tuple[float, float, float]]) -> tuple[float, list[float]]:
+    """Return the rates of the two steps that give the least variance for the calls they cost (Neyman 1938), up to a common factor.
+
+    Args:
+        image: the variance that asking the image removes; it costs one call.
+        finish: by the level of F: its share of docs, the variance that asking the cells removes, and how many calls they cost.
+
+    Returns:
+        The rate of the image, and that of the cells by level; none of these is above that of the image.
+    """
+    top, cost = image, 1.0
+    for share, variance, calls in sorted(finish, key=lambda level: -level[1] / level[2]):
+        if variance / calls > top / cost:
+            top, cost = top + share * variance, cost + share * calls
+    first = math.sqrt(top / cost)
+    return first, [min(first, math.sqrt(variance / calls)) for _, variance, calls in finish]
+
+
+def typical_calls(docs: int, cells: int, pilot: int, goal: Goal) -> tuple[int, int]:
+    """Return how many calls a goal most often takes, before anything is known of model and benchmark: the least and the most.
+
+    They are those of the made-up benchmarks of ``benchmarks/asking.py`` on which the design does best and worst.
+
+    Args:
+        docs: how many docs there are.
+        cells: how many cells a doc has, in all sets.
+        pilot: how many docs are asked whole.
+        goal: when enough is asked.
+    """
+    out, left = [], max(0, docs - pilot)
+    for table, spread in _TYPICAL:
+        table = dataclasses.replace(table, cost=table.cost * cells / 9)
+        first, rates = best_rates(float(table.image[0]), [*zip(table.share, table.finish[:, 0], table.cost, strict=True)])
+        plan = _Block(np.zeros(0, np.intp), first, np.array(rates), [], table)
+        allowed = (AIM * goal.half * _TYPICAL_SCORE * docs / normal_quantile((1 + goal.level) / 2)) ** 2
+        allowed -= docs * spread * (goal.target == "population")
+        scale = _least(lambda c, plan=plan, allowed=allowed: _forecast(plan, c)[0][0] * left <= allowed)  # type: ignore[misc]
+        out.append(round(pilot * (1 + cells) + left * _forecast(plan, scale)[1]))
+    return min(out), max(out)
+
+
+def _table(image: Array, finish: Array, level: Ints, done: Bools, cost: Array) -> _Table:
+    """Return what squared errors on seen docs say of variances and costs.
+
+    Args:
+        image: shape (docs, sets), squared errors without the image.
+        finish: shape (docs, sets), squared errors with the image; of docs that are ``done``.
+        level: shape (docs,), the level of F.
+        done: shape (docs,), whether the cells were asked.
+        cost: shape (docs,), how many cells were asked.
+    """
+    levels, sets = len(_LEVELS) + 1, image.shape[1]
+    share, variance, calls = np.zeros(levels), np.full((levels, sets), 1e-9), np.full(levels, 9.0)
+    for k in range(levels):
+        on = (level == k) & done
+        share[k] = (level == k).mean() if len(level) else 0.0
+        if on.any():
+            weight = on.sum() + _SHRINK
+            variance[k] = (finish[on].sum(axis=0) + _SHRINK * finish[done].mean(axis=0)) / weight
+            calls[k] = (cost[on].sum() + _SHRINK * cost[done].mean()) / weight
+    unseen = 0.25 / (len(image) + 1)  # where all docs seen are alike: one that is not may come
+    return _Table((image.mean(axis=0) if len(image) else np.ones(sets)) + unseen, share, variance + unseen, np.maximum(calls, 1.0))
+
+
+def _forecast(plan: _Block, scale: float) -> tuple[Array, float]:
+    """Return what a doc of a block will add to the variance of each set (shape (sets,)), and how many calls it will cost."""
+    table = plan.table
+    image = float(_probability(scale * plan.image, FLOOR_OF_IMAGE))
+    finish = np.minimum(image, _probability(scale * plan.finish))
+    variance = table.image * (1 / image - 1) + (table.share * (1 / finish - 1)) @ table.finish
+    return variance, image + float((table.share * table.cost) @ finish)
+
+
+def _probability(rate: ArrayLike, floor: float = FLOOR) -> Array:
+    """Return the probability of a step: a rate within its bounds. Rounded, so that all machines decide alike."""
+    bounded = np.round(np.clip(rate, floor, 1), 6)
+    return np.asarray(np.where(bounded > FINISH, 1.0, bounded))
+
+
+def _least(enough: Callable[[float], bool]) -> float:
+    """Return the least scale that is enough; a very large one, which asks everything, where none is."""
+    low, high = 1e-3, 1e5
+    if enough(low):
+        return low
+    if not enough(high):
+        return high
+    for _ in range(30):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _predicted(told: Array, forms: list[Array]) -> tuple[Array, Array]:
+    """Return the predictions before the image is asked: of F, shape (docs,), and of M, shape (docs, sets)."""
+    guess = _share(told @ forms[0])
+    right, wrong = (_after(told, np.full(len(told), full), forms) for full in (1.0, 0.0))
+    return guess, guess[:, None] * right + (1 - guess)[:, None] * wrong
+
+
+def _after(told: Array, full: Array, forms: list[Array]) -> Array:
+    """Return the predictions of M after the image was asked, shape (docs, sets)."""
+    return np.column_stack([_share(_with(told, full) @ form) for form in forms[1:]])
+
+
+def _with(told: Array, full: Array) -> Array:
+    """Return the features of M: those of the doc, F, and F times the last of the doc's."""
+    return np.column_stack([told, full, full * told[:, -1]])
+
+
+def _share(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
+
+
+def _spread(scores: Array, cells: int) -> Array:
+    """Return the mean score of each doc, once for each of its cells."""
+    mean = scores if scores.ndim == 1 else scores.mean(axis=1)
+    return np.broadcast_to(mean[:, None], (len(mean), cells))
