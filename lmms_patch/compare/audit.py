@@ -480,7 +480,7 @@ class _Log:
             for key, value in fresh.items():
                 if key in stored:
                     self._compare(stored[key], value, f"{path}.{key}")
-                else:
+                elif value is not None or key not in _LATER:
                     self._differs(f"{path}.{key}", None, value)
         elif isinstance(fresh, list) and isinstance(stored, list) and not any(isinstance(one, str) for one in (*fresh, *stored)):
             if len(fresh) != len(stored):
@@ -499,6 +499,10 @@ class _Log:
         if self.current or _POINTS.search(path):
             raise _refuse(self.where, path, stored, fresh)
         self.unchecked.append(f"intervals, chance and gate ({OLD})")
+
+
+_LATER = ("asked", "full_pass")
+"""Parts of an analysis that earlier versions did not have, and that are null in their runs."""
 
 
 def missing_rank(ids: Sequence[int]) -> str:

@@ -374,8 +374,8 @@ class Pair:
                 choose(side) for choose, side in zip((min, max), zip(*(table.range_seen for table in self.tables), strict=True), strict=True)
             )
             scores, form = scores.clip(low, high), form.within(min(low, 0.0), high)
-        ends = ends_of(scores, self._marks())
-        return paired.differences(form, rows, numbers, clusters, ends=ends, **options)
+        ours, theirs = (table.stands_for(2, used) for table in self.tables)
+        return paired.differences(form, rows, numbers, clusters, ends=ends_of(scores, self._marks()), stands_for=(ours, theirs), **options)
 
     def _marks(self) -> float | None:
         """Return what a doc with full marks scores, as its gold answers say."""

@@ -65,6 +65,7 @@ class BoardResult(Struct, kw_only=True):
         details: Of tst: diagnostic and grouping; of magic: dataset.
         looks: Whether the answers are shown to depend on the image; null: not checked, or no gate.
         marginal: Whether the gate is passed by less than one further standard error.
+        sampled: Whether its numbers are estimated from a part of the docs.
     """
 
     task: str
@@ -85,6 +86,7 @@ class BoardResult(Struct, kw_only=True):
     details: dict[str, str]
     looks: bool | UnsetType | None = UNSET
     marginal: bool | UnsetType = UNSET
+    sampled: bool | UnsetType = UNSET
 
 
 class BoardRun(Struct, kw_only=True):
@@ -145,7 +147,7 @@ class Shown(Value, kw_only=True):
         n: docs
         level: nominal coverage of the interval, 0..1
         reason: why value or interval is null, or a warning
-        note: words that stand beside the number in every table: assumed null, cells mislead, contradicted, marginal
+        note: words that stand beside the number in every table: assumed null, cells mislead, contradicted, marginal, sampled
     """
 
     reason: str

@@ -34,6 +34,8 @@ from lmms_patch.stats.resample import Array, Estimate, bootstrap_by_calls
 
 UNIFORM = "uniform"
 """The beginning of the names of sets of expected guesses."""
+_OF_ALL = ("fip", "full", "best")
+"""The beginnings of the names of sets that are estimates in a run that left docs out."""
 _GUESSES = 3
 """How many draws of a random guess are averaged where M must be called for each."""
 
@@ -188,6 +190,8 @@ class Draws:
         for k, name in enumerate(names):
             if name.startswith(UNIFORM):  # the expected score of a random guess is known, for unseen docs too
                 extremes[:, starts[k] * width : starts[k + 1] * width] = part.sums[starts[k] * width : starts[k + 1] * width] / sample.n
+            elif name.startswith(_OF_ALL):
+                extremes[:, starts[k] * width : starts[k + 1] * width] *= self.table.stands_for(2 if name.startswith("best") else 1, used)
         return part.estimate(of, extremes, unseen=UNSEEN if len(names) == 1 else UNSEEN_OF_PAIRS, value=point)
 
     def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:

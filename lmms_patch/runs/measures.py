@@ -111,7 +111,7 @@ def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Est
         index: ``rci`` or ``pcri``; None for a kind without an index.
     """
     top, chance = full_marks(analysis), analysis["chance"]
-    scale = None if top is None else (0.0, top)
+    scale = None if top is None or reading.is_sampled(analysis) else (0.0, top)  # the exact interval of a share is of docs that were all asked
     score = of_file(analysis["fip"], scale)
     out = {"score": score, **({"fip": score} if index else {})}
     floor = next((one for name, one in chance["floors"].items() if name == chance["floor"]), None)
@@ -132,11 +132,12 @@ def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Est
 def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any]) -> dict[str, Estimate]:
     """Return the index of a set of views and its corrected forms, each with the words that stand beside it (``reading``)."""
     marginal = bool(reading.gate_of(analysis).get("marginal"))
-    out = {name: reading.raw(of_file(grid["index"]), reading.mark_of(grid), marginal)}
+    sampled = reading.is_sampled(analysis)
+    out = {name: reading.raw(of_file(grid["index"]), reading.mark_of(grid), marginal, sampled)}
     nulls = {"adj": reading.null_of(grid), "adj_blind": None}  # a blind run only raises an assumed null
     for end, null in nulls.items():
         if grid.get(end) is not None:
-            out[f"{name}_{end}"] = reading.corrected(of_file(grid[end]["estimate"]), null, marginal, isinstance(grid.get("n"), str))
+            out[f"{name}_{end}"] = reading.corrected(of_file(grid[end]["estimate"]), null, marginal, isinstance(grid.get("n"), str), sampled)
     return out
 
 

@@ -82,17 +82,6 @@ class Part:
     whole: Count
     estimated: bool
 
-    @property
-    def sentence(self) -> str:
-        """What was asked, in words."""
-        share = f"{self.calls:,} of the {self.of:,} calls of a full pass ({self.calls / max(1, self.of):.0%})"
-        told = (
-            f"estimated from {share}, of {self.docs:,} docs"
-            if self.estimated
-            else f"from {share}: cells that could not change a number were left out"
-        )
-        return f"{told}; heat maps are from the {self.whole:,} docs that were asked whole"
-
 
 def asked_part(records: Sequence[Record]) -> Part | None:
     """Return what was asked of some docs; None where nothing was left out."""
@@ -345,7 +334,7 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
     if analysis.failed and not analysis.failed.many:
         told.append(analysis.failed.sentence)
     if analysis.asked is not None:
-        told.append(analysis.asked.sentence)
+        told.append(reading.asked_in_words(to_json(analysis)))
     for key, grid in analysis.sets.items():
         n = end(key)
         if grid.index.value is None:
@@ -353,11 +342,9 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
             continue
         ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
         adj = grid.adj.estimate if grid.adj else None
-        luck_free = "" if adj is None else f"; luck removed: {adj.reason if adj.value is None else _luck_free(grid, analysis.gate.marginal)}"
+        luck_free = "" if adj is None else f"; luck removed: {adj.reason if adj.value is None else _luck_free(grid, analysis)}"
         bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
         told.append(f"{name}{n} {number(grid.index.value)}{ends}{bands}{luck_free}")
-        if (whole := grid.full_pass) is not None and whole.low is not None:
-            told.append(f"{name}{n} of a full pass over these docs: between {number(whole.low)} and {number(whole.high)} (95 %)")
         mind += [*grid.warnings, *([f"{name}{n}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
     if analysis.regions is not None:
         told += [
@@ -367,9 +354,10 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
     return told, list(dict.fromkeys(mind))
 
 
-def _luck_free(grid: Grid, marginal: bool) -> str:
+def _luck_free(grid: Grid, analysis: Analysis) -> str:
     assert grid.adj is not None
-    return reading.text(reading.corrected(grid.adj.estimate, grid.adj.null, marginal, isinstance(grid.n, str)), number)
+    sampled = analysis.asked is not None and analysis.asked.estimated
+    return reading.text(reading.corrected(grid.adj.estimate, grid.adj.null, analysis.gate.marginal, isinstance(grid.n, str), sampled), number)
 
 
 def number(value: float | None) -> str:

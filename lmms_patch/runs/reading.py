@@ -17,6 +17,8 @@ from lmms_patch.stats.resample import Estimate
 
 MEASURED = "measured"
 ASSUMED, CONTRADICTED, MARGINAL = "assumed null", "contradicted", "marginal"
+SAMPLED = "sampled"
+"""Beside an index that is estimated from a part of the docs."""
 MISLEAD = ("cells mislead", "boxes mislead")
 IN_PLACE = "1.00"
 """What people read in place of an index that is shown to be above 1."""
@@ -82,18 +84,19 @@ def _fields(estimate: Estimate) -> dict[str, Any]:
     return {field.name: getattr(estimate, field.name) for field in dataclasses.fields(Estimate)}
 
 
-def raw(estimate: Estimate, mark: str, marginal: bool) -> Estimate:
+def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) -> Estimate:
     """Return the index as published, with its words.
 
     Args:
         estimate: the index.
         mark: how the corrected index contradicts it; empty where it does not.
         marginal: whether its gate passes by less than one further standard error.
+        sampled: whether it is estimated from a part of the docs.
     """
-    return noted(estimate, CONTRADICTED if mark else "", MARGINAL if marginal else "")
+    return noted(estimate, CONTRADICTED if mark else "", MARGINAL if marginal else "", SAMPLED if sampled else "")
 
 
-def corrected(estimate: Estimate, null: str | None, marginal: bool, boxes: bool = False) -> Estimate:
+def corrected(estimate: Estimate, null: str | None, marginal: bool, boxes: bool = False, sampled: bool = False) -> Estimate:
     """Return the corrected index with its words.
 
     Args:
@@ -101,11 +104,13 @@ def corrected(estimate: Estimate, null: str | None, marginal: bool, boxes: bool 
         null: ``measured``, or anything else for an assumed null.
         marginal: as in ``raw``.
         boxes: whether it is of a doc's own boxes, not of cells.
+        sampled: as in ``raw``.
     """
+    more = (MARGINAL if marginal else "", SAMPLED if sampled else "")
     if null != MEASURED:
-        return noted(estimate, ASSUMED, MARGINAL if marginal else "")
+        return noted(estimate, ASSUMED, *more)
     misleads = estimate.low is not None and estimate.low > 1
-    return noted(estimate, MISLEAD[boxes] if misleads else "", MARGINAL if marginal else "")
+    return noted(estimate, MISLEAD[boxes] if misleads else "", *more)
 
 
 def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
@@ -153,6 +158,11 @@ def refusal(reason: str) -> str:
     return DOES_NOT_LOOK if reason.startswith(SAME) else NOT_SHOWN if reason.startswith(NOT_SHOWN) else NEAR_CHANCE
 
 
+def is_sampled(analysis: Mapping[str, Any]) -> bool:
+    """Return whether docs were left out, so that the numbers are estimates."""
+    return bool((analysis.get("asked") or {}).get("estimated"))
+
+
 def looks(gate: Mapping[str, Any]) -> bool | None:
     """Return whether the answers are shown to depend on the image; None where that was not checked."""
     known = [one["value"] for one in gate.get("looks") or () if one.get("value") is not None]
@@ -189,10 +199,26 @@ def explained(mark: str, null: str | None) -> str:
     return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
 
 
+def asked_in_words(analysis: Mapping[str, Any]) -> str:
+    """Return what was asked in a run that left views out, and what a full pass would print; empty for other runs."""
+    asked = analysis.get("asked")
+    if not asked:
+        return ""
+    share = f"{asked['calls']:,} of the {asked['of']:,} calls of a full pass ({asked['calls'] / max(1, asked['of']):.0%})"
+    if not asked["estimated"]:
+        return f"asked in {share}: cells that could not change a number were left out; heat maps are from the {asked['whole']:,} docs asked whole"
+    whole = {n: grid.get("full_pass") or {} for n, grid in (analysis.get("grids") or {}).items()}
+    ends = [f"{one['low']:+.3f} and {one['high']:+.3f} (grid {n})" for n, one in whole.items() if one.get("low") is not None]
+    level = next((one["level"] for one in whole.values() if one), 0.95)
+    told = f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %" if ends else ""
+    return f"estimated from {share}, of {asked['docs']:,} docs{told}; heat maps are from the {asked['whole']:,} docs asked whole"
+
+
 def minds(analysis: Mapping[str, Any]) -> list[str]:
-    """Return what to mind of the indices of an analysis, one line each: what was not checked, a marginal pass, what is contradicted."""
+    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, a marginal pass, what is contradicted."""
     sets = {**(analysis.get("grids") or {}), **((analysis.get("regions") or {}).get("sets") or {})}
-    out = [NOT_CHECKED] if sets and unchecked(analysis) else []
+    out = [asked_in_words(analysis)] if analysis.get("asked") else []
+    out += [NOT_CHECKED] if sets and unchecked(analysis) else []
     out += [MARGINAL_PASS] if gate_of(analysis).get("marginal") else []
     out += (
         [WITHOUT_WIDTH]

@@ -165,6 +165,13 @@ class Table:
         known = [score for scores in every if (score := scores.get(self.metric)) is not None]
         return min(known, default=0.0), max(known, default=1.0)
 
+    def stands_for(self, steps: int, used: NDArray[np.bool_]) -> float:
+        """Return how many docs a doc stands for that was asked in so many steps; 1 in a run that asked all docs."""
+        if not self.sampled:
+            return 1.0
+        asked = [(record.asked or WHOLE).steps >= steps for record, keep in zip(self.records, used, strict=True) if keep]
+        return len(asked) / max(1, sum(asked))
+
     def cells(self, n: int) -> Array:
         """Scalars of the cells, shape (docs, n²); nan where there is none.
 
@@ -353,6 +360,7 @@ class Table:
             classes[used],
             labels,
             corners,
+            self.stands_for(2, used),
         )
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:

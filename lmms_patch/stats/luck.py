@@ -69,6 +69,7 @@ class Measured:
         classes: shape (docs,), numbers from 0 of the answer classes.
         labels: names of the classes.
         corners: rows of a doc that scores nothing and of a doc with full marks, shape (2, d); None where the form has no such rows.
+        stands_for: how many docs a doc stands for whose cells were asked; above 1 in a run that left docs out.
     """
 
     full: Array
@@ -82,6 +83,7 @@ class Measured:
     classes: Ints
     labels: tuple[str, ...]
     corners: Array | None = None
+    stands_for: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ def measured(
     effective = float(n) if clusters is None else effective_clusters(np.bincount(clusters))
     if effective < TOO_FEW_CLUSTERS:
         return dataclasses.replace(_none(n, groups, level, f"{groups} clusters are too few", 0), null="measured", asked=asked)
-    drawn = _with_prior(weighted_sums(per_cluster, draws, stream), stacked, scores.corners, d, stream)
+    drawn = _with_prior(weighted_sums(per_cluster, draws, stream), stacked, scores.corners, d, stream, scores.stands_for)
     corrected = judge(
         tuple(labels[c] for c in kept),
         _of_sums(per_cluster.sum(axis=0)[None], value, d),
@@ -343,8 +345,10 @@ def _by_class(scores: Measured, classes: Ints, kept: Sequence[int], of_all: Flag
     return np.hstack(blocks) if blocks else np.zeros((len(classes), 0))
 
 
-def _with_prior(drawn: Array, stacked: Array, corners: Array | None, d: int, stream: np.random.Generator) -> Array:
+def _with_prior(drawn: Array, stacked: Array, corners: Array | None, d: int, stream: np.random.Generator, stands_for: float) -> Array:
     """Add Gamma(½) docs at each corner of (full, best), and of the two of the null, shared among classes by their docs.
+
+    Those of (full, best) count ``stands_for`` times, as docs that were asked do.
 
     Changes ``drawn`` in place. The order of the gamma draws is part of the result: keep it.
     """
@@ -357,7 +361,7 @@ def _with_prior(drawn: Array, stacked: Array, corners: Array | None, d: int, str
         share = PRIOR * docs[c] / docs.sum()
         for first, last in ((0, 1), (3, 4)):
             for ends in itertools.product((0, 1), (0, 1)):
-                weight = stream.gamma(share, size=(len(drawn), 1))
+                weight = stream.gamma(share, size=(len(drawn), 1)) * (stands_for if first == 0 else 1.0)
                 for part, which in zip((first, last), ends, strict=True):
                     at = c * width + part * d
                     drawn[:, at : at + d] += weight * corners[which]

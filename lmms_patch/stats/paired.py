@@ -90,6 +90,7 @@ def differences(
     level: float = LEVEL,
     seed: Seed = 0,
     exact: Mapping[str, McNemar] | None = None,
+    stands_for: tuple[float, float] = (1.0, 1.0),
 ) -> dict[str, Difference]:
     """Return several differences from the same draws of docs, clusters together.
 
@@ -103,6 +104,7 @@ def differences(
         level: nominal coverage of the intervals, 0..1.
         seed: see ``resample.generator``.
         exact: by name, McNemar's test of numbers that are shares. Where docs are independent its p-value is used: it has no noise of draws.
+        stands_for: of each run, how many docs a doc stands for that was asked; above 1 where docs were left out.
 
     >>> first, second = np.array([[0.0, 1.0], [1.0, 1.0]] * 50), np.ones((100, 2))  # first run right on half of the docs, second run on all
     >>> from lmms_patch.stats.forms import MEAN
@@ -127,7 +129,7 @@ def differences(
 
         unseen = None
         if ends is not None:
-            weights = [form.weight(side) for one in number.sets for side in sets[one]]
+            weights = [form.weight(side) * docs_each for one in number.sets for side, docs_each in zip(sets[one], stands_for, strict=True)]
             unseen = form.unseen(ends, width, count) * np.repeat(weights, width)
         with np.errstate(divide="ignore", invalid="ignore"):
             first, second = (float(value) for value in both(part.sums))

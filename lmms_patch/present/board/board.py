@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median_low
 from typing import Any
@@ -66,9 +66,10 @@ class Entry:
             reason = "no blind run beside it" if name == "adj_blind" else "nothing was scored"
             return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason=reason)
         if name == "index":
-            return reading.raw(estimate, self.mark, self.result.marginal)
+            return reading.raw(estimate, self.mark, self.result.marginal, self.result.sampled)
         if name in ("adj", "adj_blind"):
-            return reading.corrected(estimate, self.notes.null if name == "adj" else None, self.result.marginal)
+            null = self.notes.null if name == "adj" else None
+            return reading.corrected(estimate, null, self.result.marginal, sampled=self.result.sampled)
         return estimate
 
     @property
@@ -216,6 +217,7 @@ def kind_of(result: Result) -> str:
 
 def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
     """Return the newest result of each model, by kind, benchmark, grid and settings."""
+    stored = _with_images(stored)
     newest: dict[tuple[Any, ...], tuple[Stored, Result, str, int]] = {}
     count: Counter[tuple[Any, ...]] = Counter()
     for run in sorted(stored, key=lambda run: run.order):
@@ -234,6 +236,32 @@ def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str],
         entry = Entry(names[run.identity], run.identity, key[2], result, run.date, count[key], whole, run.sha256, place)
         out.setdefault((key[0], key[1], key[2], key[3]), []).append(entry)
     return out
+
+
+_OF_IMAGES = ("image sizes", "images")
+
+
+def _with_images(stored: Sequence[Stored]) -> list[Stored]:
+    """Return the runs, with the image digests of sampled ones filled in where a whole run agrees with them in all other settings.
+
+    Why: a run that left docs out did not look at their images, and would stand apart from the whole runs of the same benchmark.
+    """
+
+    def others(result: Result) -> str:
+        return digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in _OF_IMAGES))
+
+    known: dict[str, set[tuple[Any, ...]]] = {}
+    for run in stored:
+        for result in run.results:
+            if not result.sampled:
+                known.setdefault(others(result), set()).add(tuple(result.fingerprint.get(key) for key in _OF_IMAGES))
+
+    def filled(result: Result) -> Result:
+        found = known.get(others(result), set()) if result.sampled else set()
+        images = dict(zip(_OF_IMAGES, next(iter(found)), strict=True)) if len(found) == 1 else {}
+        return replace(result, fingerprint={**result.fingerprint, **images}) if images else result
+
+    return [replace(run, results=tuple(map(filled, run.results))) for run in stored]
 
 
 def _groups(place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:

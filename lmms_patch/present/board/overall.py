@@ -45,11 +45,13 @@ class Basis:
         group: ``Group.id``.
         docs: numbers of docs that its runs asked, rising; several only where the number of docs is ignored.
         limits: their limits; ``("all",)`` where all are whole runs.
+        sampled: how many of the runs asked only a part of the docs, and estimate the rest.
     """
 
     group: str
     docs: tuple[int, ...]
     limits: tuple[str, ...]
+    sampled: int = 0
 
     @property
     def whole(self) -> bool:
@@ -176,7 +178,10 @@ def _of_docs(mean: Estimate | None, indices: Sequence[Estimate]) -> Estimate | N
 
 
 def _bases(groups: Mapping[str, Group]) -> dict[str, Basis]:
-    return {base: Basis(one.id, tuple(sorted({e.result.docs for e in one.entries})), one.limits) for base, one in sorted(groups.items())}
+    return {
+        base: Basis(one.id, tuple(sorted({e.result.docs for e in one.entries})), one.limits, sum(e.result.sampled for e in one.entries))
+        for base, one in sorted(groups.items())
+    }
 
 
 def _cells(entries: Mapping[str, Mapping[Identity, Entry]], model: Identity, how: By) -> dict[str, Estimate]:

@@ -33,7 +33,7 @@ from lmms_patch.text import arguments
 SCHEMA = 1
 NAME = "leaderboard.json"
 _FIELDS = tuple(f.name for f in dataclasses.fields(Estimate))
-_SINCE = ("looks", "marginal")
+_SINCE = ("looks", "marginal", "sampled")
 """Fields that boards of earlier versions lack."""
 
 
@@ -76,6 +76,7 @@ class Result:
         details: of ``tst``: ``diagnostic`` and ``grouping``; of ``magic``: ``dataset``.
         looks: whether the answers are shown to depend on the image; None where that was not checked.
         marginal: whether the gate is passed by less than one further standard error.
+        sampled: whether its numbers are estimated from a part of the docs.
     """
 
     task: str
@@ -96,6 +97,7 @@ class Result:
     details: Mapping[str, str] = field(default_factory=dict)
     looks: bool | None = None
     marginal: bool = False
+    sampled: bool = False
 
     @property
     def gate_word(self) -> str:
@@ -221,6 +223,7 @@ def _result(result: runs.Result) -> Result:
         details={"dataset": str(magic.get("dataset") or "")} if magic else about,
         looks=reading.looks(gate) if kind.index else None,
         marginal=bool(gate.get("marginal")) and bool(kind.index),
+        sampled=reading.is_sampled(analysis),
     )
 
 

@@ -283,7 +283,7 @@ def bases_note(bases: Mapping[str, Basis]) -> str:
 
 def _docs(one: Basis) -> str:
     docs = " or ".join(f"{n:,}" for n in one.docs) if len(one.docs) < 4 else f"{one.docs[0]:,} to {one.docs[-1]:,}"
-    return f"{docs} docs"
+    return f"{docs} docs" + (f", {one.sampled} estimated from a part of them" if one.sampled else "")
 
 
 def _limits(one: Basis) -> str:

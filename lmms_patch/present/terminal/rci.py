@@ -216,7 +216,7 @@ def _index(shown: Shown, name: str, key: Key) -> Cell:
     index = _estimate(shown, name)
     if index.value is None:
         return shown.refused or NOT_DEFINED
-    return reading.raw(index, reading.mark_of(shown.set(key)), _marginal(shown))
+    return reading.raw(index, reading.mark_of(shown.set(key)), _marginal(shown), reading.is_sampled(shown.analysis))
 
 
 def _adjusted(shown: Shown, name: str, key: Key) -> Cell:
@@ -226,7 +226,8 @@ def _adjusted(shown: Shown, name: str, key: Key) -> Cell:
     index, adj = _estimate(shown, f"{name}_adj"), shown.set(key).get("adj") or {}
     if index.value is None:
         return str(adj.get("estimate", {}).get("reason", "")).partition(":")[0] or NOT_DEFINED
-    return reading.corrected(index, reading.null_of(shown.set(key)), _marginal(shown), isinstance(key, str))
+    sampled = reading.is_sampled(shown.analysis)
+    return reading.corrected(index, reading.null_of(shown.set(key)), _marginal(shown), isinstance(key, str), sampled)
 
 
 def _marginal(shown: Shown) -> bool:
