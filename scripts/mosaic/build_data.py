@@ -1,6 +1,7 @@
 """Write the seven mosaic tasks' data: tasks/mosaic/data/<family>.parquet.
 
     python scripts/mosaic/build_data.py
+    python scripts/mosaic/build_data.py --docs 600 --seed 7 --out FOLDER     # other docs, as many as are wanted
 
 Same seed, same rows: every pixel and word is drawn from one generator per family. Only scans of the test part
 of the split appear.
@@ -18,7 +19,7 @@ from scans import Print, SpriteBank, load_scans
 from scenes import CELLS, GRID, INK_NAMES, Scene, alike, apart, block_of, many, pair, place, png, render, spread
 
 DATA_DIR = Path(__file__).resolve().parents[2] / "tasks" / "mosaic" / "data"
-SEED = 2026
+DOCS, SEED = 120, 2026  # those of the shipped files
 PRINTS = {1: Print(23, 26), 2: Print(21, 23)}  # digit sizes in px, by the scale of the sheet
 FEATURES = Features(
     {
@@ -44,22 +45,26 @@ class Family(NamedTuple):
     cells: Callable[[Scene, Question], list[int]]
 
 
-def families() -> dict[str, Family]:
-    """All tasks of the benchmark, 120 questions each."""
-    digits, letters, yes_no = cycle([str(d) for d in range(10)], 40), cycle(LETTERS, 40), cycle(["yes", "no"], 40)
+def families(docs: int) -> dict[str, Family]:
+    """All tasks of the benchmark, `docs` questions each (a multiple of 6, so that each form has its share)."""
+    half, third, sixth = docs // 2, docs // 3, docs // 6
+    digits, letters, yes_no = cycle([str(d) for d in range(10)], third), cycle(LETTERS, third), cycle(["yes", "no"], third)
     opens, checks, choices = (
         [(kind, gold) for gold in golds] for kind, golds in [("local_open", digits), ("local_yesno", yes_no), ("local_mc", letters)]
     )
-    local = [*couple(opens[:20], checks[:20]), *couple(checks[20:], choices[:20]), *couple(choices[20:], opens[20:])]
-    counts = couple([("count_open", n) for n in cycle([str(n) for n in range(2, 10)], 60)], [("count_mc", letter) for letter in cycle(LETTERS, 60)])
-    texts = [("text_open", d) for d in cycle([str(d) for d in range(10)], 80)] + [("text_mc", letter) for letter in cycle(LETTERS, 40)]
+    local = [*couple(opens[:sixth], checks[:sixth]), *couple(checks[sixth:], choices[:sixth]), *couple(choices[sixth:], opens[sixth:])]
+    counts = couple(
+        [("count_open", n) for n in cycle([str(n) for n in range(2, 10)], half)], [("count_mc", letter) for letter in cycle(LETTERS, half)]
+    )
+    texts = [("text_open", d) for d in cycle([str(d) for d in range(10)], 2 * third)] + [("text_mc", letter) for letter in cycle(LETTERS, third)]
+    sums, checked = [str(n) for n in range(19)], ["yes", "no"]
     return {
         "mosaic_local": Family(draw_local, local, inked_cell),
         "mosaic_center": Family(draw_center, local, inked_cell),
         "mosaic_count": Family(draw_count, counts, every_digit),
-        "mosaic_sum": Family(lambda rng: pair(place(2, rng, apart), rng), singles("sum", [str(n) for n in range(19)]), every_digit),
-        "mosaic_same": Family(lambda rng: alike(place(int(rng.integers(3, 5)), rng, apart), rng), singles("same", ["yes", "no"]), every_digit),
-        "mosaic_larger": Family(draw_larger, singles("larger", ["yes", "no"]), every_digit),
+        "mosaic_sum": Family(lambda rng: pair(place(2, rng, apart), rng), singles("sum", sums, docs), every_digit),
+        "mosaic_same": Family(lambda rng: alike(place(int(rng.integers(3, 5)), rng, apart), rng), singles("same", checked, docs), every_digit),
+        "mosaic_larger": Family(draw_larger, singles("larger", checked, docs), every_digit),
         "mosaic_text": Family(draw_count, [[text] for text in texts], lambda scene, question: []),
     }
 
@@ -74,9 +79,9 @@ def couple(first: list, second: list) -> list[Wanted]:
     return [list(both) for both in zip(first, second, strict=True)]
 
 
-def singles(kind: str, golds: list[str]) -> list[Wanted]:
-    """120 scenes with one question of one kind."""
-    return [[(kind, gold)] for gold in cycle(golds, 120)]
+def singles(kind: str, golds: list[str], count: int) -> list[Wanted]:
+    """`count` scenes with one question of one kind."""
+    return [[(kind, gold)] for gold in cycle(golds, count)]
 
 
 def draw_local(rng: np.random.Generator) -> Scene:
@@ -147,10 +152,10 @@ def build(name: str, family: Family, banks: dict[int, SpriteBank], rng: np.rando
     return Dataset.from_list(rows, features=FEATURES)
 
 
-def test_banks() -> dict[int, SpriteBank]:
+def test_banks(seed: int) -> dict[int, SpriteBank]:
     """Sprites by scale, drawn from test scans only."""
     scans = load_scans()
-    banks = {scale: SpriteBank(scans.test, style, 2, SEED + scale) for scale, style in PRINTS.items()}
+    banks = {scale: SpriteBank(scans.test, style, 2, seed + scale) for scale, style in PRINTS.items()}
     used = set().union(*(bank.scan_of.tolist() for bank in banks.values()))
     if used & set(scans.train.tolist()):
         raise AssertionError("a scan of the training part is in the test data")
@@ -161,13 +166,18 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=DATA_DIR)
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
-    banks = test_banks()
-    for number, (name, family) in enumerate(families().items()):
-        data = build(name, family, banks, np.random.default_rng([SEED, number]))
-        data.to_parquet(out / f"{name}.parquet")
-        print(f"{name}: {len(data)} questions, {(out / f'{name}.parquet').stat().st_size / 1024:.0f} KB")
+    parser.add_argument("--docs", type=int, default=DOCS, help=f"questions of each family, a multiple of 6 (default {DOCS})")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"another seed draws other sheets and questions (default {SEED})")
+    options = parser.parse_args()
+    if options.docs < 6 or options.docs % 6:
+        parser.error(f"--docs must be a multiple of 6, got {options.docs}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    banks = test_banks(options.seed)
+    for number, (name, family) in enumerate(families(options.docs).items()):
+        data = build(name, family, banks, np.random.default_rng([options.seed, number]))
+        path = options.out / f"{name}.parquet"
+        data.to_parquet(path)
+        print(f"{name}: {len(data)} questions, {path.stat().st_size / 1024:.0f} KB", flush=True)
 
 
 if __name__ == "__main__":
