@@ -35,7 +35,7 @@ class TaskOptions(Struct):
         min_side: pixels
         min_cell: pixels
         seconds: time budget
-        null: docs asked on a wrong image; not in a results file, since it changes no view
+        null: docs asked on a wrong image; not in a results file, since it changes no view; nor are the options of how much is asked
     """
 
     metric: str | None = None
@@ -66,6 +66,13 @@ class TaskOptions(Struct):
     fold_seeds: Annotated[int, Meta(ge=1, le=1000)] = 3
     features: str | None = None
     key: str | None = None
+    exit: bool | UnsetType = UNSET
+    quick: bool | UnsetType = UNSET
+    precision: Number | UnsetType = UNSET
+    budget: Count | UnsetType | None = UNSET
+    target: Literal["benchmark", "population"] | UnsetType = UNSET
+    pilot: Count | UnsetType | None = UNSET
+    reference: Literal["auto", "none"] | UnsetType = UNSET
     boxes: str = "boxes"
     relevant: str = "relevant"
     box_form: Literal["ltrb", "ltwh"] = "ltrb"
@@ -130,7 +137,10 @@ class Settings:
         signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
         gold: where golds come from, in words; empty: not recorded.
         read: the field that the scorer seems to compare with in its place; empty where golds score, or none was found.
+        asking: when the run was told to stop asking, in words; empty where it asked everything.
     """
+
+    LATE: ClassVar[tuple[str, ...]] = ("asking",)
 
     draws: Annotated[int, Meta(ge=1, le=100_000)] = DRAWS
     level: Level = LEVEL
@@ -141,9 +151,9 @@ class Settings:
     seconds: Seconds = 60.0
     form: str | None = None
     signed: bool = False
-    asking: str = ""
     gold: str = ""
     read: str = ""
+    asking: str = ""
 
 
 class Made(Struct):

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -46,6 +46,8 @@ class Grid:
         full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would print; None of others.
     """
 
+    LATE: ClassVar[tuple[str, ...]] = ("full_pass",)
+
     n: GridSize | BoxSet
     excluded: Count
     fip: Number | None
@@ -65,7 +67,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Part:
+class AskedPart:
     """What was asked in a run that left views out; wrong images are not counted.
 
     Attributes:
@@ -83,7 +85,7 @@ class Part:
     estimated: bool
 
 
-def asked_part(records: Sequence[Record]) -> Part | None:
+def asked_part(records: Sequence[Record]) -> AskedPart | None:
     """Return what was asked of some docs; None where nothing was left out."""
     known = [(record.asked, len(record.views) * record.is_asked) for record in records if record.asked is not None]
     if not known:
@@ -91,7 +93,7 @@ def asked_part(records: Sequence[Record]) -> Part | None:
     calls = sum(views for _, views in known)
     left_out = sum(asked.unasked for asked, _ in known)
     docs, whole = sum(views > 0 for _, views in known), sum(asked.block == 0 for asked, _ in known)
-    return Part(calls, calls + left_out, docs, whole, any(min(asked.p) < 1 for asked, _ in known))
+    return AskedPart(calls, calls + left_out, docs, whole, any(min(asked.p) < 1 for asked, _ in known))
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ class Analysis:
         asked: what was asked, of a run that left views out; None of others.
     """
 
+    LATE: ClassVar[tuple[str, ...]] = ("asked",)
+
     metric: str
     n_docs: Count
     clusters: Count | None
@@ -157,7 +161,7 @@ class Analysis:
     warnings: tuple[str, ...] = ()
     regions: Regions | None = None
     failed: Failed | None = None
-    asked: Part | None = None
+    asked: AskedPart | None = None
 
     @property
     def sets(self) -> Mapping[Key, Grid]:

@@ -191,7 +191,8 @@ class Quick:
                     wanted = None
                 self._note()
             wanted, self.told, self.planned = self._ranks.told((wanted, self.told, self.planned))
-        asked = self._ranks.told(None if self._asking is None else self._as_records(self._asking))
+        told = self._ranks.told(None if self._asking is None else self._as_records(self._asking))
+        asked = {doc_id: Asked(**how) for doc_id, how in told.items()}
         self._task.leave_out(asked, {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests})
 
     # --- the design -------------------------------------------------------------------------------
@@ -242,9 +243,9 @@ class Quick:
         stem = self._task.spec.kind.upper()
         self.told = ", ".join(f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False))
 
-    def _as_records(self, asking: Asking) -> dict[int, Asked]:
-        """Return how each doc was asked, as its record says it."""
-        out = {}
+    def _as_records(self, asking: Asking) -> dict[int, dict[str, Any]]:
+        """Return how each doc was asked, as its record says it, by doc id."""
+        out: dict[int, dict[str, Any]] = {}
         for i, doc_id in enumerate(self._task.evaluated):
             sure = bool(asking.p[i].min() == 1)
             grids = [str(n) for n in self._task.spec.grids]
@@ -258,13 +259,13 @@ class Quick:
                     "after": {n: self._scale * float(asking.after[i, g]) for g, n in enumerate(grids)},
                 }
             )
-            out[doc_id] = Asked(
-                metric=self._task.primary,
-                block=int(asking.block[i]),
-                steps=int(asking.steps[i]),
-                unasked=int(asking.docs.views - asking.asked[i].sum()),
+            out[doc_id] = {
+                "metric": self._task.primary,
+                "block": int(asking.block[i]),
+                "steps": int(asking.steps[i]),
+                "unasked": int(asking.docs.views - asking.asked[i].sum()),
                 **guesses,
-            )
+            }
         return out
 
     # --- scores -----------------------------------------------------------------------------------

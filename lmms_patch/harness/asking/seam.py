@@ -121,7 +121,8 @@ class Asker:
             rounds = asking.rounds()
             wanted: Sequence[Instance] | None = next(rounds, None)
             while wanted is not None:
-                found = dict(zip(map(_place, wanted), self._in_portions(model, kind, wanted, bar, list(own.values())[:1]), strict=True))
+                spare = [own[place] for place in [*answers, *own][:1]]  # most often one that was asked before
+                found = dict(zip(map(_place, wanted), self._in_portions(model, kind, wanted, bar, spare), strict=True))
                 answers |= found
                 try:
                     wanted = rounds.send(found)

@@ -1,0 +1,312 @@
+"""The design of a quick run: what it asks, and what the answers say. Truth comes from populations whose every answer is known."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import t as student
+
+from lmms_patch.stats.asking import FLOOR, LEAST_ROUND, Asking, Docs, Goal, Sampled, best_rates, interval, logistic, typical_calls
+
+GOAL = Goal(0.08)
+
+
+def world(docs=400, cells=(9,), seed=0, per_cluster=1, earlier=None, pilot=60, marks=1.0):
+    """A population: scores of shape (docs, views), and its docs. ``earlier`` makes scores of an earlier run from these scores."""
+    stream = np.random.default_rng(seed)
+    clusters = np.arange(docs) // per_cluster
+    trait = stream.normal(size=clusters.max() + 1)[clusters] * 0.5 + stream.normal(size=docs)
+    parts = [trait + 0.4, *(trait[:, None] - 1 + 0.8 * np.eye(n)[stream.integers(0, n, docs)] for n in cells)]
+    scores = (np.column_stack(parts) + stream.normal(size=(docs, 1 + sum(cells))) > 0).astype(float)
+    order = np.lexsort(
+        (
+            np.arange(docs),
+            stream.random(clusters.max() + 1)[clusters],
+        )
+    )
+    told = None if earlier is None else earlier(scores, stream)[None]
+    return scores, Docs(order, stream.random(docs), clusters, np.full(docs, marks), cells, pilot, told)
+
+
+def asked(scores, docs, goal=GOAL, known=None, most=math.inf):
+    """Run a design on a population; ``known`` remembers answers between runs, ``most`` is where the run is killed."""
+    asking, store = Asking(docs, goal), {} if known is None else known
+    rounds, got = asking.rounds(), None
+    try:
+        wanted = next(rounds)
+        while True:
+            got = []
+            for doc, view in zip(*wanted, strict=True):
+                if (doc, view) not in store:
+                    if len(store) >= most:
+                        raise InterruptedError
+                    store[doc, view] = scores[doc, view]
+                got.append(store[doc, view])
+            wanted = rounds.send(np.array(got))
+    except StopIteration:
+        return asking
+
+
+def index(scores, cells=slice(1, None)):
+    return 1 - scores[:, cells].max(axis=1).sum() / scores[:, 0].sum()
+
+
+# --- estimates --------------------------------------------------------------------------------------
+
+
+def sampled(stream, full, best, guess, before, after, p):
+    """Take the two steps of each doc by one hash."""
+    u = stream.random(len(full))
+    return Sampled(full, best, (u <= p[:, 0]).astype(int) + (u <= p[:, 1]), p, guess, before, after)
+
+
+def test_estimates_and_their_variances_have_no_bias_whatever_was_predicted():
+    """Brute force over hashes: the mean of the estimates is the truth, and the mean of the variances is their variance."""
+    stream = np.random.default_rng(1)
+    n, turns = 40, 20_000
+    full, best = (stream.random((2, n)) > 0.4).astype(float)
+    first = stream.uniform(0.2, 1, n)
+    p = np.column_stack([first, first * stream.uniform(0.3, 1, n)])
+    wrong = 1 - full, stream.random(n), 1 - best  # predictions that are as bad as can be
+    found = [sampled(stream, full, best, *wrong, p) for _ in range(turns)]
+    for values, truth in (([one.whole.sum() for one in found], full.sum()), ([one.cells.sum() for one in found], best.sum())):
+        assert abs(np.mean(values) - truth) < 4 * np.std(values) / math.sqrt(turns)
+    for x, y in ((1, 0), (0, 1), (1, -0.7)):
+        sums = [x * one.cells.sum() + y * one.whole.sum() for one in found]
+        told = [one.variances(x, y).sum() for one in found]
+        assert abs(np.mean(told) - np.var(sums)) < 5 * np.std(told) / math.sqrt(turns) + 5 * np.var(sums) * math.sqrt(2 / turns)
+
+
+def test_docs_asked_in_full_say_what_they_are():
+    full, best = np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
+    one = Sampled(full, best, np.full(3, 2), np.ones((3, 2)), *np.full((3, 3), 0.3))
+    assert one.whole.tolist() == full.tolist()
+    assert one.cells == pytest.approx(best)
+    assert not one.variances(1, -1).any()
+    ends = interval(one)
+    assert ends.value == ends.low == ends.high == index(np.column_stack([full, best]))
+
+
+def test_the_interval_of_the_population_is_that_of_ratios_in_text_books():
+    """All docs asked: Cochran 1977, (6.13), by clusters, with Student's quantile; and half a doc that was not seen."""
+    scores, docs = world(2000, per_cluster=4)
+    full, best = scores[:, 0], scores[:, 1:].max(axis=1)
+    n = len(full)
+    one = Sampled(full, best, np.full(n, 2), np.ones((n, 2)), *np.zeros((3, n)))
+    ends = interval(one, "population", docs.clusters)
+    ratio = best.mean() / full.mean()
+    sums = np.bincount(docs.clusters, best - ratio * full)
+    se = math.sqrt((sums**2).sum() * 500 / 499) / full.sum()
+    df = 2 * (sums**2).sum() ** 2 / (sums**4).sum()
+    assert ends.half == pytest.approx(student.ppf(0.975, df) * se, rel=0.02)
+    assert ends.low < 1 - ratio < ends.high
+
+
+def test_where_all_docs_seen_are_alike_the_interval_still_has_a_width():
+    """100 of 1,000 docs asked, no cell right: up to 3 in 100 may be (the rule of three), so the lower end is not 1."""
+    n = 1000
+    steps = np.where(np.arange(n) < 100, 2, 0)
+    one = Sampled(np.ones(n), np.zeros(n), steps, np.full((n, 2), 0.1), np.ones(n), np.zeros(n), np.zeros(n))
+    assert 0.98 < interval(one).low < 1
+    assert 0.98 < interval(one, "population").low < 1
+
+
+@pytest.mark.parametrize("full", [np.zeros(4), np.array([1.0, 0, 0, 0])])
+def test_where_there_is_no_index_there_is_none(full):
+    p = np.full((4, 2), 0.1)
+    one = Sampled(full, np.zeros(4), np.array([1, 0, 0, 0]), p, *np.zeros((3, 4)))
+    ends = interval(one)
+    assert not math.isfinite(ends.half)
+
+
+# --- the design ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("earlier", "cells"),
+    [(None, (9,)), (lambda s, r: s, (9,)), (lambda s, r: 1 - s, (9,)), (lambda s, r: r.permutation(s), (9,)), (None, (4, 9))],
+    ids=["none", "the same", "contrary", "mixed up", "two grids"],
+)
+def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
+    """60 populations: the interval has the wanted width, and holds the truth in all but a few."""
+    held = 0
+    for seed in range(60):
+        scores, docs = world(600, cells, seed, earlier=earlier)
+        asking = asked(scores, docs)
+        for g, place in enumerate(asking._places):
+            ends = asking.interval(g)
+            assert ends.half <= GOAL.half + 1e-12
+            held += ends.low <= index(scores, place) <= ends.high
+        assert asking.calls < scores.size
+    assert held >= 60 * len(cells) * 0.88, "a fair coin of 95 % falls below in 1 of 100 tries"
+
+
+def test_a_good_earlier_run_saves_calls_and_a_bad_one_costs_few():
+    calls = {}
+    for name, earlier in (("none", None), ("same", lambda s, r: s), ("mixed up", lambda s, r: r.permutation(s))):
+        calls[name] = np.mean([asked(*world(3000, seed=seed, earlier=earlier, pilot=200), Goal(0.05)).calls for seed in range(4)])
+    assert calls["same"] < 0.8 * calls["none"]
+    assert calls["mixed up"] < 1.06 * calls["none"]
+
+
+def test_the_pilot_is_asked_whole_and_clusters_stay_together():
+    scores, docs = world(400, per_cluster=7)
+    asking = asked(scores, docs)
+    assert (asking.asked.all(axis=1) >= (asking.block == 0)).all()
+    assert 60 <= (asking.block == 0).sum() < 60 + 7
+    assert all(len(set(asking.block[docs.clusters == c])) == 1 for c in set(docs.clusters))
+    assert sorted(np.concatenate(docs.blocks())) == list(range(400))
+    assert (asking.p >= FLOOR).all()
+    assert (asking.p[:, 1] <= asking.p[:, 0]).all()
+
+
+def test_a_killed_run_comes_to_the_same_decisions_and_asks_nothing_twice():
+    scores, docs = world(600)
+    whole = asked(scores, docs)
+    for most in (10, 700, whole.calls - 3):
+        store = {}
+        with pytest.raises(InterruptedError):
+            asked(scores, docs, known=store, most=most)
+        again = asked(scores, docs, known=store)
+        assert len(store) == whole.calls
+        assert np.array_equal(again.asked, whole.asked)
+        assert again.interval(0) == whole.interval(0)
+
+
+def test_the_order_of_the_docs_in_the_benchmark_changes_nothing():
+    scores, docs = world(500)
+    back = np.random.default_rng(5).permutation(500)
+    place = np.argsort(back)
+    other = Docs(place[docs.order], docs.u[back], docs.clusters[back], docs.marks[back], docs.cells, docs.pilot)
+    one, two = asked(scores, docs), asked(scores[back], other)
+    assert np.array_equal(one.asked[back], two.asked)
+
+
+def test_early_exit_loses_nothing():
+    """All docs, fewer cells: the best cell of each doc and set is the best of all, by brute force."""
+    scores, docs = world(300, (4, 9))
+    asking = asked(scores, docs, None)
+    for g, place in enumerate(asking._places):
+        assert asking.best[:, g].tolist() == scores[:, place].max(axis=1).tolist()
+        assert asking.interval(g).value == pytest.approx(index(scores, place))
+    assert asking.calls < 0.85 * scores.size
+    assert (asking.p == 1).all()
+
+
+def test_graded_scores_stop_at_full_marks_alone():
+    scores, docs = world(300)
+    graded = scores * np.random.default_rng(0).choice([0.3, 1.0], scores.shape)
+    asking = asked(graded, docs, None)
+    assert asking.best[:, 0].tolist() == graded[:, 1:].max(axis=1).tolist()
+
+
+@pytest.mark.parametrize("change", ["above", "unknown"])
+def test_without_known_marks_all_cells_are_asked(change):
+    """An answer of the pilot beats its gold, or golds have no score: a cell that earns the gold's marks need not be the best."""
+    scores, docs = world(200, marks=0.5 if change == "above" else math.nan)
+    assert asked(scores, docs, None).calls == scores.size
+
+
+def test_a_budget_is_kept():
+    for seed in range(30):
+        scores, docs = world(800, seed=seed)
+        asking = asked(scores, docs, Goal(0.01, budget=2000))
+        assert asking.calls <= 2000
+        assert asking.calls > 1600, "and used"
+
+
+@pytest.mark.parametrize("half", [1e-6, 1e-3])
+def test_where_the_width_cannot_be_reached_everything_is_asked(half):
+    scores, docs = world(300)
+    asking = asked(scores, docs, Goal(half, "population"))
+    assert (asking.p == 1).all()
+    assert asking.best[:, 0].tolist() == scores[:, 1:].max(axis=1).tolist()
+
+
+def test_models_that_are_always_right_or_always_wrong():
+    """Always right: no answer differs, and the index is 0. Always wrong: there is no index, and no part of the docs shows that."""
+    scores, docs = world(400)
+    asking = asked(np.ones_like(scores), docs)
+    assert asking.calls < 0.6 * scores.size
+    assert asking.interval(0).value == pytest.approx(0, abs=0.005)
+    asking = asked(np.zeros_like(scores), docs)
+    assert asking.calls == scores.size
+    assert math.isnan(asking.interval(0).value)
+
+
+def test_docs_without_a_score_are_left_out_and_many_of_them_stop_the_sampling():
+    scores, docs = world(500)
+    few, many = scores.copy(), scores.copy()
+    few[::50, 0], many[::4, 3] = math.nan, math.nan
+    asking = asked(few, docs)
+    known = ~np.isnan(few[:, 0])
+    assert asking.interval(0).low <= index(scores[known]) <= asking.interval(0).high
+    assert (asked(many, docs).p == 1).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_tiny_benchmarks(n):
+    scores, docs = world(n, pilot=min(n, 5))
+    asking = asked(scores, docs)
+    assert asking.steps.max() <= 2
+    assert asking.calls <= scores.size
+
+
+def test_no_round_is_smaller_than_it_must_be():
+    scores, docs = world(400)
+    asking, sizes = Asking(docs, None), []
+    rounds = asking.rounds()
+    wanted = next(rounds)
+    while wanted is not None:
+        sizes.append((len(wanted[0]), len(set(wanted[0]))))
+        try:
+            wanted = rounds.send(scores[wanted])
+        except StopIteration:
+            wanted = None
+    assert all(size >= LEAST_ROUND or size == docs_left for size, docs_left in sizes[:-2] if docs_left * 2 > LEAST_ROUND)
+    assert len(sizes) <= 11
+
+
+# --- parts --------------------------------------------------------------------------------------------
+
+
+def test_rates_are_the_cheapest():
+    """Against a numerical optimum of v / W + sum p v / W' under one budget, with W' <= W."""
+    stream = np.random.default_rng(2)
+    for _ in range(20):
+        image, finish = stream.uniform(0.05, 1), [(p, stream.uniform(0.01, 1), stream.uniform(1, 9)) for p in (0.3, 0.2, 0.5)]
+        first, rest = best_rates(image, finish)
+
+        def spent(w, finish=finish):
+            return w[0] + sum(p * k * x for (p, _, k), x in zip(finish, w[1:], strict=True))
+
+        def variance(w, finish=finish, image=image):
+            return image / w[0] + sum(p * v / x for (p, v, _), x in zip(finish, w[1:], strict=True))
+
+        ours = np.array([first, *rest])
+        limits = [{"type": "ineq", "fun": lambda w, k=k: w[0] - w[k]} for k in (1, 2, 3)]
+        budget = spent(ours)
+        limits += [{"type": "eq", "fun": lambda w, budget=budget, spent=spent: spent(w) - budget}]
+        best = minimize(variance, np.full(4, 0.3), constraints=limits, bounds=[(1e-3, 50)] * 4)
+        assert variance(ours) <= best.fun * (1 + 1e-4)
+
+
+def test_the_regression_is_that_of_scikit_learn():
+    from sklearn.linear_model import LogisticRegression
+
+    stream = np.random.default_rng(3)
+    features = np.column_stack([np.ones(300), stream.normal(size=(300, 3))])
+    scores = (stream.random(300) < 1 / (1 + np.exp(-features @ [0.3, 1, -1, 0.2]))).astype(float)
+    theirs = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10, max_iter=1000).fit(features, scores).coef_[0]
+    assert logistic(features, scores, turns=50) == pytest.approx(theirs, abs=1e-4)
+
+
+def test_what_is_foretold_falls_with_precision_and_rises_with_docs():
+    calls = [typical_calls(12_578, 9, 300, Goal(half)) for half in (0.02, 0.03, 0.05, 0.1)]
+    assert all(low <= high for low, high in calls)
+    assert all(one[0] > two[0] and one[1] > two[1] for one, two in itertools.pairwise(calls))
+    low, high = calls[1]
+    assert 0.1 < low / 125_780 < high / 125_780 < 0.2
+    assert typical_calls(12_578, 9, 300, Goal(0.03, "population"))[0] > low
