@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError, nearest
@@ -60,6 +61,7 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
     names = tuple(m.run.name for m in members)
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
+    tables: list[tuple[Table, NDArray[np.bool_]]] = []
     for member in members:
         analysis = member.analysis
         form = forms.FORMS.get(analysis.form or "") if analysis else None
@@ -76,6 +78,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
             lost = f"{member.run.name}: {why}"
         best = table.best(n)
         used = np.array([item is not None for item in best.items], bool)
+        tables.append((table, used))
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
         rows.append(np.column_stack([table.full.scores[used], best.scores[used], np.ones(used.sum())]))
         place = np.arange(len(table)) if table.clusters is None else table.clusters
@@ -86,17 +89,20 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     stacked = np.vstack(rows)
     clusters = np.unique(labels, return_inverse=True)[1]
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
-    ends = intervals.ends_of(stacked[:, :2])
+    low, high = (choose(side) for choose, side in zip((min, max), zip(*(table.range_seen for table, _ in tables), strict=True), strict=True))
+    sampled = any(table.sampled for table, _ in tables)  # estimates of docs lie outside the scale
+    ends = intervals.ends_of(stacked[:, :2].clip(low, high) if sampled else stacked[:, :2])
     fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
-    mpp = float(stacked[:, 1].mean()) if docs else None
+    mpp = float(np.clip(stacked[:, 1].mean(), min(0.0, low), high)) if docs else None
     chance = floor / docs if docs else None
     own = variance**0.5 / docs if docs else None
     se = None if fip.se is None else math.hypot(fip.se, own) if own else max(fip.se, gate.se_at_chance(fip.se, fip.value, chance))
     judged = gate.gate(fip.value, chance, se=se, se_fip=fip.se, se_chance=own)
     refused = [(m.run.name, one) for m in members if m.analysis for one in m.analysis.gate.looks if one.value is False]
     judged = gate.with_looks(judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused))
-    point = index(fip.value, mpp, signed=bool((stacked < 0).any()))
-    how |= {"extremes": [[whole, best, 1.0] for whole in ends for best in ends], "unseen": intervals.UNSEEN_OF_PAIRS}
+    point = index(fip.value, mpp, signed=any(table.signed for table, _ in tables) if sampled else bool((stacked < 0).any()))
+    each = max(table.stands_for(2, used) for table, used in tables)
+    how |= {"extremes": [[each * whole, each * best, each] for whole in ends for best in ends], "unseen": intervals.UNSEEN_OF_PAIRS}
     value = intervals.estimate(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:
@@ -154,6 +160,8 @@ def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
     described = [a.run.result.described for a in runs]
     if any(d != described[0] for d in described):
         raise RecordError(f"{task}: the runs were made with different settings; average only runs of the same")
+    if any(record.asked is not None for a in runs for record in a.run.records):
+        raise RecordError(f"{task}: a run that left views out cannot be averaged with others; compare two of them: lmms-patch compare")
     docs = [{record.doc_id for record in a.run.records} for a in runs]
     if any(own != docs[0] for own in docs):
         raise RecordError(f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); average only runs of the same")

@@ -78,6 +78,9 @@ def _grids(records: Sequence[Record]) -> set[int]:
     for record in records:
         if KINDS[record.kind].index is None:
             raise RecordError(f"{record.task}: a run of kind {record.kind}; locality needs one of kind rci or pcri, such as --tasks gqa_rci3")
+        if record.asked is not None:
+            whole = record.task.removesuffix("_quick")
+            raise RecordError(f"{record.task}: a run that left views out; locality needs every cell of every doc, such as --tasks {whole}")
     return {int(n) for record in records for n in record.grids}
 
 

@@ -24,6 +24,8 @@ _TALLY = {"wraps": "wrap", "judge": "wrap with allow_judge", "data": "are decide
     "lmms-patch tasks 'gqa*'",
     "# the embedded benchmark on both grids",
     "lmms-patch tasks mosaic_rci",
+    "# no more than an interval of +- 0.03 needs",
+    "lmms-patch tasks mosaic --as rci3_quick",
     "# the same without images",
     "lmms-patch tasks mosaic --as blind",
 )
@@ -49,9 +51,16 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         wrong = e.on_wrong_images or 0
         requests = "" if e.docs is None or catalogue.asked is None else f", {(e.docs + wrong) * catalogue.asked:,} requests"
         requests += f" ({wrong:,} docs also on another doc's image)" if wrong else ""
+        if e.expected is not None and catalogue.asked is not None:
+            low, high = (calls + wrong * catalogue.asked for calls in e.expected)
+            requests = f", most often {low:,} to {high:,} of{requests.removeprefix(',')}"
         cost = "" if e.docs is None else f", {e.docs:,} docs{requests}"
         name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
+    if any(e.expected for e in catalogue.entries):
+        each = f"at most {catalogue.asked}x"
+        told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
+        return [*out, "", f"{tally(catalogue.entries)}. {told}"]
     often = "once, and once more per box of its own" if catalogue.asked is None else f"{catalogue.asked}x"
     asked = f"As {catalogue.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
     return [*out, "", f"{tally(catalogue.entries)}. {asked}"]

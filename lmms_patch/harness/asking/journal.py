@@ -89,12 +89,24 @@ class Journal:
         """Whether an earlier process of the same command left answers."""
         return bool(self._earlier)
 
+    def count(self) -> int:
+        """Return how many answers earlier processes left; a file that cannot be read counts for none (``find`` names it)."""
+        total = 0
+        for file in self._earlier:
+            with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(self._open(file)) as db:
+                total += int(db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
+        return total
+
+    @staticmethod
+    def _open(file: Path) -> sqlite3.Connection:
+        return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=1)
+
     def find(self, wanted: Sequence[bytes]) -> dict[bytes, Any]:
         """Return the kept answers by key. A file that cannot be read is named in one line, and passed over."""
         found: dict[bytes, Any] = {}
         for file in self._earlier:
             try:
-                with contextlib.closing(sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=1)) as db:
+                with contextlib.closing(self._open(file)) as db:
                     for start in range(0, len(wanted), _AT_ONCE):
                         some = wanted[start : start + _AT_ONCE]
                         rows = db.execute(f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(some))})", some)

@@ -152,8 +152,8 @@ class Asker:
         ranks = Ranks.here()
         total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
         if kept and ranks.first and self._journal is not None and not self._told:
-            more = "" if bar is None else " or more"  # what else will be asked is not known yet
-            log().info(f"{kept:,} of {planned:,}{more} answers are kept from an earlier run of this command ({self._journal.folder})")
+            told = f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"  # what else will be asked is not known yet
+            log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
             self._told = bar is not None
         again = [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]  # without any request there is nothing to repeat
         wanted |= {_place(request): request for request in spare if _place(request) in again}

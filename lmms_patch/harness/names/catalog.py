@@ -34,6 +34,7 @@ class Entry:
         docs: the number of docs; None where it is not known.
         family: the folder that holds its task file.
         on_wrong_images: how many of the docs are also asked on another doc's image; None where ``docs`` is not known.
+        expected: of ``_quick``, how many calls it most often takes, the least and the most, without those on wrong images; None of other ways.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Entry:
     docs: int | None
     family: str
     on_wrong_images: int | None = None
+    expected: tuple[int, int] | None = None
 
 
 @contextlib.contextmanager
@@ -119,7 +121,19 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     known = [facts.docs for facts in leaves if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(leaves) else None
     wrong = None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in leaves)
-    return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]), wrong)
+    expected = None if docs is None or verdict == "no" or not spec.options.quick else _expected(leaves, spec)
+    return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]), wrong, expected)
+
+
+def _expected(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[int, int] | None:
+    """Return how many calls a quick run of some tasks most often takes: the least and the most."""
+    from lmms_patch.harness.asking.quick import expected_calls  # needs NumPy and SciPy, which the list of names does not
+
+    try:
+        each = [expected_calls(facts.docs or 0, spec.grids, configs.options_over(facts.metadata, spec, facts.name)) for facts in leaves]
+    except PatchError:
+        return None
+    return sum(low for low, _ in each), sum(high for _, high in each)
 
 
 def _null(facts: configs.Facts, spec: WrapSpec) -> int:
@@ -190,7 +204,7 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     spec = parse(f"x_{kind}")
     if spec is None:
         raise UnknownNameError(
-            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, tst5, blind, blank, swap, shuffle3, occlude3, regions"
+            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, rci3_quick, tst5, blind, blank, swap, shuffle3, occlude3, regions"
         )
     return spec
 

@@ -166,6 +166,8 @@ class WrappedTask(Delegate):
         config.task = self.spec.name
         if config.task_alias:
             config.task_alias = f"{config.task_alias}_{self.spec.suffix}"
+        if self.spec.leaves_out and self.spec.options.quick:
+            config.task_alias = f"{config.task_alias or self.spec.name} (estimates)"
 
     # --- settings -----------------------------------------------------------------------------
 

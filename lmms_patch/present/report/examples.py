@@ -73,7 +73,7 @@ class Picker:
 
 
 def rule_of(line: Line, metric: str) -> str | None:
-    """Return the rule that a doc falls under; None where its full image or a cell is unscored, or it has no cells.
+    """Return the rule that a doc falls under; None where its full image or a cell is unscored or was not asked, or it has no cells.
 
     Args:
         line: of the sample log.
@@ -84,6 +84,8 @@ def rule_of(line: Line, metric: str) -> str | None:
     need = full_marks(record, metric) / 2
     scores = [view.scores.get(metric) for view in views]
     cells = [i for i, view in enumerate(views) if view.cell is not None]
+    if record.asked is not None and record.asked.unasked:
+        return None
     if not cells or None in [scores[i] for i in (0, *cells)] or record.excluded:
         return None
     right = [score is not None and score >= need for score in scores]

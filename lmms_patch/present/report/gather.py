@@ -220,6 +220,9 @@ def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Reco
         picker.see(line)
         for n, reason in record.excluded.items() if not out.result.kind.regions else ():
             out.excluded.setdefault(int(n), Counter())[str(reason)] += 1
+        if not record.is_asked:
+            yield record
+            continue
         views, answers = record.views, line.filtered_resps
         out.failures["views"] += len(views)
         for i, view in enumerate(views):
