@@ -52,6 +52,8 @@ MOST_OF_EARLIER = 3
 """How many earlier runs feed the predictions."""
 _LEVELS = (0.5, 1 - 1e-9)
 """What splits F, as a share of full marks, into the three levels that have rates of their own."""
+MOST_KINDS = 9
+"""How many kinds of questions have predictions of their own; the others share one."""
 _TINY = 1e-9
 _SHRINK = 10.0
 """With how many docs of the average a level's variance and cost are mixed."""
@@ -218,6 +220,7 @@ class Docs:
         cells: of each set, how many cells a doc has.
         pilot: how many docs are asked whole.
         earlier: shape (runs, docs, views), what earlier runs scored, as shares of the scale; nan where they do not say.
+        kinds: shape (docs,), numbers from 0 of the kinds of questions, most frequent first; None: there is one kind.
     """
 
     order: Ints
@@ -227,6 +230,7 @@ class Docs:
     cells: tuple[int, ...]
     pilot: int
     earlier: Array | None = None
+    kinds: Ints | None = None
 
     @property
     def views(self) -> int:
@@ -443,11 +447,16 @@ class Asking:
         pilot = pilot[~self.lost[pilot]]
         earlier = self._earlier()
         self._order: list[Ints] = []
-        told = [np.ones(len(self.steps))]
+        kinds = np.zeros(len(self.steps), np.intp) if self.docs.kinds is None else np.minimum(self.docs.kinds, MOST_KINDS)
+        told = [np.ones(len(self.steps)), *(kinds == kind for kind in range(1, int(kinds.max(initial=0)) + 1))]
         for place, cells in zip(self._places, self.docs.cells, strict=True):
             known = self.answers[pilot, place]
-            rate = np.clip((known.sum(axis=0) + _SHRINK * known.mean()) / (len(pilot) + _SHRINK) if len(pilot) else np.full(cells, 0.5), 0.01, 0.99)
-            strength = np.broadcast_to(np.log(rate / (1 - rate)), (len(self.steps), cells))
+            of_all = known.mean(axis=0) if len(pilot) else np.full(cells, 0.5)
+            count, sums = np.zeros((kinds.max(initial=0) + 1, 1)), np.zeros((kinds.max(initial=0) + 1, cells))
+            np.add.at(count, kinds[pilot], 1)
+            np.add.at(sums, kinds[pilot], known)
+            rate = np.clip((sums + _SHRINK * of_all) / (count + _SHRINK), 0.01, 0.99)
+            strength = np.log(rate / (1 - rate))[kinds]
             if len(earlier) and len(pilot):
                 each = [one for run in earlier for one in (run[:, place], *(_spread(run[:, at], cells) for at in (0, place)))]
                 features = np.stack([np.ones_like(strength), strength, *each], axis=2)
@@ -577,9 +586,9 @@ class Asking:
             self._ratio = np.array([part.cells.sum() / part.whole.sum() for part in parts])
             allowed = self._allowed(everyone, aim=1.0)
             used = np.array([part.variances(1, -ratio).sum() for part, ratio in zip(parts, self._ratio, strict=True)])
-            factor = float(np.clip(max(1.03 * (used / allowed).max(), half / self.goal.half), 1.05, 2.0)) if (allowed > 0).all() else 1e9
+            keep = min(float((allowed / (1.03 * used + _TINY)).min()), (self.goal.half / half) ** 2, 0.95) if (allowed > 0).all() else 0.0
             for plan in self.plans:
-                plan.scale *= factor
+                plan.scale *= _raised(plan, keep)
             yield from self._run(*self.plans)
             self._look()
 
@@ -678,6 +687,12 @@ def _forecast(plan: _Block, scale: float) -> tuple[Array, float]:
     finish = np.minimum(image, _probability(scale * plan.finish))
     variance = table.image * (1 / image - 1) + (table.share * (1 / finish - 1)) @ table.finish
     return variance, image + float((table.share * table.cost) @ finish)
+
+
+def _raised(plan: _Block, keep: float) -> float:
+    """Return by how much a block's rates must be multiplied so that only a share ``keep`` of the variance is left."""
+    now = _forecast(plan, plan.scale)[0]
+    return max(1.0, _least(lambda factor: bool((_forecast(plan, plan.scale * factor)[0] <= keep * now).all())))
 
 
 def _probability(rate: ArrayLike, floor: float = FLOOR) -> Array:

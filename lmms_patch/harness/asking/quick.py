@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_patch.ask.references import unit_of
 from lmms_patch.ask.wrong_images import hashed
@@ -218,12 +220,22 @@ class Quick:
             cells,
             pilot_of(options.pilot, len(docs)),
             None if earlier is None else earlier / self._scale,
+            self._kinds(),
         )
         null = len(task.null_docs) * self._own
         budget = None if options.budget is None else max(0, options.budget - null)
         asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
         self.planned = design.pilot * design.views
         return asking
+
+    def _kinds(self) -> NDArray[np.intp]:
+        """Return the kind of question of each evaluated doc (its stratum), as numbers, the most frequent kind first."""
+        plan = self._task.references.plan
+        assert plan is not None
+        names = [plan.strata[doc_id] for doc_id in self._task.evaluated]
+        often = sorted(Counter(names).items(), key=lambda one: (-one[1], one[0]))
+        place = {name: i for i, (name, _) in enumerate(often)}
+        return np.array([place[name] for name in names], np.intp)
 
     def _named(self, wanted: Any) -> list[View] | None:
         """Return what the design wants, by doc id and number of the view."""

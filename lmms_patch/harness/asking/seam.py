@@ -141,7 +141,9 @@ class Asker:
         repeats its last request, and drops those answers.
 
         Args:
-            model, kind, requests: as the host hands them over.
+            model: the host's.
+            kind: of the requests.
+            requests: those of wrapped tasks.
             bar: the progress line; None: one of its own.
             spare: what to repeat where there is no request at all.
         """

@@ -52,7 +52,11 @@ def as_the_host_will(
     """Filter answers before the host does, with all that it does to them: reasoning is stripped before or after the base's filters.
 
     Args:
-        instances, ensembles, rows, with_media, adapter: as in ``apply_filters``.
+        instances: as in ``apply_filters``.
+        ensembles: likewise.
+        rows: likewise.
+        with_media: likewise.
+        adapter: likewise.
         config: the task's config.
         cli: the host's command-line arguments.
     """
