@@ -149,6 +149,7 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     Returns:
         All nan where no doc scores anything; infinite ends where the sum of F cannot be told from 0.
     """
+    from scipy.stats import gamma
     from scipy.stats import t as student
 
     cells, whole = docs.cells, docs.whole
@@ -176,10 +177,12 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     done = int((docs.steps >= 2).sum())
     if b * b <= q * ff or not done:
         return Ends(1 - a / b, -math.inf, math.inf, df)
-    # Where all docs seen are alike, nothing varies, but a doc that was not asked may differ: half a doc, as in ``stats.intervals``.
-    unseen = UNSEEN_OF_PAIRS * n / done * (1 - done / n if target == "benchmark" else 1)
-    low, high = (_root(x, y, mm, mf, ff, q, side) for x, y, side in ((a + unseen, b, 1), (a, b + unseen, -1)))
-    return Ends(1 - a / b, 1 - low, 1 - high, df)
+    # Where all docs seen are alike, nothing varies, but docs that were not asked may differ. ``stats.intervals`` adds half a doc of random weight, so
+    # here are as many docs as that weighs at the interval's level, each standing for as many docs as one that was asked.
+    docs_unseen = float(gamma.ppf((1 + level) / 2, UNSEEN_OF_PAIRS)) * n / done * (1 - done / n if target == "benchmark" else 1)
+    up = math.hypot(_root(a, b, mm, mf, ff, q, 1) - a / b, docs_unseen / b)
+    down = math.hypot(a / b - _root(a, b, mm, mf, ff, q, -1), a / b - a / (b + docs_unseen))
+    return Ends(1 - a / b, 1 - a / b - up, 1 - a / b + down, df)
 
 
 def _root(a: float, b: float, mm: float, mf: float, ff: float, q: float, side: int) -> float:

@@ -216,7 +216,7 @@ def kind_of(result: Result) -> str:
 
 
 def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
-    """Return the newest result of each model, by kind, benchmark, grid and settings."""
+    """Return the newest result of each model, by kind, benchmark, grid and settings; a whole run before one that left docs out."""
     stored = _with_images(stored)
     newest: dict[tuple[Any, ...], tuple[Stored, Result, str, int]] = {}
     count: Counter[tuple[Any, ...]] = Counter()
@@ -229,8 +229,9 @@ def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str],
             shared = whole if not ignore else digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in ignore))
             for grid in result.grids or (0,):
                 key = (kind_of(result), result.base, grid, shared, run.identity)
-                newest[key] = run, result, whole, place
                 count[key] += 1
+                if not (result.sampled and key in newest and not newest[key][1].sampled):  # a part of the docs does not replace all of them
+                    newest[key] = run, result, whole, place
     out: dict[tuple[str, str, int, str], list[Entry]] = {}
     for key, (run, result, whole, place) in newest.items():
         entry = Entry(names[run.identity], run.identity, key[2], result, run.date, count[key], whole, run.sha256, place)

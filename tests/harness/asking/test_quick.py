@@ -4,9 +4,7 @@ import json
 import threading
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from lmms_patch.ask.spec import Options
@@ -14,9 +12,8 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking import portions, ranks
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.settings import with_environment
-from lmms_patch.runs.run import find
 from tests.harness import toys
-from tests.harness.asking.test_seam import Batched, ChatModel, Counting, Killed, PerRequest, Sorted, Threaded
+from tests.harness.adapters import BatchedK, ChatK, CountingK, Gathering, Killed, PerRequestK, SortedK, ThreadedK, clue, written
 from tests.harness.toys import metrics, rows, write_task
 
 DOCS = 120
@@ -30,51 +27,6 @@ def _small(monkeypatch):
     monkeypatch.setattr(portions, "FIRST", PORTION)
     monkeypatch.setattr(portions, "GROWTH", 1)
     monkeypatch.setattr(portions, "SECONDS", 1e9)
-
-
-def clue(prompt, images):
-    """Answer by a hash of the pixels: some docs are known from the whole image, some from a cell, some from neither."""
-    pixel = [int(v) for image in images for v in np.asarray(image)[0, 0]]
-    size = images[0].size[0] if images else 0
-    doc = pixel[2]
-    known = doc % 5 != 0 if size == 60 else (doc % 3 == 0 and (pixel[0] + pixel[1]) % 40 == 0)
-    return str(doc) if known else "no"
-
-
-class Known:
-    """Makes an adapter answer by ``clue``."""
-
-    def __init__(self, lives=10**9):
-        super().__init__(lives)
-        self.answer = clue
-
-
-class PerRequestK(Known, PerRequest):
-    pass
-
-
-class BatchedK(Known, Batched):
-    pass
-
-
-class SortedK(Known, Sorted):
-    pass
-
-
-class ThreadedK(Known, Threaded):
-    pass
-
-
-class CountingK(Known, Counting):
-    pass
-
-
-class ChatK(Known, PerRequest, ChatModel):
-    def one(self, request):
-        if len(self.asked) >= self.lives:
-            raise Killed
-        self.asked.append((request.task_name, int(request.args[3]), request.idx))
-        return ChatModel.generate_until(self, [request])[0]
 
 
 @pytest.fixture(scope="module")
@@ -181,8 +133,6 @@ def test_a_killed_run_asks_the_same_views_and_none_twice(tasks, tmp_path):
 
 def test_ranks_ask_what_one_process_asks(tasks, tmp_path, monkeypatch):
     """Two and three ranks, as threads: together they ask the same views, and each record is the same."""
-    from tests.harness.asking.test_ranks import Gathering
-
     alone = asked_in(tmp_path / "one", first := PerRequestK(), tasks)
     wanted = records(alone)
     for world in (2, 3):
@@ -234,8 +184,6 @@ def test_clusters_grids_and_kinds(tasks, tmp_path):
 
 
 def test_earlier_runs_are_found_by_their_docs(tasks, tmp_path, monkeypatch, caplog):
-    from tests.making.files import lines_of  # noqa: F401 - the folder of makers is there
-
     out = tmp_path / "earlier"
     full = asked_in(tmp_path / "full", PerRequestK(), tasks, "toy_rci3")
     written(full, out, "toy_rci3")
@@ -243,18 +191,6 @@ def test_earlier_runs_are_found_by_their_docs(tasks, tmp_path, monkeypatch, capl
     monkeypatch.setenv("LMMS_PATCH_REFERENCES", f"{out}:{tmp_path / 'missing'}")
     asked_in(tmp_path / "b", within := PerRequestK(), tasks)
     assert len(within.asked) < len(without.asked)
-
-
-def written(found, folder, task):
-    """Write what a run found as the harness does."""
-    folder.mkdir(parents=True)
-    shown = {key: found[key] for key in ("results", "configs", "versions", "n-shot", "n-samples", "higher_is_better") if key in found}
-    stamp = "20260101_000000"
-    (folder / f"{stamp}_results.json").write_text(json.dumps({**shown, "date": stamp, "config": {"model": "toy", "model_args": ""}}, default=str))
-    lines = [json.dumps(one, default=str) for one in found["samples"][task]]
-    (folder / f"{stamp}_samples_{task}.jsonl").write_text("\n".join(lines) + "\n")
-    assert find([folder])
-    return Path(folder)
 
 
 # --- refusals -----------------------------------------------------------------------------------------

@@ -7,19 +7,7 @@ import pytest
 
 from lmms_patch.harness.asking import portions, ranks, seam
 from lmms_patch.harness.asking.ranks import Ranks
-
-
-class Gathering:
-    """``torch.distributed`` for threads: hands every rank the values of all, in the order of the ranks."""
-
-    def __init__(self, world):
-        self.values, self.barrier, self.local = [None] * world, threading.Barrier(world, timeout=20), threading.local()
-
-    def all_gather_object(self, out, value):
-        self.values[self.local.number] = value
-        self.barrier.wait()
-        out[:] = self.values
-        self.barrier.wait()
+from tests.harness.adapters import Gathering
 
 
 class Cache:

@@ -2,16 +2,13 @@
 
 import json
 from argparse import Namespace
-from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
-from lmms_eval.api.instance import GenerationResult, TokenCounts
-from lmms_eval.utils import Collator
 
 from lmms_patch.harness.asking import journal, portions
 from tests.harness import toys
-from tests.harness.toys import ChatModel, Model, rows, write_task
+from tests.harness.adapters import KINDS, Killed, Likelihood, PerRequest, pixels
+from tests.harness.toys import rows, write_task
 
 DOCS = 12
 PORTION = 16
@@ -34,83 +31,6 @@ def tasks(tmp_path_factory):
     write_task(folder, "choice", rows(DOCS, **words), output_type="multiple_choice", doc_to_choice="options", generation_kwargs=None,
                metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}])  # fmt: skip
     return folder
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing after it runs but what the interpreter does."""
-
-
-def pixels(prompt, images):
-    """Say what the pixels are: another answer for each doc and view, right for some."""
-    corner = [int(v) for image in images for v in np.asarray(image)[0, 0]]
-    return str(sum(corner) % 13)
-
-
-class PerRequest(Model):
-    """Counts what it is asked, and dies when it is asked for more than ``lives`` answers."""
-
-    def __init__(self, lives=10**9):
-        super().__init__(pixels)
-        self.lives, self.asked = lives, []
-
-    def one(self, request):
-        if len(self.asked) >= self.lives:
-            raise Killed
-        self.asked.append((request.task_name, int(request.args[3]), request.idx))
-        return super().generate_until([request])[0]
-
-    def __repr__(self):
-        return "a model"  # the host's cache goes by it
-
-    def generate_until(self, requests):
-        return [self.one(request) for request in requests]
-
-
-class Batched(PerRequest):
-    def generate_until(self, requests):
-        batches = [requests[i : i + 7] for i in range(0, len(requests), 7)]
-        return [answer for batch in batches for answer in [self.one(request) for request in batch]]
-
-
-class Sorted(PerRequest):
-    def generate_until(self, requests):
-        collator = Collator(list(requests), lambda request: (-len(request.args[0]), request.args[0]))
-        return collator.get_original([self.one(request) for batch in collator.get_batched(n=5) for request in batch])
-
-
-class Threaded(PerRequest):
-    def generate_until(self, requests):
-        with ThreadPoolExecutor(max_workers=4) as pool:
-            return list(pool.map(self.one, requests))
-
-
-class Counting(PerRequest):
-    """Reports tokens, as servers do."""
-
-    def generate_until(self, requests):
-        return [GenerationResult(self.one(request), TokenCounts(3, len(request.args[0]))) for request in requests]
-
-
-class Chat(PerRequest, ChatModel):
-    def one(self, request):
-        if len(self.asked) >= self.lives:
-            raise Killed
-        self.asked.append((request.task_name, int(request.args[3]), request.idx))
-        return ChatModel.generate_until(self, [request])[0]
-
-
-class Likelihood(PerRequest):
-    def loglikelihood(self, requests):
-        out = []
-        for request in requests:
-            if len(self.asked) >= self.lives:
-                raise Killed
-            self.asked.append((request.task_name, int(request.args[3]), request.idx))
-            out.append((float(pixels("", request.args[2](self.task_dict[request.args[4]][request.args[5]][request.args[3]]))) / 7, False))
-        return out
-
-
-KINDS = [PerRequest, Batched, Sorted, Threaded, Counting, Chat]
 
 
 def asked_in(folder, model, tasks, names="toy_rci3", /, **options):
