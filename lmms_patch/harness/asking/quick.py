@@ -170,7 +170,7 @@ class Quick:
         self.told = ""
         """What is known so far, in a few words."""
         self.planned = 0
-        """How many calls of this task's own views are expected in all."""
+        """How many calls of this task are expected in all, those on wrong images among them."""
 
     def rounds(self) -> Generator[list[Instance], Mapping[Place, Any], None]:
         """Yield the requests of each round; wants to be sent their answers. Afterwards the task knows how it was asked."""
@@ -225,7 +225,7 @@ class Quick:
         null = len(task.null_docs) * self._own
         budget = None if options.budget is None else max(0, options.budget - null)
         asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
-        self.planned = design.pilot * design.views
+        self.planned = design.pilot * design.views + null
         return asking
 
     def _kinds(self) -> NDArray[np.intp]:
@@ -251,7 +251,7 @@ class Quick:
     def _note(self) -> None:
         """Note how far the asking is, for the progress line."""
         assert self._asking is not None
-        self.planned = max(self._asking.calls, self._asking.expected_calls())
+        self.planned = self._asking.expected_calls() + len(self._task.null_docs) * self._own
         stem = self._task.spec.kind.upper()
         self.told = ", ".join(f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False))
 
