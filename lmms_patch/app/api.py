@@ -4,7 +4,7 @@ Those of a group of commands are in a module of its name: ``api.magic.check`` (`
 
 >>> from lmms_patch import api
 >>> sorted(api.schema("patch")["properties"])[:3]
-['answer', 'base', 'baselines']
+['answer', 'asked', 'base']
 
 A path is a text or a ``Path``; where several are taken, one is enough.
 

@@ -319,6 +319,8 @@ class Asking:
         """Whether a doc's cells are asked only until one earns full marks."""
         self.looks: list[Ends] = []
         """RCI of each set with its interval, as far as the finished blocks tell."""
+        self.too_many_lost = False
+        """Whether so many docs of the pilot have no score that no doc is left out."""
         self.plans: list[_Block] = []
         """The plans of the blocks after the pilot, as far as they are made."""
         self._blocks = docs.blocks()
@@ -375,8 +377,8 @@ class Asking:
         self._order_cells(pilot)
         self._finished, self._before, self._left = 1, self.calls, len(self.docs.order) - len(pilot)
         self._look()
-        too_many = self.lost[pilot].mean() > MOST_LOST if len(pilot) else True
-        if self.goal is None or too_many:  # where many docs have no score, nothing is known of those not asked
+        self.too_many_lost = bool(self.lost[pilot].mean() > MOST_LOST) if len(pilot) else True
+        if self.goal is None or self.too_many_lost:  # where many docs have no score, nothing is known of those not asked
             self._each = 1 + float(self._cost[pilot].mean()) if len(pilot) else float(self.docs.views)
             yield from self._finish_all(np.concatenate(blocks))
             self._finished = len(self._blocks)

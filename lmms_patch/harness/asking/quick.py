@@ -28,6 +28,7 @@ from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import forms
 from lmms_patch.stats.asking import Asking, Docs, Ends, Goal
 from lmms_patch.stats.forms import Form, Picked
+from lmms_patch.text import log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
@@ -102,9 +103,8 @@ def check(task: WrappedTask, *, predict_only: bool) -> str:
     if form is None or (options.quick and form not in MEANS):
         told = "no mean of docs' scores" if form is None else f"a {form.name}, no mean of docs' scores"
         part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{task.spec.kind}, base: {task.spec.base}, exit: true}}"
-        raise CannotWrapError(
-            f"{name}: {task.primary} is {told}, so it cannot be estimated from a part of the docs; type --tasks {whole}{part if form else ''}"
-        )
+        so = "estimated from a part of the docs" if options.quick else "known to stay the same without some cells"
+        raise CannotWrapError(f"{name}: {task.primary} is {told}, so it cannot be {so}; type --tasks {whole}{part if form else ''}")
     task.aggregations.form = form
     docs, views = len(task.evaluated), 1 + sum(n * n for n in task.spec.grids)
     pilot, null = pilot_of(options.pilot, docs), len(task.null_docs) * views
@@ -209,7 +209,8 @@ class Quick:
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
         marks = np.array([math.nan if (score := task.references.marks(doc.doc_id)) is None else score for doc in docs], float)
         known = marks[np.isfinite(marks)]
-        self._scale = float(options.scale or (known.max() if len(known) and known.max() > 0 else 1.0))
+        per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(task.aggregations.form.name if task.aggregations.form else "", 1.0)
+        self._scale = float(known.max()) if len(known) and known.max() > 0 else float(options.scale or per_doc) / per_doc
         cells = tuple(n * n for n in task.spec.grids)
         earlier = earlier_scores(task) if options.reference == "auto" else None
         design = Docs(
@@ -251,6 +252,12 @@ class Quick:
     def _note(self) -> None:
         """Note how far the asking is, for the progress line."""
         assert self._asking is not None
+        name, options = self._task.spec.name, self._task.spec.options
+        if self._asking.looks and not self.told:
+            if not self._asking.exits:
+                log().warning(f"{name}: an answer of the docs asked whole scores above its gold, so all cells of a doc are asked")
+            if options.quick and self._asking.too_many_lost:
+                log().warning(f"{name}: too many of the docs asked whole have no score, so no doc is left out")
         self.planned = self._asking.expected_calls() + len(self._task.null_docs) * self._own
         stem = self._task.spec.kind.upper()
         self.told = ", ".join(f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False))

@@ -98,6 +98,7 @@ class WrappedTask(Delegate):
         """Of docs in ``asked``, the numbers of the views that were asked."""
         self._known: dict[tuple[int, int], tuple[str, ScoredView]] = {}
         """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
+        self._warned = False
         self._wire()
 
     def _wire(self) -> None:
@@ -409,6 +410,9 @@ class WrappedTask(Delegate):
         known = [self._known.get((doc.doc_id, number), ("", None)) for number in numbers]
         scored = [one for (told, one), got in zip(known, answers, strict=True) if one is not None and told == repr(list(got))]
         if len(scored) < len(views):
+            if all(one is not None for _, one in known) and known and not self._warned:
+                self._warned = True
+                log().warning(f"{self.spec.name}: lmms-eval filters answers otherwise than when they came, so other cells might have been asked")
             scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, from_first=0 in numbers, **kwargs)
         if 0 not in numbers:  # nothing was asked about the doc's own image, so its record begins with a view without scores
             scored, answers = [ScoredView(every[0]), *scored], [(), *answers]

@@ -13,7 +13,7 @@ from lmms_patch.harness.asking import portions, ranks
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.settings import with_environment
 from tests.harness import toys
-from tests.harness.adapters import BatchedK, ChatK, CountingK, Gathering, Killed, PerRequestK, SortedK, ThreadedK, clue, written
+from tests.harness.askers import BatchedK, ChatK, CountingK, Gathering, Killed, PerRequestK, SortedK, ThreadedK, clue, written
 from tests.harness.toys import metrics, rows, write_task
 
 DOCS = 120

@@ -7,7 +7,7 @@ import pytest
 
 from lmms_patch.harness.asking import portions, ranks, seam
 from lmms_patch.harness.asking.ranks import Ranks
-from tests.harness.adapters import Gathering
+from tests.harness.askers import Gathering
 
 
 class Cache:

@@ -12,7 +12,7 @@ from lmms_patch.app.cli import main
 from lmms_patch.harness.asking import portions
 from lmms_patch.runs.logs import read_lines
 from tests.harness import toys
-from tests.harness.adapters import PerRequestK, written
+from tests.harness.askers import PerRequestK, written
 from tests.harness.toys import rows, write_task
 
 DOCS = 150

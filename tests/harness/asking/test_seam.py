@@ -7,7 +7,7 @@ import pytest
 
 from lmms_patch.harness.asking import journal, portions
 from tests.harness import toys
-from tests.harness.adapters import KINDS, Killed, Likelihood, PerRequest, pixels
+from tests.harness.askers import KINDS, Killed, Likelihood, PerRequest, pixels
 from tests.harness.toys import rows, write_task
 
 DOCS = 12
