@@ -432,7 +432,8 @@ class _Task:
         if not math.isfinite(found.half):
             return dataclasses.replace(value, se=None, low=None, high=None, reason="the interval of the full pass has no ends")
         se = found.half / intervals.normal_quantile((1 + self.settings.level) / 2)
-        low, high = min(found.low, value.value), max(min(found.high, 1.0), value.value)  # no index is above 1
+        moved = value.value - found.value  # FIP or MPP may have been moved to the end of the scale
+        low, high = found.low + moved, max(min(found.high + moved, 1.0), value.value)  # no index is above 1
         return dataclasses.replace(value, se=se, low=low, high=high, draws=0, reason="")
 
     def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:

@@ -118,7 +118,7 @@ class Table:
     @cached_property
     def full(self) -> Chosen:
         """On the full image (the first view). In a sampled run each doc's score is an unbiased estimate, which may lie outside the scale."""
-        return _estimates(self.how_asked(None).whole) if self.sampled else self.full_seen
+        return self._estimates(self.how_asked(None).whole, np.ones(len(self), bool)) if self.sampled else self.full_seen
 
     @cached_property
     def full_seen(self) -> Chosen:
@@ -153,6 +153,17 @@ class Table:
         """Return M of some items by its form; nan where it is not defined. An estimate beyond the scale is moved to the scale's end."""
         picked = self.picked(chosen)
         return value_of(self.fitted(form), picked if mask is None else picked.where(mask))
+
+    def _estimates(self, scores: Array, used: NDArray[np.bool_]) -> Chosen:
+        """Return estimated scores, each its own item.
+
+        Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all are moved so that it lies at the scale's end:
+        draws then lie on both sides of it, and an interval is as wide as it is elsewhere.
+        """
+        if used.any():
+            mean = float(scores[used].mean())
+            scores = scores + float(np.clip(mean, min(0.0, self.range_seen[0]), self.range_seen[1])) - mean
+        return Chosen(scores.tolist(), scores)
 
     def fitted(self, form: Form) -> Form:
         """Return the form of M as it fits these docs: in a sampled run with estimates moved to the ends of the scale."""
@@ -196,8 +207,8 @@ class Table:
         """Return the item of each doc's best view of a set; in a sampled run an estimate, as in ``full``; None where it is not used for the set."""
         if not self.sampled:
             return self.best_seen(key)
-        used = [str(key) not in record.excluded for record in self.records]
-        return _estimates(self.how_asked(key).cells).where(np.array(used, bool))
+        used = np.array([str(key) not in record.excluded for record in self.records], bool)
+        return self._estimates(self.how_asked(key).cells, used).where(used)
 
     def best_seen(self, key: Key) -> Chosen:
         """Return the item of each doc's best view among those asked (``best_places``). Computed once: several numbers are made of it."""
@@ -388,11 +399,6 @@ def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
 
 WHOLE = Asked(metric="", block=0, steps=2)
 """Of a doc all of whose views were asked."""
-
-
-def _estimates(scores: Array) -> Chosen:
-    """Return estimated scores, each its own item."""
-    return Chosen(scores.tolist(), scores)
 
 
 def _has(record: Record, metric: str) -> bool:
