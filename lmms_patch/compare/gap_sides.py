@@ -223,7 +223,9 @@ def _tasks(file: Path) -> list[_Task]:
 def _side(task: _Task, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
     log = sample_log(task.run.path, task.task)
     side = _plain_side(task, log, metric, keys) if task.result is None else _wrapped_side(task, task.result, log, metric)
-    warnings = tuple(filter(None, [task.taken, *_doubts(task, side)]))
+    left_out = (0 if task.result is None else sum(not record.is_asked for record in task.result.records())) if log.is_file() else 0
+    part = f"{task.task}: {left_out} docs were not asked (a quick run); gaps are of the others, a random part of the docs" if left_out else ""
+    warnings = tuple(filter(None, [task.taken, part, *_doubts(task, side)]))
     model = " ".join(filter(None, [arguments(task.run.adapter), task.run.model_args]))
     return dataclasses.replace(side, model=model, warnings=warnings, file=task.run.path)
 

@@ -432,7 +432,8 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     """
     compared = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
     counts = [_docs_of(one, item.metric) for one in compared]
-    left = number.judged.n if number.basis == "paired" else min(docs for docs, _ in counts)
+    part = any(((one.result.details.get("analysis") or {}).get("asked") or {}).get("estimated") for one in compared)
+    left = number.judged.n if number.basis == "paired" and not part else min(docs for docs, _ in counts)
     whole = max(docs + lost for docs, lost in counts)
     if whole <= left or (whole - left) / whole <= rule.max_lost + 1e-12:
         return ""
@@ -450,7 +451,10 @@ def _docs_of(one: Result, name: str) -> tuple[int, int]:
         return docs, int(counts.get("failed") or 0) + int(counts.get(f"unjudged_{name}") or 0)
     if name.startswith("tst"):
         return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
-    failed = (details.get("analysis") or {}).get("failed") or {}
+    analysis = details.get("analysis") or {}
+    failed, asked = analysis.get("failed") or {}, analysis.get("asked") or {}
+    if asked.get("estimated"):  # a doc that was not asked cannot be lost
+        docs = int(asked["docs"]) - int(failed.get("docs") or 0)
     first = raw in ("score", "fip", one.result.described["metric"])
     return docs, int(failed.get("first" if first else "docs") or 0)
 
@@ -490,7 +494,8 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
         kept = value == 1
     elif item.check == "docs":
         assert rule.min_docs is not None
-        known = one.result.docs if one.kind == "magic" else one.result.metrics.get("n_docs")
+        asked = (one.result.details.get("analysis") or {}).get("asked") or {}
+        known = one.result.docs if one.kind == "magic" else asked["docs"] if asked.get("estimated") else one.result.metrics.get("n_docs")
         value, reason = (None, "the run does not say") if known is None else (int(known), "")
         limit, kept = f">= {rule.min_docs}", value is not None and value >= rule.min_docs
     else:

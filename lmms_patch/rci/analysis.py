@@ -428,7 +428,7 @@ class _Task:
         """Return what a full pass would print as the index, with its interval; None where the index is no estimate."""
         if not self.table.sampled or value.value is None:
             return None
-        found = asking.interval(self.table.how_asked(n).take(used), level=self.settings.level)
+        found = asking.interval(self.table.how_asked(n).take(used), level=self.settings.level, most=max(self.table.range_seen[1], 1e-9))
         if not math.isfinite(found.half):
             return dataclasses.replace(value, se=None, low=None, high=None, reason="the interval of the full pass has no ends")
         se = found.half / intervals.normal_quantile((1 + self.settings.level) / 2)

@@ -28,6 +28,8 @@ from lmms_patch.runs.tables import Chosen, Table, only
 from lmms_patch.stats import forms
 
 MOST_CATEGORIES = 50
+LEAST_OF_CATEGORY = 20
+"""Of how many docs of a category a run that left docs out must have asked something: its numbers would be predictions."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ class Logged:
                 self._check(f"{self._table.metric}_mpp{end(key)}", best, stored[1], used)
             return stored
         if not used.any():
-            return None, None, numbers.none_used(key)
+            return None, None, self._table.no_best or numbers.none_used(key)
         if any(view.error is not None for record in self._table.records for view in record.views):
             return None, None, "some docs could not be scored"
         if self._form is None:
@@ -256,10 +258,17 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if form is None and table.records:
         return _as_run(run, changes, metric)
     part = table if changes.category is None else _part(table, changes.category)
+    if part is not table and part.sampled and part.asked_docs < LEAST_OF_CATEGORY:
+        raise RecordError(
+            f"{run.name}: of category {changes.category!r} only {part.asked_docs} docs were asked; allowed: {LEAST_OF_CATEGORY} or more"
+        )
     analysis = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
     categories = _categories(run, part, form, settings, sets) if by_category else {}
     without = sum(record.fields.get("category") is None for record in part.records) if by_category else 0
-    note = f"{run.name}: {without} docs have no category: they are in no category's numbers" if without else ""
+    notes = [f"{without} docs have no category: they are in no category's numbers"] if without else []
+    if by_category and (few := [name for name in category_names(part) if name not in categories]):
+        notes.append(f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {', '.join(few)}")
+    note = f"{run.name}: {'; '.join(notes)}" if notes else ""
     return Analyzed(run, analysis, numbers.metrics(analysis, kind.prefix), categories, note)
 
 
@@ -305,7 +314,7 @@ def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: S
         raise RecordError(f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)")
     if len(names) > MOST_CATEGORIES:
         raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values")
-    parts = {name: _part(table, name) for name in names}
+    parts = {name: part for name in names if not (part := _part(table, name)).sampled or part.asked_docs >= LEAST_OF_CATEGORY}
     return {name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True) for name, part in parts.items()}
 
 

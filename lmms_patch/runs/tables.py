@@ -72,6 +72,11 @@ class Table:
         self._best: dict[Key, Chosen] = {}
         self.sampled = any(record.asked is not None and min(record.asked.p) < 1 for record in self.records)
         """Whether docs were left out, so that a doc's scores on the full image and its best cell are estimates (``stats.asking``)."""
+        other = next(
+            (one.metric for one in (record.asked for record in self.records) if one is not None and one.unasked and one.metric != metric), ""
+        )
+        self.no_best = f"cells were left out by the scores of {other}" if other else ""
+        """Why no doc's best cell is known by this metric; empty where it is."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -176,6 +181,11 @@ class Table:
         known = [score for scores in every if (score := scores.get(self.metric)) is not None]
         return min(known, default=0.0), max(known, default=1.0)
 
+    @property
+    def asked_docs(self) -> int:
+        """How many docs were asked anything."""
+        return sum(record.is_asked for record in self.records)
+
     def stands_for(self, steps: int, used: NDArray[np.bool_]) -> float:
         """Return how many docs a doc stands for that was asked in so many steps; 1 in a run that asked all docs."""
         if not self.sampled:
@@ -205,6 +215,8 @@ class Table:
 
     def best(self, key: Key) -> Chosen:
         """Return the item of each doc's best view of a set; in a sampled run an estimate, as in ``full``; None where it is not used for the set."""
+        if self.no_best:
+            return Chosen([None] * len(self), np.full(len(self), math.nan))
         if not self.sampled:
             return self.best_seen(key)
         used = np.array([str(key) not in record.excluded for record in self.records], bool)

@@ -137,7 +137,7 @@ class Ends:
         return (self.high - self.low) / 2
 
 
-def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | None = None, level: float = LEVEL) -> Ends:
+def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | None = None, level: float = LEVEL, most: float = 1.0) -> Ends:
     """Return RCI of one set of cells with its interval, by Fieller's theorem with Student's quantile.
 
     Args:
@@ -145,6 +145,7 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
         target: ``benchmark``: what a full pass over these docs would print. ``population``: RCI of the docs that these are a sample of.
         clusters: of ``population``, the cluster number of each doc; None: docs are independent.
         level: nominal coverage, 0..1.
+        most: the most that a doc can score.
 
     Returns:
         All nan where no doc scores anything; infinite ends where the sum of F cannot be told from 0.
@@ -178,10 +179,16 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     if b * b <= q * ff or not done:
         return Ends(1 - a / b, -math.inf, math.inf, df)
     # Where all docs seen are alike, nothing varies, but docs that were not asked may differ. ``stats.intervals`` adds half a doc of random weight, so
-    # here are as many docs as that weighs at the interval's level, each standing for as many docs as one that was asked.
-    docs_unseen = float(gamma.ppf((1 + level) / 2, UNSEEN_OF_PAIRS)) * n / done * (1 - done / n if target == "benchmark" else 1)
-    up = math.hypot(_root(a, b, mm, mf, ff, q, 1) - a / b, docs_unseen / b)
-    down = math.hypot(a / b - _root(a, b, mm, mf, ff, q, -1), a / b - a / (b + docs_unseen))
+    # here are as many docs as that weighs at the interval's level, each standing for as many docs as one that was sampled; of the benchmark no more
+    # than were left out.
+    sampled = docs.p.min(axis=1) < 1
+    left_out, found = int(sampled.sum()), int((sampled & (docs.steps >= 2)).sum())
+    unseen = float(gamma.ppf((1 + level) / 2, UNSEEN_OF_PAIRS)) * max(left_out / max(1, found), 1.0 if target == "population" else 0.0)
+    if target == "benchmark":
+        unseen = min(unseen * (1 - found / max(1, left_out)), left_out - found)
+    unseen *= most
+    up = math.hypot(_root(a, b, mm, mf, ff, q, 1) - a / b, unseen / b)
+    down = math.hypot(a / b - _root(a, b, mm, mf, ff, q, -1), a / b - a / (b + unseen))
     return Ends(1 - a / b, 1 - a / b - up, 1 - a / b + down, df)
 
 
@@ -378,9 +385,11 @@ class Asking:
         self._finished, self._before, self._left = 1, self.calls, len(self.docs.order) - len(pilot)
         self._look()
         self.too_many_lost = bool(self.lost[pilot].mean() > MOST_LOST) if len(pilot) else True
-        if self.goal is None or self.too_many_lost:  # where many docs have no score, nothing is known of those not asked
+        if self.goal is None or (self.too_many_lost and self.goal.budget is None):  # of docs that were not asked nothing would be known
             self._each = 1 + float(self._cost[pilot].mean()) if len(pilot) else float(self.docs.views)
             yield from self._finish_all(np.concatenate(blocks))
+            if not self.exits:  # a later answer beats its gold: what was left out is asked after all
+                yield from self._cells(np.concatenate(blocks))
             self._finished = len(self._blocks)
             self._look()
             return
@@ -437,6 +446,7 @@ class Asking:
             views = [self._places[g].start + self._order[g][docs[at]][:, ts] for g, at, ts in zip(sets, some, turns, strict=True)]
             asked = [np.repeat(docs[at], view.shape[1]) for at, view in zip(some, views, strict=True)]
             yield from self._ask(np.concatenate(asked), np.concatenate([view.ravel() for view in views]))
+            self.exits = self.exits and not (np.nan_to_num(self.answers[docs]) > marks[:, None] + 2 * _TINY).any()
             for g, at, view in zip(sets, some, views, strict=True):
                 scores = self.answers[docs[at][:, None], view]
                 best[at, g] = np.fmax(best[at, g], np.fmax.reduce(scores, axis=1)) if view.size else best[at, g]
@@ -583,6 +593,8 @@ class Asking:
         """Ask some more where the interval came out too wide. The same hashes decide, so no answer is lost."""
         assert self.goal is not None
         everyone, sets = np.arange(len(self.steps)), range(len(self._ratio))
+        if not self.exits and self.goal.budget is None:  # an answer beats its gold: no doc is finished before all its cells are asked
+            yield from self._run(*self.plans)
         for _ in range(MOST_TOP_UPS):
             half = max((self.interval(g).half for g in sets), default=0.0)
             if half <= self.goal.half or self.goal.budget is not None or self.p.min() == 1:

@@ -292,7 +292,10 @@ def test_a_killed_run_goes_on(equal_runs, tmp_path):
 
 def test_a_quick_run_that_is_killed_decides_as_one_that_is_not(tmp_path):
     """kill -9 after the pilot, and the same command with another batch size: the same views asked, the same numbers, none asked twice."""
-    task, quick = "mosaic_local_rci3_quick", {"LMMS_PATCH_PILOT": "12", "LMMS_PATCH_PRECISION": "0.3", "LMMS_PATCH_JOURNAL": "", "OMP_NUM_THREADS": "1"}
+    task, quick = (
+        "mosaic_local_rci3_quick",
+        {"LMMS_PATCH_PILOT": "12", "LMMS_PATCH_PRECISION": "0.3", "LMMS_PATCH_JOURNAL": "", "OMP_NUM_THREADS": "1"},
+    )
     command = ["--model", "mosaic_vlm", "--tasks", task, "--limit", "40", "--log_samples"]
     printed = lmms_eval(*command, "--batch_size", "8", "--output_path", tmp_path / "whole", "--verbosity", "INFO", **quick)
     assert f"{task}: a full pass is 400 calls; 400 more on wrong images; asked until the 95 % interval of RCI is ± 0.3 or less" in printed

@@ -113,6 +113,40 @@ def test_where_all_docs_seen_are_alike_the_interval_still_has_a_width():
     assert interval(one, "population").low == pytest.approx(0.975, abs=0.001)
 
 
+def test_the_index_has_no_unit():
+    """The same scores out of 1, 5 and 100: the same interval."""
+    n = 400
+    stream = np.random.default_rng(4)
+    full, best = (stream.random((2, n)) < 0.99).astype(float)
+    p = np.where(np.arange(n)[:, None] < 100, 1.0, 0.2) * np.ones((1, 2))
+    steps = np.where(stream.random(n) < p[:, 0], 2, 0)
+    ends = [interval(Sampled(k * full, k * best, steps, p, *np.full((3, n), 0.9 * k)), most=k) for k in (1, 5, 100)]
+    assert all(one.low == pytest.approx(ends[0].low) and one.high == pytest.approx(ends[0].high) for one in ends)
+
+
+def test_a_few_docs_that_were_left_out_may_be_anything():
+    """40 of 41 docs asked whole: the interval holds what the last one makes of it, whatever that is (within 0.01: it was predicted, too)."""
+    full, best = np.r_[np.ones(29), np.zeros(11)], np.r_[np.ones(17), np.zeros(23)]
+    p = np.r_[np.ones(40), 0.5][:, None] * np.ones((1, 2))
+    ends = interval(Sampled(np.r_[full, 0], np.r_[best, 0], np.r_[np.full(40, 2), 0], p, *np.full((3, 41), 0.5)))
+    for last in itertools.product((0, 1), (0, 1)):
+        assert ends.low - 0.01 <= 1 - (17 + last[1]) / (29 + last[0]) <= ends.high + 0.01
+
+
+@pytest.mark.parametrize("shape", ["nearly all right", "rarely right"])
+def test_small_benchmarks_near_the_ends_of_the_scale(shape):
+    """200 docs, the default pilot of 100: few docs are sampled, and few of them differ. 90 % of intervals or more hold the truth."""
+    held, turns = 0, 120
+    for seed in range(turns):
+        stream = np.random.default_rng(seed)
+        levels = (0.97, 0.9) if shape == "nearly all right" else (0.8, 0.03)
+        scores = np.column_stack([stream.random(200) < levels[0], stream.random((200, 9)) < levels[1] / (1 if shape == "nearly all right" else 3)])
+        docs = Docs(stream.permutation(200), stream.random(200), np.arange(200), np.ones(200), (9,), 100)
+        ends = asked(scores.astype(float), docs, Goal(0.05)).interval(0)
+        held += ends.low <= index(scores) <= ends.high
+    assert held >= 0.9 * turns
+
+
 @pytest.mark.parametrize("full", [np.zeros(4), np.array([1.0, 0, 0, 0])])
 def test_where_there_is_no_index_there_is_none(full):
     p = np.full((4, 2), 0.1)
@@ -215,6 +249,25 @@ def test_a_budget_is_kept():
         asking = asked(scores, docs, Goal(0.01, budget=2000))
         assert asking.calls <= 2000
         assert asking.calls > 1600, "and used"
+
+
+def test_where_a_later_answer_beats_its_gold_all_cells_are_asked_after_all():
+    scores, docs = world(300)
+    odd = docs.order[-5:]
+    scores[odd, 1:] = 2 * scores[odd, 1:]
+    for goal in (None, GOAL):
+        asking = asked(scores, docs, goal)
+        done = asking.steps == 2
+        assert not asking.exits or not (asking.asked[odd, 1:] & (scores[odd, 1:] > 1)).any()
+        if goal is None:
+            assert asking.best[done, 0].tolist() == scores[done, 1:].max(axis=1).tolist()
+
+
+@pytest.mark.parametrize("broken", ["failed", "pilot"])
+def test_a_budget_is_kept_whatever_happens(broken):
+    scores, docs = world(500, pilot=60)
+    scores[:: 4 if broken == "failed" else 1000, 0] = math.nan
+    assert asked(scores, docs, Goal(0.01, budget=1200)).calls <= 1200
 
 
 @pytest.mark.parametrize("half", [1e-6, 1e-3])

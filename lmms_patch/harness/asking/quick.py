@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.references import unit_of
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 Place = tuple[str, int, int]
 View = tuple[int, int]
 """A doc id, and the number of a view among the doc's."""
+LEAST_PILOT = 10
+"""How many docs must be asked whole, at least."""
 MEANS = (forms.MEAN, forms.PERCENT, forms.SUM)
 """What an aggregation must be to be estimated from a part of the docs."""
 _TRIED = 64
@@ -88,7 +91,7 @@ def check(task: WrappedTask, *, predict_only: bool) -> str:
     """
     options, name = task.spec.options, task.spec.name
     way = "quick" if options.quick else "exit"
-    whole = name.removesuffix("_quick") if options.quick else f"{task.spec.base}_{task.spec.kind}"
+    whole = name.removesuffix("_quick") if options.quick else WrapSpec(task.spec.base, task.spec.kind, task.spec.grids).name
     if predict_only:
         raise CannotWrapError(f"{name}: --predict_only scores nothing, and '{way}' goes by scores; type --tasks {whole}")
     if len(task.filters) > 1:
@@ -109,6 +112,8 @@ def check(task: WrappedTask, *, predict_only: bool) -> str:
     docs, views = len(task.evaluated), 1 + sum(n * n for n in task.spec.grids)
     pilot, null = pilot_of(options.pilot, docs), len(task.null_docs) * views
     full = docs * views
+    if pilot < min(docs, LEAST_PILOT):
+        raise OptionError(f"{name}: a pilot of {pilot} docs shows too little of the others; allowed: {LEAST_PILOT} or more")
     if options.quick and options.budget is not None and options.budget < (least := pilot * views + null):
         raise OptionError(
             f"{name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
@@ -207,7 +212,10 @@ class Quick:
         names = {unit: i for i, unit in enumerate(sorted(set(units), key=lambda unit: (hashed(options.seed, "null", unit), unit)))}
         clusters = np.array([names[unit] for unit in units], np.intp)
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
-        marks = np.array([math.nan if (score := task.references.marks(doc.doc_id)) is None else score for doc in docs], float)
+        scored = [task.references.marks(doc.doc_id) for doc in docs]
+        marks = np.array(
+            [score if score is not None and score > 0 else math.nan for score in scored], float
+        )  # a gold that earns nothing shows nothing
         known = marks[np.isfinite(marks)]
         per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(task.aggregations.form.name if task.aggregations.form else "", 1.0)
         self._scale = float(known.max()) if len(known) and known.max() > 0 else float(options.scale or per_doc) / per_doc
@@ -257,7 +265,8 @@ class Quick:
             if not self._asking.exits:
                 log().warning(f"{name}: an answer of the docs asked whole scores above its gold, so all cells of a doc are asked")
             if options.quick and self._asking.too_many_lost:
-                log().warning(f"{name}: too many of the docs asked whole have no score, so no doc is left out")
+                so = "no doc is left out" if options.budget is None else "the numbers are of the others alone"
+                log().warning(f"{name}: too many of the docs asked whole have no score, so {so}")
         self.planned = self._asking.expected_calls() + len(self._task.null_docs) * self._own
         stem = self._task.spec.kind.upper()
         self.told = ", ".join(f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False))

@@ -227,7 +227,7 @@ class Aggregations:
     def _report_native(self) -> None:
         """Say how many failed calls the native metric counts as answers. The statistics say how many there are in all."""
         failed = sum(map(failures.unanswered, self._run.records))
-        if failed:
+        if failed and not self._sampled:
             said = (
                 f"counts {failed} failed calls as wrong answers"
                 if not self._unscored()
@@ -251,7 +251,7 @@ class Aggregations:
         if form is None or self._unscored():
             return None, None
         table = Table(self._run.records, metric, higher=self.higher.get(metric, True))
-        found = Estimates(table, form)
+        found = Estimates(table, form, self._run.records)
         if n is None:
             return found.whole(), None
         full, best, _ = found.over_cells(n)

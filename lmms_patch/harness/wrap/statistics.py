@@ -73,21 +73,28 @@ class Estimates:
     Args:
         table: the records.
         form: the form of the aggregation.
+        records: all records of the task, also of docs that could not be scored at all.
     """
 
     no_calls = "docs were left out, so the native aggregation cannot be called"
 
-    def __init__(self, table: Table, form: Form) -> None:
+    def __init__(self, table: Table, form: Form, records: Sequence[Record]) -> None:
         self._table, self._form, self.form = table, form, form.name
+        self._broken = any(view.error is not None for record in records for view in record.views)
+        self._unscored = any(record.views[0].error is not None for record in records)
 
     def whole(self) -> float | None:
+        if self._unscored:
+            return None
         return self._table.value(self._form, self._table.full) if len(self._table) else None
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
         best = self._table.best(key)
         used = np.array([item is not None for item in best.items], bool)
         if not used.any():
-            return None, None, none_used(key)
+            return None, None, self._table.no_best or none_used(key)
+        if self._broken:
+            return None, None, "some docs could not be scored"
         full, cells = (self._table.value(self._form, chosen, used) for chosen in (self._table.full, best))
         return full, cells, ""
 
@@ -150,7 +157,7 @@ def details(
     settings = settings_of(spec.options, metric, golds)
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
     if table.sampled and form is not None:
-        native = Estimates(table, form)
+        native = Estimates(table, form, records)
     name = KINDS[spec.kind].prefix
     found = analyse(table, native, settings, spec.sets if name else ())
     flat = metrics(found, name)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking import portions, ranks
@@ -263,3 +264,68 @@ def test_a_server_with_many_threads_is_asked_by_threads(tasks, tmp_path):
     with ThreadPoolExecutor(2):
         found = asked_in(tmp_path, ThreadedK(), tasks)
     assert metrics(found, "toy_rci3_quick")["rci3"] is not None
+
+
+# --- what other numbers may be made of a part ---------------------------------------------------------
+
+SCORER = """
+def process_results(doc, results):
+    answer = results[0].strip()
+    if answer == "no" and int(doc["answer"]) in {raises}:
+        raise ValueError("cannot score this")
+    return {{"acc": float(answer == doc["answer"]), "style": float(int(doc["answer"]) % 2 == 0 or answer != "no")}}
+"""
+TWO = [{"metric": name, "aggregation": "mean", "higher_is_better": True} for name in ("style", "acc")]
+
+
+def two_metrics(folder, raises=()):
+    (folder / "utils.py").write_text(SCORER.format(raises=set(raises) or "()"))
+    options = {**OPTIONS, "metric": "acc"}
+    write_task(folder, "toy", rows(DOCS), metadata={"lmms_patch": options}, metric_list=TWO, process_results="!function utils.process_results")
+    text = "task: toy_exit\nbase: toy\ngrids: [3]\nexit: true\nclass: !function lmms_patch.Wrap\n"
+    (folder / "toy_exit.yaml").write_text(text)
+
+
+@pytest.mark.parametrize("name", ["toy_rci3_quick", "toy_exit"])
+def test_another_metric_has_no_best_cell(tmp_path, name, capsys):
+    """The primary metric's scores decided which cells were asked; ``analyze`` says so as the run does."""
+    two_metrics(tmp_path)
+    found = asked_in(tmp_path / "out", PerRequestK(), tmp_path, name)
+    assert metrics(found, name)["style_mpp3"] is None
+    assert metrics(found, name)["acc_mpp3"] is not None
+    written(found, tmp_path / "run", name)
+    assert main(["analyze", str(tmp_path / "run"), "--metric", "style", "--json", str(tmp_path / "out.json")]) == 0
+    (task,) = json.loads((tmp_path / "out.json").read_text())["runs"][0]["tasks"]
+    grid = task["analysis"]["grids"]["3"]
+    assert (grid["index"]["value"], grid["mpp"]["value"], grid["full_pass"]) == (None, None, None)
+    assert "cells were left out by the scores of acc" in grid["reason"]
+    assert task["analysis"]["fip"]["value"] == pytest.approx(metrics(found, name)["style"], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["toy_rci3_quick", "toy_exit", "toy_rci3"])
+def test_a_scorer_that_raises_leaves_no_index_and_a_run_that_opens(tmp_path, name, capsys):
+    two_metrics(tmp_path, raises=range(3, 40, 4))
+    found = asked_in(tmp_path / "out", PerRequestK(), tmp_path, name)
+    assert metrics(found, name)["rci3"] is None
+    written(found, tmp_path / "run", name)
+    for command in ("show", "analyze"):
+        assert main([command, str(tmp_path / "run")]) == 0
+    assert main(["report", str(tmp_path / "run"), "--output", str(tmp_path / "page")]) == 0
+
+
+def test_many_failed_calls_leave_no_index_of_a_part(tasks, tmp_path):
+    """1 % of failed calls: in a full run the docs are left out, in a part of the cells unsolved docs would go missing."""
+    first = PerRequestK()
+    first.answer = lambda prompt, images: "[LMMS_EVAL_REQUEST_FAILED after 5 retries] busy" if len(first.asked) % 40 == 7 else clue(prompt, images)
+    found = asked_in(tmp_path, first, tasks)
+    grid = found["results"]["toy_rci3_quick"]["patch,none"]["analysis"]["grids"]["3"]
+    assert grid["index"]["value"] is None
+    assert "more than 0.2% of a part" in grid["reason"]
+
+
+def test_a_pilot_that_shows_nothing_is_refused(tmp_path):
+    write_task(tmp_path, "toy", rows(40), metadata={"lmms_patch": {**OPTIONS, "pilot": 3}})
+    with pytest.raises((OptionError, SystemExit)) as error:
+        asked_in(tmp_path / "out", model := PerRequestK(), tmp_path)
+    assert "a pilot of 3 docs shows too little" in str(getattr(error.value, "__context__", "")) + str(error.value)
+    assert not model.asked
