@@ -182,7 +182,7 @@ class Asked(Struct, kw_only=True, omit_defaults=True, gc=False):
         metric: the metric by whose scores it was decided what to ask
         block: 0: asked whole, so that the rest could be planned; later docs in the order of their blocks
         steps: 0: nothing was asked; 1: the full image; 2: the cells too, of each grid until one earned full marks
-        p: the probability of each of the two steps; absent where both were certain
+        p: the probability of each of the two steps
         unasked: views that were not asked
         full: what the full image was expected to score; this and the next two are absent where both steps were certain
         before: by grid, what the best cell was expected to score before the full image was asked
@@ -194,7 +194,7 @@ class Asked(Struct, kw_only=True, omit_defaults=True, gc=False):
     steps: Annotated[int, Meta(ge=0, le=2)]
     p: Annotated[list[Annotated[float, Meta(gt=0, le=1)]], Meta(min_length=2, max_length=2)] = field(default_factory=lambda: [1.0, 1.0])
     unasked: Annotated[int, Meta(ge=0, le=MOST)] = 0
-    full: Number = 0.0
+    full: Number | None = None
     before: dict[SetName, Number] = {}
     after: dict[SetName, Number] = {}
 

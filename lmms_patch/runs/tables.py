@@ -143,7 +143,7 @@ class Table:
             np.nan_to_num(best),
             np.array([one.steps for one in own], np.intp),
             np.array([one.p for one in own], float).reshape(-1, 2),
-            np.array([one.full for one in own], float),
+            np.array([one.full or 0.0 for one in own], float),
             np.array([one.before.get(name, 0.0) for one in own], float),
             np.array([one.after.get(name, 0.0) for one in own], float),
         )

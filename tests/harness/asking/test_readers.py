@@ -60,11 +60,12 @@ def test_the_numbers_are_those_of_the_formulas_in_the_docs(runs):
     for record in log_of(runs, "toy_rci3_quick"):
         how = record.asked
         first, second = how.p
-        full = how.full
+        expected = how.full or 0.0
+        full = expected
         cells = how.before.get("3", 0.0)
         if how.steps >= 1:
             score = record.views[0].scores[metric]
-            full += (score - how.full) / first
+            full += (score - expected) / first
             cells += (how.after.get("3", 0.0) - how.before.get("3", 0.0)) / first
         if how.steps == 2:
             cells += (max(view.scores[metric] for view in record.views[1:]) - how.after.get("3", 0.0)) / second
