@@ -1,8 +1,9 @@
-# make demo   sets everything up, runs the embedded benchmark with the embedded model, prints the table, writes a page
+# make demo   sets everything up, runs the embedded benchmark with the embedded model, says what that found, writes a page
 # make test   sets everything up, runs the tests
 # make quick  runs the tests that need no run of lmms-eval, no browser, no LoRA and no simulation (a minute and a half); tests/slow.txt names the others
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
 # make check  format, lint, types, architecture
+# make docs   builds the site of docs/ into build/site; a dead link or a page outside the navigation is an error
 # CONSTRAINTS=/dev/null  installs the newest packages in place of those of constraints.txt
 # VENV=dir    reuses an environment that exists, or says where to put the new one
 VENV ?= .venv
@@ -12,21 +13,19 @@ BIN := $(VENV)/bin
 OUT ?= out/demo
 INSTALLED := $(VENV)/.lmms-patch-installed
 
-.PHONY: setup demo test quick test-floors check format demo-model coverage clean
+.PHONY: setup demo test quick test-floors check docs format demo-model coverage clean
 
 setup: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing lmms-eval, torch and lmms-patch into $(VENV): about 3 minutes and 7 GB the first time."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
-	touch $@
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
+	@touch $@
 
 demo: setup
-	rm -rf $(OUT)
-	HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(BIN)/lmms-eval --model mosaic_vlm --batch_size 16 --tasks mosaic_rci --output_path $(OUT) --log_samples --verbosity WARNING
-	$(BIN)/lmms-patch show $(OUT)
-	$(BIN)/lmms-patch report $(OUT) --output $(OUT)/report --quiet
+	@rm -rf $(OUT)
+	@HF_HUB_OFFLINE=1 $(BIN)/lmms-patch demo --output $(OUT)
 
 test: setup
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -52,6 +51,9 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 format: setup
 	$(BIN)/ruff format .

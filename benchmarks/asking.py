@@ -163,7 +163,7 @@ def answered(logits: Array, stream: np.random.Generator, graded: bool) -> Array:
 
 @cache
 def truth(name: str) -> float:
-    """Return the index of the whole world: of 6 million docs, each an image of its own, standard error about 0.0006."""
+    """Return the true index of a world, computed from 6 million made-up docs (standard error about 0.0006)."""
     world = WORLDS[name]
     single = World(world.name, world.spread, world.cell, world.shown, world.other, world.image, world.kinds, False, world.alike)
     sums = np.zeros(2)
@@ -362,7 +362,7 @@ def replay_recorded(job: tuple[Path, bool, float, int]) -> list[float]:
 
 
 def study_recorded(path: Path, replays: int, processes: int) -> bool:
-    """Print the table of a real model's answers; tell whether the intervals hold, and comparisons find no difference."""
+    """Print the table of a real model's answers. Return whether intervals hold the truth, and comparisons find nothing, often enough."""
     made, good = recorded(path, False), True
     print(f"{len(made.scores):,} docs, RCI {made.index:+.4f}\n")
     print("| half-width | earlier run | replays | calls % (5 to 95) | all, exit | holds % | half-width mean, 95 % | bias | compared: differs % |")

@@ -4,7 +4,22 @@ A plugin for lmms-eval. After ``pip install lmms-patch`` any task, group or tag 
 knows can be asked for under a wrapped name, such as ``gqa_rci3``.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``samples`` or ``results`` of the Python API (docs/tables.md).
+
+    Why here: importing the package must stay cheap, as lmms-eval imports it at every start.
+    """
+    if name not in ("samples", "results"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("lmms_patch.app.api"), name)
 
 
 class Wrap:

@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import OptionError, RecordError
 
 OLD = 24 * 3600
 """Age in seconds at which a temporary file or folder counts as abandoned, on any machine."""
@@ -180,6 +180,66 @@ def sweep(folder: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+
+
+# --- folders that are written whole or not at all ----------------------------------------------------
+
+
+def check_folder(output: Path, mark: str, option: str, earlier: str) -> None:
+    """Check that a folder may be written there, or replaced.
+
+    Args:
+        output: the folder.
+        mark: the file by which a folder of the same kind is known.
+        option: the option that names the folder.
+        earlier: what a folder of the same kind is, in words: "an earlier report".
+
+    Raises:
+        OptionError: a file, a folder with other things in it, or no right to write.
+    """
+    if output.exists() and not output.is_dir():
+        raise OptionError(f"{option} {output}: a file is there; name a folder")
+    if output.is_dir() and any(output.iterdir()) and not (output / mark).is_file():
+        raise OptionError(f"{option} {output}: this folder has other files in it; name a new folder, or that of {earlier}")
+    there = next(path for path in (output.absolute(), *output.absolute().parents) if path.exists())
+    if not os.access(there, os.W_OK) or not os.access(output.absolute().parent if output.exists() else there, os.W_OK):
+        raise OptionError(f"{option} {output}: {there} cannot be written to; give another {option}")
+
+
+@contextlib.contextmanager
+def folder(output: Path, option: str) -> Iterator[Path]:
+    """Give a folder beside the output that takes its place at the end; nothing is left of it where something fails.
+
+    What killed commands left there is removed.
+
+    Args:
+        output: the folder; what is there is replaced (``check_folder``).
+        option: the option that names it.
+
+    Raises:
+        OptionError: it cannot be written.
+    """
+    parent = output.absolute().parent
+    made, old = temporary(parent), temporary(parent, ".old")
+    try:
+        made.mkdir(parents=True)
+        yield made
+        if output.exists() or output.is_symlink():
+            output.rename(old)
+        try:
+            made.rename(output)
+        except OSError:
+            if old.exists():
+                old.rename(output)
+            raise
+        if old.is_symlink():
+            old.unlink()  # what it names is somebody's folder
+        shutil.rmtree(old, ignore_errors=True)
+        sweep(parent)
+    except OSError as error:
+        raise OptionError(f"{option} {output}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _create(path: Path, content: str | bytes) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import html
 import itertools
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -343,6 +344,20 @@ def latex(text: str) -> str:
     return "".join(_LATEX.get(c, c) for c in line(text))
 
 
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+    """Return a table for a notebook: every text is shown as it is, and colours are those of the notebook, light or dark.
+
+    >>> html_table(["a"], [["<b>"]])
+    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    """
+
+    def cells(tag: str, texts: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(line(one, LONGEST))}</{tag}>" for one in texts) + "</tr>"
+
+    over = f"<caption>{html.escape(line(caption, SENTENCE))}</caption>" if caption else ""
+    return f"<table>{over}<thead>{cells('th', heads)}</thead><tbody>{''.join(cells('td', row) for row in rows)}</tbody></table>"
+
+
 def said(message: object, encoding: str | None = None) -> str:
     r"""Return a message for a terminal or a log on one line of bearable length, without secrets.
 
@@ -353,6 +368,8 @@ def said(message: object, encoding: str | None = None) -> str:
 
 
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
+_PLAIN = {"→": "->", "−": "-", "–": "-", "×": "x", "≤": "<=", "≥": ">=", "±": "+-", "…": "..."}
+"""What stands for our own signs on a stream that has no place for them."""
 _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
 
 
@@ -361,13 +378,32 @@ def printed(text: str, encoding: str | None = None) -> str:
 
     Args:
         text: any.
-        encoding: of the stream; what it has no place for is written as an escape.
+        encoding: of the stream; what it has no place for is written in plain letters where it is a sign of ours, else as an escape.
 
     >>> printed("a\n::error::b\n##[group]c")
     'a\n: :error::b\n# #[group]c'
+    >>> printed("0.69 → −0.6 ☃", "ascii")
+    '0.69 -> -0.6 \\u2603'
     """
     shown = _OLD_COMMAND.sub("# #", _COMMAND.sub(r"\1: ", block(text)))
-    return shown if encoding is None else shown.encode(encoding, "backslashreplace").decode(encoding)
+    return shown if encoding is None else _in(shown, encoding)
+
+
+def _in(text: str, encoding: str) -> str:
+    try:
+        return text.encode(encoding).decode(encoding)
+    except UnicodeEncodeError as error:
+        for sign, plain in _PLAIN.items():
+            if not _has(error.encoding, sign):
+                text = text.replace(sign, plain)
+        return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _has(encoding: str, sign: str) -> bool:
+    try:
+        return bool(sign.encode(encoding))
+    except UnicodeEncodeError:
+        return False
 
 
 @functools.cache

@@ -11,7 +11,13 @@ from lmms_patch.errors import PatchError, require
 from tests.making.runs import mc_run, write_run
 from tests.places import ROOT
 
-PARTS = {"lora": ["peft"], "magic": ["cv2"], "report": ["matplotlib"], "tst": ["lightgbm", "sklearn", "threadpoolctl"]}
+PARTS = {
+    "explore": ["starlette", "uvicorn"],
+    "lora": ["peft"],
+    "magic": ["cv2"],
+    "report": ["matplotlib"],
+    "tst": ["lightgbm", "sklearn", "threadpoolctl"],
+}
 HIDDEN = [name for names in PARTS.values() for name in names]
 
 
@@ -72,6 +78,9 @@ def test_the_line_of_each_part(monkeypatch, tmp_path, capsys):
         with pytest.raises(PatchError) as error:
             work()
         assert str(error.value) == f"{module} is not installed; type: pip install 'lmms-patch[{part}]'"
+    without(monkeypatch, "uvicorn")
+    assert main(["explore", "a-run", "--no-browser"]) == 2
+    assert capsys.readouterr().err == "lmms-patch: uvicorn is not installed; type: pip install 'lmms-patch[explore]'\n"
     assert main(["magic", "build", "questions.json", "scenes.json", "images", "--saliency", "maps", "--output", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "lmms-patch: cv2 is not installed; type: pip install 'lmms-patch[magic]'\n"
 

@@ -127,7 +127,7 @@ class Side:
         self.answers, self.clusters = answers, clusters
         self.result = SimpleNamespace(
             docs=len(answers.full),
-            described={"metric": "acc", "options": {}},
+            described={"base": "toy", "metric": "acc", "options": {}},
             metrics={"n_excluded2": 0, "n_docs": len(answers.full)},
             details={"analysis": {"form": "mean", "ceiling": 1.0}},
         )

@@ -29,6 +29,8 @@ from lmms_patch.app import api_magic
 from lmms_patch.errors import OptionError, RecordError, read_as
 
 if TYPE_CHECKING:
+    from pyarrow import Table
+
     from lmms_patch.app.pruning import Pruning
     from lmms_patch.compare.gap import Gap
     from lmms_patch.compare.gap_sides import Side
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from lmms_patch.gate.judge import gate as gate
     from lmms_patch.harness.names.catalog import Entry
     from lmms_patch.present.board.build import Built
+    from lmms_patch.present.findings import Finding
     from lmms_patch.present.report.data import Report
     from lmms_patch.present.terminal.rci import Shown
     from lmms_patch.rci.pooling import Averaged, Pooled
@@ -78,6 +81,10 @@ def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
     return items
 
 
+def _unseen(what: str, done: int, of: int) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """The names that can be wrapped.
@@ -102,17 +109,25 @@ class Run:
         shown: tasks that show the image in some way, as the table has them.
         tested: text-only cross-validations; ``details["tst_details"]`` has their numbers.
         magic: MAGIC tasks; ``magic.show`` has more of them.
+        findings: what to know first, at most five sentences (``present.findings``).
     """
 
     taken: Taken
     shown: list[Shown]
     tested: list[Result]
     magic: list[Result] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def path(self) -> Path:
         """The results file."""
         return self.taken.path
+
+    def _repr_html_(self) -> str:
+        """Return a table of the run's tasks for a notebook."""
+        from lmms_patch.runs import run
+
+        return run.read(self.path)._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -190,11 +205,11 @@ def show(folder: str | Path) -> Run:
         RecordError: there is no such run, its files cannot be read, or it has no wrapped task.
     """
     from lmms_patch.compare import audit
+    from lmms_patch.present import findings
     from lmms_patch.present.terminal import rci as tables
-    from lmms_patch.runs import results as files
     from lmms_patch.runs import run as runs
 
-    taken = files.newest(Path(folder), lambda file: bool(runs.read(file).results), "with a task of lmms-patch")
+    taken = newest_wrapped(folder)
     path = taken.path
     results = runs.read(path).results
     for result in results:
@@ -206,17 +221,113 @@ def show(folder: str | Path) -> Run:
         asked = ", ".join(result.task for result in results)
         none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
         raise RecordError(f"{path}: {none}")
-    return Run(taken, shown, tested, magic)
+    return Run(taken, shown, tested, magic, findings.findings([findings.case(result) for result in results]))
 
 
-def tst(task: str, *, quiet: bool = True, **options: Any) -> Run:
+def samples(run: str | Path, task: str | None = None, columns: Sequence[str] | None = None) -> Table:
+    """Return the docs of a finished run as an Arrow table with one row per doc and view (docs/tables.md).
+
+    Args:
+        run: the ``--output_path`` of the run (of several the newest with a task of ours), or one ``*_results.json``.
+        task: one of its tasks; None: all but MAGIC tasks, whose docs have no views.
+        columns: their names, in the order wanted; None: all.
+
+    Raises:
+        OptionError: the run has no such task, or its table no such column.
+        RecordError: there is no such run, no task with views, or a sample log that is missing or cannot be read.
+    """
+    from lmms_patch.runs import run as runs
+    from lmms_patch.runs.samples import joined
+
+    return joined(runs.read(newest_wrapped(run).path), task, columns)
+
+
+def newest_wrapped(folder: str | Path) -> Taken:
+    """Return the newest run with a wrapped task under a path.
+
+    Raises:
+        RecordError: there is no run, or one that was looked at cannot be read.
+    """
+    from lmms_patch.runs import results as files
+    from lmms_patch.runs import run as runs
+
+    return files.newest(Path(folder), lambda file: bool(runs.read(file).results), "with a task of lmms-patch")
+
+
+def export(run: str | Path, task: str | None = None, *, to: str | None = None, output: str | Path | None = None) -> tuple[Path, int]:
+    """Write the docs of a finished run as a file, and return its path and its number of rows.
+
+    Args:
+        run: as in ``samples``.
+        task: as in ``samples``.
+        to: ``parquet``, ``csv`` or ``jsonl``; None: by the ending of ``output``, else Parquet.
+        output: the file; None: ``samples.parquet``, ``samples.csv`` or ``samples.jsonl`` in the working folder.
+
+    Raises:
+        OptionError: an unknown form, a file of the run itself, or no such task.
+        RecordError: as in ``samples``, or the file cannot be written.
+    """
+    from lmms_patch.app import export as forms
+    from lmms_patch.runs import run as runs
+    from lmms_patch.runs.samples import joined
+
+    form = forms.form_of(to, None if output is None else Path(output))
+    path = Path(output or f"samples.{form}")
+    found = runs.read(newest_wrapped(run).path)
+    forms.check_output(path, found)
+    table = joined(found, task)
+    forms.write(table, path, form)
+    return path, table.num_rows
+
+
+def results(runs: Paths) -> Table:
+    """Return the numbers of finished runs as an Arrow table with one row per task and number (docs/tables.md).
+
+    Args:
+        runs: folders with runs, at any depth, or single ``*_results.json``.
+
+    Raises:
+        RecordError: a path without a run, or a file that cannot be read.
+    """
+    from lmms_patch.runs.run import find
+    from lmms_patch.runs.tabular import numbers_of
+
+    return numbers_of(find([Path(path) for path in _listed(runs)]))
+
+
+DEMO = ("--model", "mosaic_vlm", "--batch_size", "16", "--tasks", "mosaic_rci,mosaic_blind", "--log_samples", "--verbosity", "WARNING")
+"""What lmms-eval is asked in a demo: the embedded benchmark on both grids of the papers, on wrong images, and without any."""
+
+
+def demo(output: str | Path = "out/demo", *, quiet: bool = True, watch: Callable[[str, int, int], None] = _unseen) -> Run:
+    """Run the embedded benchmark with the embedded model, and write the report of the run into ``report/`` of the output folder.
+
+    Args:
+        output: the folder of the run.
+        quiet: keep back what lmms-eval prints (it is in ``lmms-eval.log`` in the output folder); False: it goes to stdout and stderr.
+        watch: handed what is being done, how much of it is done, and how much there is.
+
+    Raises:
+        PatchError: lmms-eval ended with an error, or the folder cannot be written.
+    """
+    from lmms_patch.app.watched import lmms_eval
+
+    output = Path(output)
+    lmms_eval([*DEMO, "--output_path", str(output)], output, quiet=quiet, watch=watch)
+    run = show(output)
+    report(run.path, output / "report", with_images=True)
+    return run
+
+
+def tst(task: str, *, quiet: bool = True, watch: Callable[[str, int, int], None] = _unseen, **options: Any) -> Run:
     """Run a Test-set Stress-Test: can a text-only model, cross-validated on the test set, answer without looking?
 
     lmms-eval runs as a command of its own, and writes results and sample log into ``output``.
 
     Args:
         task: a base task, group or tag.
-        quiet: keep back what lmms-eval prints; False: it goes to stdout and stderr.
+        quiet: keep back what lmms-eval prints (it is in ``lmms-eval.log`` in the output folder); False: it goes to stdout and stderr.
+        watch: handed what is being done, how much of it is done, and how much there is.
         options: the other fields of ``lmms_patch.app.options.StressArguments``.
 
     Raises:
@@ -225,7 +336,7 @@ def tst(task: str, *, quiet: bool = True, **options: Any) -> Run:
     from lmms_patch.app import stress
     from lmms_patch.app.options import StressArguments
 
-    return show(stress.run(read_as(StressArguments, {"task": task, **options}, "tst"), quiet))
+    return show(stress.run(read_as(StressArguments, {"task": task, **options}, "tst"), quiet, watch))
 
 
 def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
@@ -415,6 +526,26 @@ def report(
     paths = [Path(folder) for folder in _listed(folders)]
     csv = [Path(path) for path in _listed(from_csv)]
     return build(paths, Path(output), from_csv=csv, title=title, count=examples, categories=categories, images=images, tell=tell)
+
+
+def explore(runs: Paths, output: str | Path, *, with_images: bool = True, include_path: str | Path | None = None, tell: Tell = _silent) -> int:
+    """Write every doc of one or two finished runs as a page that opens from disk, and return how many docs it has; at most 2,000.
+
+    Args:
+        runs: of each run its ``--output_path``, or its ``*_results.json``.
+        output: the folder; an earlier one there is replaced.
+        with_images: take the docs' images through the harness; where a dataset cannot be reached, their grids are drawn without.
+        include_path: a folder with more task files, for ``with_images``.
+        tell: is handed a line as work goes on.
+
+    Raises:
+        PatchError: more than two runs, more docs, a file that is missing or not whole, or the folder cannot be written.
+    """
+    from lmms_patch.app.serving import pictures_of
+    from lmms_patch.present.explore.explorer import open_runs
+    from lmms_patch.present.explore.static import write
+
+    return write(open_runs([Path(run) for run in _listed(runs)]), pictures_of(with_images, include_path), Path(output), tell)
 
 
 def leaderboard(

@@ -18,12 +18,15 @@ from typer.core import MarkupMode, TyperCommand, TyperGroup
 from typer.main import get_command
 
 from lmms_patch import __version__
+from lmms_patch.app.commands.common import decorated, say
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.text import said
 
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
 TRACEBACK = "LMMS_PATCH_TRACEBACK"
 """Environment variable that shows the traceback of an unexpected error."""
+COMPLETE = "_LMMS_PATCH_COMPLETE"
+"""Environment variable by which a shell asks for completions (``lmms-patch --install-completion``)."""
 REPORT = "please open an issue in the repository of lmms-patch"
 VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-learn")
 
@@ -48,14 +51,16 @@ class Listed:
 
 
 COMMANDS = {
+    "demo": Listed("The embedded benchmark with the embedded model: what it finds, and its page."),
     "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
     "coverage": Listed("Which tasks of the installed lmms-eval wrap.", "tasks", "coverage_command"),
-    "show": Listed("The table of a finished run."),
+    "show": Listed("What a finished run found, and its table."),
     "analyze": Listed("Recompute a finished run's numbers with other settings; average several runs."),
     "tst": Listed("Test-set Stress-Test: can a text-only model answer without looking?"),
     "prune": Listed("Remove what can be answered without looking, and say whether that was more than noise."),
     "gap": Listed("Vision-blind gap of two finished runs, on all docs, a pruned set and random ones."),
     "report": Listed("A page to read, figures and tables, of any mix of finished runs."),
+    "explore": Listed("Every doc of one or two runs in the browser: image, cells, answers, and what each doc needs."),
     "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
     "compare": Listed("Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."),
     "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive.", misused="misused"),
@@ -69,15 +74,30 @@ COMMANDS = {
             "stepsense": Listed("The share of steps labelled correct, and how far annotators agree."),
         },
     ),
+    "export": Listed("The docs of a run as a table: Parquet, CSV or JSON lines."),
     "config": Listed("The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks."),
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
 }
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""
 
+OVERVIEW = """Which part of the image does a multimodal benchmark, or a model, really use:
+the whole image, one corner of it, or no image at all?
+
+  lmms-patch demo        see it on the embedded benchmark: 3 minutes, no network
+  lmms-eval --model MODEL --tasks gqa_rci3 --output_path out --log_samples
+                         ask it of yours: any task of lmms-eval, _rci3 added
+  lmms-patch show out    say what the run found, and show its table
+  lmms-patch report out  write a page with figures, tables and examples
+
+All commands: lmms-patch --help"""
+"""What ``lmms-patch`` alone prints."""
+
 EXAMPLES = """Examples:
 
 # from nothing to numbers, with the embedded benchmark and the embedded model
-lmms-eval --model mosaic_vlm --tasks mosaic_rci --output_path out --log_samples
+lmms-patch demo
+# one name added to a run of yours, and what it found
+lmms-eval --model MODEL --tasks gqa_rci3 --output_path out --log_samples
 lmms-patch show out
 # of one command
 lmms-patch show --help"""
@@ -117,7 +137,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     # Why not the command's own ``main``: it prints boxes, and turns a broken pipe and Ctrl-C into exits of its own.
-    group = get_command(app)
+    group: Any = get_command(app)
+    if os.environ.get(COMPLETE):  # a shell asks what may come next
+        group._main_shell_completion({}, "lmms-patch")
     try:
         with group.make_context("lmms-patch", argv) as context:
             return group.invoke(context) or DONE
@@ -225,11 +247,6 @@ def _wrong_value(error: Any) -> str:
 # --- help -----------------------------------------------------------------------------------------
 
 
-def _decorated() -> bool:
-    """Tell whether help may have boxes and colours: only where a person reads it."""
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
-
-
 class _Plain:
     """Help in plain text where stdout is no terminal."""
 
@@ -237,7 +254,7 @@ class _Plain:
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write help as the base class does, plain where no person reads it."""
-        self.rich_markup_mode = "rich" if _decorated() else None
+        self.rich_markup_mode = "rich" if decorated() else None
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -364,9 +381,7 @@ def _print_versions(asked: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(
-    cls=Group, add_completion=False, invoke_without_command=True, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
-)
+app = typer.Typer(cls=Group, invoke_without_command=True, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @app.callback()
@@ -376,7 +391,7 @@ def _start(
 ) -> None:
     """Which part of the image does a multimodal benchmark, or a model, really use?"""
     if context.invoked_subcommand is None:
-        raise OptionError(f"no command given; allowed: {', '.join(COMMANDS)}; type 'lmms-patch --help'")
+        say(OVERVIEW)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,17 +10,14 @@ from typing import Any
 import yaml
 
 from lmms_patch.app.options import StressArguments as Arguments
+from lmms_patch.app.watched import RunError, Watch, last_line, lmms_eval
 from lmms_patch.ask.spec import Options, check_folds
-from lmms_patch.errors import OptionError, PatchError
+from lmms_patch.errors import OptionError
 from lmms_patch.runs.results import results_files
 
 
-class RunError(PatchError):
-    """The harness ended with an error; its own lines say why."""
-
-
 def command_of(arguments: Arguments, folder: Path) -> list[str]:
-    """Return the harness command line.
+    """Return the options of lmms-eval.
 
     Args:
         arguments: what to test.
@@ -44,7 +38,7 @@ def command_of(arguments: Arguments, folder: Path) -> list[str]:
         )
     if given:
         include.append(_task_file(folder, name, {"base": arguments.task, "kind": "tst", "folds": arguments.folds, **given}))
-    command = [sys.executable, "-m", "lmms_eval", "--model", f"tst_{arguments.diagnostic}", "--tasks", name]
+    command = ["--model", f"tst_{arguments.diagnostic}", "--tasks", name]
     command += ["--log_samples", "--output_path", str(arguments.output)]
     model_args = ",".join(part for part in (arguments.model_args, "check=True" if arguments.check else "") if part)
     command += ["--model_args", model_args] if model_args else []
@@ -58,12 +52,13 @@ def _task_file(folder: Path, name: str, config: Mapping[str, Any]) -> str:
     return str(folder)
 
 
-def run(arguments: Arguments, quiet: bool = False) -> Path:
+def run(arguments: Arguments, quiet: bool = False, watch: Watch = lambda what, done, of: None) -> Path:
     """Run the test.
 
     Args:
         arguments: what to test.
         quiet: keep the harness's own lines back; where it fails, the last of them is told.
+        watch: told of progress, where its lines are kept back.
 
     Returns:
         The results file.
@@ -72,24 +67,13 @@ def run(arguments: Arguments, quiet: bool = False) -> Path:
         RunError: the harness ended with an error, or wrote no results.
     """
     before = set(_results(arguments.output))
-    held: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"} if quiet else {}
     with tempfile.TemporaryDirectory(prefix="lmms_patch_") as folder:
-        command = command_of(arguments, Path(folder))
-        done = subprocess.run(command, env={**os.environ, "TOKENIZERS_PARALLELISM": "false"}, check=False, **held)
-    why = _last_line(done.stdout) if quiet else "its last lines say why"
-    if done.returncode:
-        raise RunError(f"lmms-eval ended with status {done.returncode}; {why}")
+        log = lmms_eval(command_of(arguments, Path(folder)), arguments.output, quiet=quiet, watch=watch)
     new = [path for path in _results(arguments.output) if path not in before]
     if not new:
-        raise RunError(f"{arguments.output}: no *_results.json here from this run; {why if quiet else 'the last lines of lmms-eval say why'}")
+        why = "the last lines of lmms-eval say why" if log is None else f"{last_line(log)}; all it said: {log}"
+        raise RunError(f"{arguments.output}: no *_results.json here from this run; {why}")
     return new[-1]
-
-
-def _last_line(text: str | None) -> str:
-    """Return what the harness said at last: our own refusal where there is one."""
-    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
-    own = [line.removeprefix("lmms-patch: ") for line in lines if line.startswith("lmms-patch: ")]
-    return f"it said: {(own or lines)[-1]}" if lines else "it said nothing"
 
 
 def _results(folder: Path) -> list[Path]:

@@ -381,7 +381,7 @@ class WrapSpec:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether views may be left out: cells that cannot change a number (``exit``), or docs too (``quick``)."""
+        """Whether the run may leave requests out: some cells (``exit``), or some cells and some docs (``quick``)."""
         return bool(KINDS[self.kind].index) and (self.options.exit or self.options.quick)
 
     def of(self, base: str) -> WrapSpec:

@@ -480,7 +480,7 @@ class _Log:
             for key, value in fresh.items():
                 if key in stored:
                     self._compare(stored[key], value, f"{path}.{key}")
-                elif value is not None or key not in _LATER:
+                elif key != "necessity" and (value is not None or key not in _LATER):  # earlier versions wrote no necessity map
                     self._differs(f"{path}.{key}", None, value)
         elif isinstance(fresh, list) and isinstance(stored, list) and not any(isinstance(one, str) for one in (*fresh, *stored)):
             if len(fresh) != len(stored):

@@ -24,13 +24,14 @@ from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import check_result
 from lmms_patch.compare.engine import Compared, matches, primary_of
 from lmms_patch.errors import OptionError, RecordError, nearest
+from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
 from lmms_patch.stats.spatial import holm
-from lmms_patch.text import line
+from lmms_patch.text import html_table, line
 
 SCHEMA = 1
 POWER = 0.8
@@ -119,6 +120,17 @@ class Comparison:
     def alpha(self) -> float:
         """The largest p-value at which a difference is shown."""
         return 1 - self.level + 1e-12
+
+    def _repr_html_(self) -> str:
+        """Return a table of the differences for a notebook."""
+        rows = []
+        for task in self.tasks:
+            for one in task.numbers:
+                found, p = one.difference, "" if one.p_holm is None else f"{one.p_holm:.3f}"
+                ends = ["" if end is None else f"{end:.3f}" for end in (found.first, found.second)]
+                difference = "" if found.estimate.value is None else reading.text(found.estimate, "{:+.3f}".format)
+                rows.append([task.second, one.name, *ends, difference, p])
+        return html_table(["task", "number", self.first.model, self.second.model, "difference", "p (Holm)"], rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison in plain JSON types, as ``compare.formats.CompareJson`` has them."""

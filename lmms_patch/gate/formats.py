@@ -21,6 +21,10 @@ class Verdict(Struct, kw_only=True):
 
     Attributes:
         metric: A number of docs/metrics.md, gate, looks, checked, excluded or n_docs; in bars: its distance from 0.
+        base: The benchmark.
+        measure: The number as people know it: the benchmark's own metric in place of fip and score.
+        least: The lower end of what is allowed, limit and margin together; null: there is none.
+        most: The upper end, likewise.
         baseline: The baseline's number, over the docs of the difference.
         difference: value - baseline.
         primary: Whether it is the primary number of its comparison with the baseline, which carries the claim; null: no difference is judged.
@@ -35,6 +39,10 @@ class Verdict(Struct, kw_only=True):
     metric: str
     limit: str
     value: Value
+    base: str
+    measure: str
+    least: Number | None
+    most: Number | None
     baseline: Number | None
     baseline_model: str | None
     difference: Value | None
@@ -52,6 +60,8 @@ class GateJson(Struct, kw_only=True):
 
     Attributes:
         status: The exit status.
+        sentence: The verdict with the fact that matters: the first line that the command prints.
+        counts: How many verdicts there are of each kind, in words.
         error: Why nothing could be judged.
     """
 
@@ -59,6 +69,7 @@ class GateJson(Struct, kw_only=True):
     status: Literal[0, 1, 2, 3]
     verdict: Literal["passed", "failed", "bad input", "inconclusive"]
     sentence: str
+    counts: str
     error: str | None
     config: str
     out: str

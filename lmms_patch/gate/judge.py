@@ -16,6 +16,7 @@ from lmms_patch.gate.intervals import Judged, difference_of, number_of
 from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Result
+from lmms_patch.present.findings import case, findings
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import matching
 from lmms_patch.stats.resample import Estimate
@@ -46,6 +47,9 @@ class Verdict:
         call: pass, fail or inconclusive.
         warned: whether it is inconclusive and its rule says that this does not block.
         reason: why, in one line; may be empty.
+        base: the benchmark.
+        measure: the number as people know it: the benchmark's own metric in place of ``fip`` and ``score``.
+        least, most: the ends of what is allowed, limit and margin together; None: there is no such end.
     """
 
     rule: str
@@ -64,6 +68,10 @@ class Verdict:
     call: Call = "fail"
     warned: bool = False
     reason: str = ""
+    base: str = ""
+    measure: str = ""
+    least: float | None = None
+    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,7 @@ class Judgement:
         notes: what a reader must know, one line each.
         config, out, baseline: the files and folders that were given.
         error: why nothing could be judged, in one line; else empty.
+        findings: what to know of the judged runs, a sentence each (``present.findings``).
     """
 
     verdicts: tuple[Verdict, ...]
@@ -83,6 +92,7 @@ class Judgement:
     out: str
     baseline: str
     error: str = ""
+    findings: tuple[str, ...] = ()
 
     @property
     def status(self) -> int:
@@ -93,15 +103,14 @@ class Judgement:
         return FAILED if "fail" in calls else INCONCLUSIVE if "inconclusive" in calls else PASSED
 
     @property
-    def sentence(self) -> str:
-        """The verdict in words, made from the exit status."""
-        start = f"gate {WORDS[self.status]} (exit status {self.status})"
+    def counts(self) -> str:
+        """How many verdicts there are of each kind, in words, and the exit status."""
         if self.status == BAD_INPUT:
-            return f"{start}: {self.error or 'nothing was judged'}"
+            return f"nothing was judged (exit status {self.status})"
         warned = sum(one.warned for one in self.verdicts)
         counts = {call: sum(one.call == call and not one.warned for one in self.verdicts) for call in ("fail", "inconclusive", "pass")}
         parts = [f"{count} {call}" for call, count in counts.items() if count] + ([f"{warned} inconclusive (only warned of)"] if warned else [])
-        return f"{start}: of {len(self.verdicts)} verdict{'s' * (len(self.verdicts) > 1)} {', '.join(parts)}"
+        return f"of {len(self.verdicts)} verdict{'s' * (len(self.verdicts) > 1)} {', '.join(parts)} (exit status {self.status})"
 
 
 @dataclass(frozen=True)
@@ -168,7 +177,16 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
     if before is not None:
         notes += [f"{before.older} older results in {before.path} left aside"] if before.older else []
         notes += list(before.notes) if needed else ["no rule compares with the baseline"]
-    return Judgement(verdicts, tuple(dict.fromkeys(notes)), rules.source, str(out), "" if baseline is None else str(baseline))
+    given = str(out), "" if baseline is None else str(baseline)
+    return Judgement(verdicts, tuple(dict.fromkeys(notes)), rules.source, *given, findings=_findings(results))
+
+
+def _findings(results: Sequence[Result]) -> tuple[str, ...]:
+    """Return what to know of some results; nothing where a file lacks what the sentences need: they are prose, and must not stop a gate."""
+    try:
+        return tuple(one.text for one in findings([case(one.result, one.model, str(place)) for place, one in enumerate(results)]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
 
 
 def _check_numbers(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequence[Item]]], before: Baseline | None) -> list[str]:
@@ -209,7 +227,8 @@ def _items(rule: Rule, selected: Sequence[Result], source: str) -> tuple[list[It
         if not asked:
             continue
         if not judged:
-            raise OptionError(f"{source}: rule {rule.name!r}: none of its tasks can be judged: {selected[0].task} {why}")
+            make = f"; {sides.made_by(selected, ['tst'])}" if check == "tst" else ""
+            raise OptionError(f"{source}: rule {rule.name!r}: none of its tasks can be judged: {selected[0].task} {why}{make}")
         new = [Item(one, check, metric) for one in judged]
         for item in new if check == "tst" else ():
             limits.check_text_only(rule, item.one, source)
@@ -335,7 +354,7 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
         rule=rule.name,
         task=item.one.task,
         model=item.one.model,
-        metric=f"|{item.metric}|" if rule.absolute and item.check != "tst" else item.metric,
+        metric=_metric(rule, item),
         limit=_words(rule, item.check),
         value=number.value,
         baseline=number.baseline,
@@ -348,6 +367,10 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
         call=call,
         warned=call == "inconclusive" and not rule.blocks,
         reason=reason,
+        base=str(item.one.result.described["base"]),
+        measure=_measure(rule, item),
+        least=None if least is None else least - rule.margin,
+        most=None if most is None else most + rule.margin,
     )
 
 
@@ -377,6 +400,18 @@ def verdict(judged: Estimate, least: float | None, most: float | None, margin: f
     if call == "pass" and limits.call(judged.low, judged.high, least=least, most=most) == "fail":
         return call, "; ".join(filter(None, ["the limit is missed, but by less than the margin", judged.reason]))
     return call, judged.reason
+
+
+def _metric(rule: Rule, item: Item) -> str:
+    return f"|{item.metric}|" if rule.absolute and item.check != "tst" else item.metric
+
+
+def _measure(rule: Rule, item: Item) -> str:
+    """Return a number's name for people: ``fip`` and ``score`` are the benchmark's own metric, with what was shown if not the full image."""
+    if item.metric not in ("fip", "score") or rule.absolute:
+        return _metric(rule, item)
+    kind = KINDS[item.one.kind]
+    return str(item.one.result.described["metric"]) + (f" {kind.where}" if kind.view != "full" and not kind.full else "")
 
 
 def _ends(rule: Rule, check: str) -> tuple[float | None, float | None]:
@@ -432,9 +467,12 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     """
     compared = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
     counts = [_docs_of(one, item.metric) for one in compared]
-    part = any(((one.result.details.get("analysis") or {}).get("asked") or {}).get("estimated") for one in compared)
-    left = number.judged.n if number.basis == "paired" and not part else min(docs for docs, _ in counts)
-    whole = max(docs + lost for docs, lost in counts)
+    if any(reading.is_sampled(one.result.details.get("analysis") or {}) for one in compared):  # a doc that one run did not ask is not lost
+        left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
+        whole = left + lost
+    else:
+        left = number.judged.n if number.basis == "paired" else min(docs for docs, _ in counts)
+        whole = max(docs + lost for docs, lost in counts)
     if whole <= left or (whole - left) / whole <= rule.max_lost + 1e-12:
         return ""
     return f"{whole - left} of {whole} docs are lost ({(whole - left) / whole:.1%}, more than max_lost {rule.max_lost:.1%})"
@@ -452,11 +490,12 @@ def _docs_of(one: Result, name: str) -> tuple[int, int]:
     if name.startswith("tst"):
         return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
     analysis = details.get("analysis") or {}
-    failed, asked = analysis.get("failed") or {}, analysis.get("asked") or {}
-    if asked.get("estimated"):  # a doc that was not asked cannot be lost
-        docs = int(asked["docs"]) - int(failed.get("docs") or 0)
+    failed = analysis.get("failed") or {}
     first = raw in ("score", "fip", one.result.described["metric"])
-    return docs, int(failed.get("first" if first else "docs") or 0)
+    lost = int(failed.get("first" if first else "docs") or 0)
+    if reading.is_sampled(analysis):  # the number is of all docs, but a doc that was not asked cannot be lost
+        docs = int(analysis["asked"]["docs"]) - (lost - int(failed.get("first") or 0))  # those whose first call failed are not among them
+    return docs, lost
 
 
 def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:
@@ -483,6 +522,7 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
     """
     one = item.one
     value: float | None
+    least = most = None
     if item.check == "gate":
         limit, (value, reason) = "valid", _gate(one)
         kept = value == 1
@@ -494,18 +534,33 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
         kept = value == 1
     elif item.check == "docs":
         assert rule.min_docs is not None
-        asked = (one.result.details.get("analysis") or {}).get("asked") or {}
-        known = one.result.docs if one.kind == "magic" else asked["docs"] if asked.get("estimated") else one.result.metrics.get("n_docs")
+        analysis = one.result.details.get("analysis") or {}
+        scored = analysis["asked"]["docs"] if reading.is_sampled(analysis) else one.result.metrics.get("n_docs")
+        known = one.result.docs if one.kind == "magic" else scored
         value, reason = (None, "the run does not say") if known is None else (int(known), "")
-        limit, kept = f">= {rule.min_docs}", value is not None and value >= rule.min_docs
+        least, limit, kept = rule.min_docs, f">= {rule.min_docs}", value is not None and value >= rule.min_docs
     else:
         assert rule.max_excluded is not None
         value, reason = _excluded(one)
-        limit, kept = f"<= {rule.max_excluded:g}", value is not None and value <= rule.max_excluded + 1e-12
+        most, limit, kept = rule.max_excluded, f"<= {rule.max_excluded:g}", value is not None and value <= rule.max_excluded + 1e-12
     call: Call = "pass" if kept else "inconclusive" if value is None and item.check == "looks" else "fail"
     warned, docs = call == "inconclusive" and not rule.blocks, one.result.docs
     number = Estimate(value, None, None, None, docs, docs, 0, reason=reason)
-    return Verdict(rule.name, one.task, one.model, item.metric, limit, number, call=call, warned=warned, reason=reason)
+    return Verdict(
+        rule=rule.name,
+        task=one.task,
+        model=one.model,
+        metric=item.metric,
+        limit=limit,
+        value=number,
+        call=call,
+        warned=warned,
+        reason=reason,
+        base=str(one.result.described["base"]),
+        measure=item.metric,
+        least=least,
+        most=most,
+    )
 
 
 def _gate(one: Result) -> tuple[int | None, str]:

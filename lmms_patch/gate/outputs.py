@@ -1,5 +1,6 @@
-"""What a gate leaves: a table for people, JSON and JUnit XML for machines, a job summary and annotations for GitHub.
+"""What a gate leaves: lines for people, JSON and JUnit XML for machines, a job summary and an annotation for GitHub.
 
+Everywhere the first line is the verdict with the fact that matters most, then come the counts, what did not pass, and what passed.
 Names come from files that anybody may have written: ``lmms_patch.text`` makes them harmless for each form.
 """
 
@@ -7,77 +8,233 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from lmms_patch import __version__, files
 from lmms_patch.errors import RecordError
-from lmms_patch.gate.judge import BAD_INPUT, WORDS, Judgement, Verdict
+from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement, Verdict
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import Cell, Column, Sheet, shown, used
+from lmms_patch.present.sheets import NOT_DEFINED
+from lmms_patch.present.sheets import number as number_text
+from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line, markdown, printed
 
 SCHEMA = 1
-_CLAIMS = {True: "primary", False: "other", None: None}
-
-COLUMNS = (
-    Column("verdict", "verdict", help="pass, fail or inconclusive; warned: inconclusive, and the rule lets it pass"),
-    Column("rule", "rule"),
-    Column("task", "task"),
-    Column("model", "model"),
-    Column("metric", "metric", help="bars: its distance from 0"),
-    Column("limit", "limit", help="on the metric's own scale"),
-    Column("value", "value", digits=4, help="with its interval at the level beside it; without, where a difference is not over all docs of the run"),
-    Column("baseline", "baseline", digits=4, help="over the docs of the difference"),
-    Column("difference", "difference", signed=True, digits=4, help="value - baseline, with its interval"),
-    Column("docs", "docs", help="that are paired: value, baseline and difference are over these"),
-    Column("detectable", "detectable", digits=4, help="how far beyond limit and margin the truth must be to fail in 80 % of runs"),
-    Column("claim", "claim", help="primary: the number of a comparison that carries the claim; other: corrected with all others together"),
-    Column("level", "level", digits=4, help="of this one interval, after the correction for how many are judged together"),
-    Column("basis", "basis", help="paired: doc by doc; unpaired: as if on other docs; interval: the number's own; number: no interval decides"),
-)
+CALLS = {PASSED: "PASS", FAILED: "FAIL", BAD_INPUT: "BAD INPUT", INCONCLUSIVE: "INCONCLUSIVE"}
+"""The first word of the first line, by exit status."""
+MINUS = "−"
+_ORDER = ("fail", "inconclusive", "warned", "pass")
+_HELD = {
+    "gate": ("the index can be read", "the index cannot be read"),
+    "looks": ("the answers depend on the image", "it is not shown that the answers depend on the image"),
+    "checked": ("every number agrees with the log", "not every number could be checked"),
+}
+"""Of requirements: what is said where they hold, and where not."""
 
 
 def word(one: Verdict) -> str:
-    """Return the verdict as the table says it."""
+    """Return the verdict as lists say it."""
     return "warned" if one.warned else one.call
 
 
-def sheet(judged: Judgement) -> Sheet:
-    """Return the verdicts as a table."""
-    rows = [_row(one) for one in judged.verdicts]
-    always = ("verdict", "rule", "task", "value")
-    columns = used(COLUMNS, [*rows, dict.fromkeys(always, "")])
-    return Sheet("gate", "Gate", columns, tuple(rows), " ".join(map(line, judged.notes)))
+# --- one verdict ----------------------------------------------------------------------------------
 
 
-def _row(one: Verdict) -> Mapping[str, Cell]:
-    texts = {"verdict": word(one), "rule": one.rule, "task": one.task, "model": one.model, "metric": one.metric, "limit": one.limit}
-    numbers: dict[str, Cell] = {"value": one.value, "baseline": one.baseline, "difference": one.difference}
-    numbers["docs"] = one.difference.n if one.difference is not None and one.basis == "paired" else None
-    how: dict[str, Cell] = {"detectable": one.detectable, "claim": _CLAIMS[one.primary], "level": one.level, "basis": one.basis}
-    return {**{key: line(text) for key, text in texts.items()}, **numbers, **how}
+def fact(one: Verdict, judged: Judgement) -> str:
+    """Return what a verdict found, in one line.
+
+    For example ``gqa: accuracy 0.690 → 0.607 (−0.083, 95 % −0.151 to −0.016; allowed −0.02)``.
+    """
+    models = {other.model for other in judged.verdicts}
+    tasks = {other.task for other in judged.verdicts if other.base == one.base}
+    name = one.base if one.base and len(tasks) == 1 else one.task
+    return line(f"{name}{f' of {one.model}' if len(models) > 1 else ''}: {_found(one)}")
 
 
-def what(one: Verdict) -> str:
-    """Return the verdict in one line: what, of what, and why."""
-    value = shown(one.value, Column("", "", digits=4))
-    change = "" if one.difference is None else f", difference {shown(one.difference, Column('', '', signed=True, digits=4))} ({one.basis})"
-    smallest = "" if one.call != "inconclusive" or one.detectable is None else f"; detectable with 80 % power: {one.detectable:.4f} beyond it"
-    why = f": {one.reason}" if one.reason else ""
-    return line(f"{one.task} of {one.model}: {one.metric} {value}{change}, limit {one.limit}{smallest}{why}")
+def _found(one: Verdict) -> str:
+    number = one.value if one.difference is None else one.difference
+    if one.metric in _HELD:
+        return ": ".join(filter(None, [_HELD[one.metric][number.value != 1], one.reason]))
+    allowed = _allowed(one)
+    if number.value is None:
+        return f"{one.measure} {one.reason or 'not defined'} ({allowed})"
+    if one.metric in ("n_docs", "excluded"):
+        counted = f"{number.value:,.0f} docs" if one.metric == "n_docs" else f"{100 * number.value:.4g} % of the docs left out"
+        return ": ".join(filter(None, [f"{counted} ({allowed})", one.reason]))
+    sure = ""
+    if number.low is not None and number.high is not None and one.level is not None and reading.shows_interval(number):
+        sure = f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}"
+    change = "" if one.difference is None else _say(one, number.value)
+    before = "" if one.difference is None else f"{NOT_DEFINED if one.baseline is None else _say(one, one.baseline, False)} → "
+    inside = "; ".join(filter(None, [", ".join(filter(None, [change, sure])), allowed]))
+    value = reading.IN_PLACE if reading.misleads(one.value) else NOT_DEFINED if one.value.value is None else _say(one, one.value.value, False)
+    noted = ", ".join([value, *reading.words(one.value)])
+    return ": ".join(filter(None, [f"{one.measure} {before}{noted} ({inside})", one.reason]))
 
 
-def text(judged: Judgement) -> str:
-    """Return the verdicts for a terminal. The last line says the verdict, in agreement with the exit status."""
-    lines = [f"{word(one)}: {line(one.rule)}: {what(one)}" for one in judged.verdicts if one.call != "pass"]
-    notes = [f"note: {line(note)}" for note in judged.notes]
-    blocks = [sheet(judged).to_text() if judged.verdicts else "", "\n".join([*lines, *notes]), line(judged.sentence)]
+def _allowed(one: Verdict) -> str:
+    """Return the ends of what is allowed: of a difference, as ``allowed −0.02``; of a number, as ``at least 0.65``."""
+    ends = [end for end in (one.least, one.most) if end is not None]
+    if one.difference is not None and ends == [0]:
+        return "no drop allowed" if one.least is not None else "no rise allowed"
+    said = [f"{end:+g}" if one.difference is not None and end else f"{end or 0:g}" for end in ends]
+    if one.metric == "n_docs":
+        said = [f"{end:,.0f}" for end in ends]
+    if one.metric == "excluded":
+        said = [f"{100 * end:.4g} %" for end in ends]
+    start = "allowed" if one.difference is not None or len(ends) > 1 else "at least" if one.least is not None else "at most"
+    return f"{start} {' to '.join(said)}".replace("-", MINUS)
+
+
+def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
+    """Return a number with three decimals, or as many as its limit has."""
+    decimals = [len(f"{end:g}".partition(".")[2]) for end in (one.least, one.most) if end is not None]
+    signed = one.difference is not None if signed is None else signed
+    return number_text(value, signed, max([3, *decimals])).replace("-", MINUS)
+
+
+def details(one: Verdict) -> str:
+    """Return what else there is to know of a verdict with a limit: the limit as the rule has it, how it was found, what could be found."""
+    if one.metric in _HELD or one.metric in ("n_docs", "excluded"):
+        return ""
+    basis = {
+        "paired": f"paired over {one.difference.n if one.difference else 0:,} docs",
+        "unpaired": "unpaired: as if on other docs",
+        "number": "no interval decides",
+    }
+    claim = {True: "the primary number", False: "not the primary number", None: ""}[one.primary]
+    power = ""
+    if one.call == "inconclusive" and one.detectable is not None:
+        power = f"fails in 80 % of runs where the truth is {one.detectable:.2g} beyond what is allowed"
+    return line("; ".join(filter(None, [f"{one.metric} {one.limit}", claim, basis.get(one.basis, ""), power])))
+
+
+def ordered(judged: Judgement) -> list[Verdict]:
+    """Return the verdicts, the worst first.
+
+    Failures come first, then what is inconclusive, warned of, passed; in each the primary numbers of comparisons first, then by how far
+    a number lies beyond what is allowed, in half-widths of its interval.
+    """
+    return sorted(judged.verdicts, key=lambda one: (_ORDER.index(word(one)), one.primary is not True, -_beyond(one)))
+
+
+def _beyond(one: Verdict) -> float:
+    number = one.value if one.difference is None else one.difference
+    if number.value is None:
+        return math.inf
+    if number.low is None or number.high is None or not number.high > number.low:
+        return -math.inf
+    apart = [end - number.value for end in (one.least,) if end is not None] + [number.value - end for end in (one.most,) if end is not None]
+    return max(apart, default=-math.inf) / ((number.high - number.low) / 2)
+
+
+def headline(judged: Judgement) -> str:
+    """Return the first line everywhere: the verdict, and the fact that matters most. It agrees with the exit status."""
+    start = CALLS[judged.status]
+    if judged.status == BAD_INPUT:
+        return line(f"{start}: {judged.error or 'nothing was judged'}")
+    worst = ordered(judged)[0]
+    alike = sum(word(one) == word(worst) for one in judged.verdicts) - 1
+    warned = ", but warned of" if judged.status == PASSED and worst.warned else ""
+    return f"{start}{warned} {fact(worst, judged)}{f', and {alike} more' if alike else ''}"
+
+
+def _listed(judged: Judgement) -> tuple[list[tuple[Verdict, str]], list[tuple[Verdict, str]]]:
+    """Return what to list, and the passes, each with its fact; without the fact where the first line has it."""
+    every = [(one, fact(one, judged) if place else "") for place, one in enumerate(ordered(judged))]
+    return [pair for pair in every if pair[0].call != "pass"], [pair for pair in every if pair[0].call == "pass"]
+
+
+# --- for people -----------------------------------------------------------------------------------
+
+
+def text(judged: Judgement, *, every: bool = False, width: int | None = None) -> str:
+    """Return the verdicts for a terminal: the first line, the counts, what did not pass, and the notes.
+
+    Args:
+        judged: the judgement.
+        every: list what passed, and what the runs show, too.
+        width: of the terminal; None: lines are not broken.
+    """
+    bad, passed = _listed(judged)
+    blocks = [f"{_folded(headline(judged), '  ', width)}\n{judged.counts}"]
+    blocks += ["\n".join(_wrapped(one, said, width) for one, said in (bad + passed if every else bad))]
+    blocks += ["\n".join(_folded(f"note: {line(note)}", "  ", width) for note in judged.notes)]
+    if every:
+        blocks += ["\n".join(_folded(line(one), "  ", width) for one in judged.findings)]
+    blocks += [f"{_passes(passed)}; --all lists what passed" if passed and not every else ""]
     return "\n\n".join(block for block in blocks if block)
+
+
+def _passes(passed: Sequence[Any]) -> str:
+    return f"{len(passed)} pass{'es' * (len(passed) == 1)}"
+
+
+def _wrapped(one: Verdict, said: str, width: int | None) -> str:
+    lines = [f"{word(one)}: {line(one.rule)}", *(f"  {part}" for part in (said, details(one)) if part)]
+    return "\n".join(_folded(each, "    ", width) for each in lines)
+
+
+def _folded(said: str, indent: str, width: int | None) -> str:
+    return said if width is None else textwrap.fill(said, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def summary(judged: Judgement) -> str:
+    """Return Markdown for a GitHub job summary: as ``text``, with what passed folded."""
+    mark = {PASSED: ":white_check_mark:", FAILED: ":x:", BAD_INPUT: ":x:", INCONCLUSIVE: ":grey_question:"}[judged.status]
+    bad, passed = _listed(judged)
+    lines = [f"### {mark} {markdown(headline(judged))}", "", markdown(judged.counts), ""]
+    lines += [*(_bullet(one, said) for one, said in bad), *(f"- note: {markdown(note)}" for note in judged.notes)]
+    lines += _details(_passes(passed), [_bullet(one, said) for one, said in passed])
+    lines += _details("What the runs show", [f"- {markdown(one)}" for one in judged.findings])
+    return "\n".join(lines) + "\n\n"
+
+
+def _details(title: str, bullets: Sequence[str]) -> list[str]:
+    """Return a folded list; nothing where it is empty."""
+    return ["", f"<details><summary>{title}</summary>", "", *bullets, "", "</details>"] if bullets else []
+
+
+def _bullet(one: Verdict, said: str) -> str:
+    told = [markdown(part) for part in (said, details(one)) if part]
+    return f"- **{word(one)}**: {markdown(one.rule)}" + "".join(f"<br>{part}" for part in told)
+
+
+def annotation(judged: Judgement, elsewhere: str) -> str:
+    """Return one GitHub workflow command that names the rules that do not hold, without the numbers, which log and summary have; or nothing.
+
+    Args:
+        judged: the judgement.
+        elsewhere: where the numbers are, in words.
+    """
+    if judged.status == BAD_INPUT:
+        return _command("error", "lmms-patch gate: bad input", f"nothing was judged; why is in {elsewhere}")
+    calls: dict[str, dict[str, None]] = {}
+    for one in ordered(judged):
+        if one.call != "pass":
+            calls.setdefault(word(one), {})[f"{one.rule} ({one.task})"] = None
+    said = "; ".join(f"{call}: {', '.join(rules)}" for call, rules in calls.items())
+    kind = "warning" if judged.status == PASSED else "error"
+    return _command(kind, f"lmms-patch gate: {WORDS[judged.status]}", line(f"{said}; the numbers are in {elsewhere}")) if calls else ""
+
+
+def _command(command: str, title: str, message: str) -> str:
+    """Return ``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
+
+    def data(said: str) -> str:
+        return printed(said).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+    return f"::{command} title={data(title).replace(':', '%3A').replace(',', '%2C')}::{data(message)}"
+
+
+# --- for machines ---------------------------------------------------------------------------------
 
 
 def to_json(judged: Judgement) -> dict[str, Any]:
@@ -86,7 +243,8 @@ def to_json(judged: Judgement) -> dict[str, Any]:
         "schema": SCHEMA,
         "status": judged.status,
         "verdict": WORDS[judged.status],
-        "sentence": line(judged.sentence),
+        "sentence": headline(judged),
+        "counts": judged.counts,
         "error": line(judged.error) or None,
         "config": line(judged.config),
         "out": line(judged.out),
@@ -109,12 +267,11 @@ def _verdict_json(one: Verdict) -> dict[str, Any]:
 
 
 def junit(judged: Judgement) -> str:
-    """Return JUnit XML: one testcase per verdict."""
-    cases = judged.verdicts
-    blocked = [one for one in cases if one.call != "pass" and not one.warned]
+    """Return JUnit XML: one testcase per verdict, the worst first; the message of a failure begins as the first line elsewhere does."""
+    cases = ordered(judged)
     counts = {
         "tests": len(cases) or 1,
-        "failures": len(blocked),
+        "failures": sum(word(one) in ("fail", "inconclusive") for one in cases),
         "errors": int(judged.status == BAD_INPUT),
         "skipped": sum(one.warned for one in cases),
     }
@@ -123,49 +280,21 @@ def junit(judged: Judgement) -> str:
     suite = ElementTree.SubElement(root, "testsuite", {"name": "lmms-patch gate", **numbers})
     if judged.status == BAD_INPUT:
         case = ElementTree.SubElement(suite, "testcase", {"classname": "gate", "name": "input", "time": "0"})
-        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": line(judged.sentence)}).text = line(judged.sentence)
+        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": headline(judged)}).text = headline(judged)
     for one in cases:
         name = line(f"{one.task} of {one.model}: {one.metric} {one.limit}")
         case = ElementTree.SubElement(suite, "testcase", {"classname": line(one.rule), "name": name, "time": "0"})
+        said = f"{one.call.upper()} {fact(one, judged)}"
+        more = "\n".join(filter(None, [said, details(one)]))
         if one.warned:
-            ElementTree.SubElement(case, "skipped", {"message": f"inconclusive: {what(one)}"})
+            ElementTree.SubElement(case, "skipped", {"message": said})
         elif one.call != "pass":
-            ElementTree.SubElement(case, "failure", {"type": one.call, "message": what(one)}).text = what(one)
+            ElementTree.SubElement(case, "failure", {"type": one.call, "message": said}).text = more
         else:
-            ElementTree.SubElement(case, "system-out").text = what(one)
+            ElementTree.SubElement(case, "system-out").text = more
+    ElementTree.SubElement(suite, "system-out").text = "\n".join([headline(judged), judged.counts, *map(line, judged.notes)])
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
-
-
-def summary(judged: Judgement) -> str:
-    """Return Markdown for a GitHub job summary."""
-    mark = {0: ":white_check_mark:", 1: ":x:", 2: ":x:", 3: ":grey_question:"}[judged.status]
-    lines = [f"### {mark} {markdown(judged.sentence)}", ""]
-    if judged.verdicts:
-        lines += [sheet(judged).to_markdown()]
-    lines += [f"- **{word(one)}**, {markdown(one.rule)}: {markdown(what(one))}" for one in judged.verdicts if one.call != "pass"]
-    lines += [f"- {markdown(note)}" for note in judged.notes]
-    return "\n".join(lines) + "\n\n"
-
-
-def workflow_commands(judged: Judgement) -> list[str]:
-    """Return GitHub workflow commands: an error for what blocks, a warning for what is only warned of."""
-    if judged.status == BAD_INPUT:
-        return [_annotation("error", "lmms-patch gate: bad input", line(judged.sentence))]
-    return [
-        _annotation("warning" if one.warned else "error", f"lmms-patch gate: {line(one.rule)}: {one.call}", what(one))
-        for one in judged.verdicts
-        if one.call != "pass"
-    ]
-
-
-def _annotation(command: str, title: str, message: str) -> str:
-    """Return ``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
-
-    def data(said: str) -> str:
-        return printed(said).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-    return f"::{command} title={data(title).replace(':', '%3A').replace(',', '%2C')}::{data(message)}"
 
 
 # --- writing --------------------------------------------------------------------------------------

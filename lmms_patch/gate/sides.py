@@ -184,13 +184,15 @@ def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
     """Return the results that a rule is about.
 
     Raises:
-        OptionError: there is none; says which selector finds nothing, and what there is.
+        OptionError: there is none; says which selector finds nothing, and what there is, or which command makes a result of the kind.
         RecordError: one of them is empty.
     """
     left = list(results)
     for key in SELECTORS:
         kept = [one for one in left if one.selected(rule, [key])]
         if not kept:
+            if key == "kind":
+                raise OptionError(f"{source}: rule {rule.name!r}: {made_by(left, rule.kind)}")
             there = list(dict.fromkeys(one.names(key)[-1] for one in left))
             close = nearest(getattr(rule, key)[0].strip("*"), there, 1)
             hint = f"did you mean {close[0]}? " if close else ""
@@ -200,6 +202,23 @@ def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
         if not one.result.docs:
             raise RecordError(f"{one.run.path}: nothing was scored in {one.task}; an empty run cannot be judged")
     return left
+
+
+def made_by(results: Sequence[Result], kinds: Sequence[str]) -> str:
+    """Say that there is no result of some kinds, and which command makes one.
+
+    Args:
+        results: those that are there, of other kinds.
+        kinds: wildcards of kinds; the command is for the first kind that they match.
+    """
+    kind = next(KINDS[name] for pattern in kinds for name in KINDS if fnmatchcase(name, pattern))
+    bases = list(dict.fromkeys(one.names("base")[-1] for one in results))
+    number = results[0].result.described["grids"][:1] or [3] if kind.grid == "required" else ""
+    names = [f"{base}_{kind.name}{''.join(map(str, number))}" for base in bases] if kind.suffix else [kind.name]
+    run = results[0].run
+    model = ("tst_rf", "") if kind.folds else (run.adapter, run.model_args)
+    again = runs.command(*model, names, str(results[0].fingerprint["limit"]))
+    return f"no {kind.name} run{f' of {_some(bases, 3)}' if kind.suffix else ''} here; make one: {again}"
 
 
 def _some(names: Sequence[str], most: int = 12) -> str:

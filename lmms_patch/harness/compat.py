@@ -39,6 +39,7 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
         "_store": ("self", "cache_key", "request_type", "task_name", "doc_id", "idx", "gen_kwargs", "response"),
         "merge_shards": ("shard_paths", "output_path"),
     },
+    "EvaluationTracker": {"save_results_samples": ("self", "task_name", "samples")},
     "lmms_eval.evaluator": {"unwrap_generation_output": ("output",), "evaluate": _EVALUATE},
 }
 """The functions of the host that we replace, by class or module, with the parameters that they must have."""

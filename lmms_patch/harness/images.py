@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from PIL import Image
@@ -30,22 +30,40 @@ def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathL
     Raises:
         PatchError: the task is unknown, or its dataset cannot be loaded here.
     """
+    task = _loaded(base, include_path)
+    if tasks.is_magic(task):
+        return _drawn(base, task.eval_docs, set(doc_ids))
+    first = _by_row(task)
+    found = ((doc_id, first(doc_id)) for doc_id in doc_ids)
+    return {doc_id: image for doc_id, image in found if image is not None}
+
+
+def image_of(base: str, include_path: str | os.PathLike[str] | None = None) -> Callable[[int], Image.Image | None]:
+    """Load a base task, and return a function from a row of its eval split to the doc's first image; None where there is none that can be read.
+
+    Raises:
+        PatchError: as ``first_images``.
+    """
+    return _by_row(_loaded(base, include_path))
+
+
+def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
+    """Return a base task with its dataset."""
     manager = catalog.task_manager(include_path)
     manager.model_name = configs.TEXT_ONLY_MODELS[0]  # the name of a simple model makes the base show its docs by doc_to_visual
     lookup.require_base(manager, WrapSpec(base, "rci", (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
-        rows = task.eval_docs
-        count = len(rows)
+        len(task.eval_docs)
     except (Exception, SystemExit) as error:  # a MAGIC task without its data refuses to load
         raise CannotWrapError(f"{base}: its dataset cannot be loaded here: {one_line(error)}") from None
-    if tasks.is_magic(task):
-        return _drawn(base, rows, set(doc_ids))
-    out = {}
-    for doc_id in doc_ids:
-        if 0 <= doc_id < count and (image := _first(task, rows[doc_id])) is not None:
-            out[doc_id] = image
-    return out
+    return task
+
+
+def _by_row(task: Any) -> Callable[[int], Image.Image | None]:
+    rows = task.eval_docs
+    count = len(rows)
+    return lambda row: _first(task, rows[row]) if 0 <= row < count else None
 
 
 def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> dict[Any, Image.Image]:

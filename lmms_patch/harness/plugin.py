@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,7 @@ def _load_wrapped(manager: Any, native: Callable[..., Any], spec: WrapSpec, chan
 
     keep_no_failures()
     ask_in_portions()
+    write_tables()
     configs.check(manager, spec)
     text_only = not KINDS[spec.kind].needs_image
     if text_only:
@@ -404,6 +406,41 @@ def ask_in_portions() -> None:
 
     compat.check_host(evaluator)
     _patch(evaluator, "evaluate", seam.evaluate)
+
+
+def write_tables() -> None:
+    """Write the samples of wrapped tasks as Parquet too, as each sample log is written (``runs.samples``).
+
+    Called when a wrapped task is loaded, so a run without one is left as it is.
+
+    Raises:
+        HostError: the installed evaluator has no such function.
+    """
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    compat.check_host(EvaluationTracker)
+    _patch(EvaluationTracker, "save_results_samples", _save_samples)
+
+
+def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, samples: Any) -> None:
+    """Write a sample log as the host does, and its Parquet file beside it. A run that cannot write that file keeps its results.
+
+    Why this method: the host calls it on the first rank alone, when the results file is written, and nothing of ours is called after it.
+    """
+    original(tracker, task_name=task_name, samples=samples)
+    if not tracker.output_path or not hasattr(tracker, "date_id"):
+        return
+    try:
+        from lmms_patch.runs.run import read
+        from lmms_patch.runs.samples import write
+
+        results = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized, f"{tracker.date_id}_results.json")
+        own = [one for one in read(results).results if one.task == task_name and one.kind.suffix and one.docs and one.log]
+        if own:  # under --predict_only nothing was scored, so there is nothing but the log
+            write(own)
+    except Exception as error:
+        told = str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"
+        log().warning(f"{task_name}: the samples are not written as Parquet; every reader takes the sample log instead: {told}")
 
 
 def _adapter(cache: Any) -> str:

@@ -113,7 +113,7 @@ class Leaderboard(Struct, kw_only=True):
     """Written by lmms-patch leaderboard --output FOLDER. Numbers are on the metric's own scale; null is not defined.
 
     Attributes:
-        written: Files in the folder model-index that were made for models -> digest of what they were made of.
+        written: Files in the folders model-index and models that were made for models -> digest of what they were made of.
     """
 
     schema: Literal[1]
@@ -233,7 +233,20 @@ class Figure(Struct, kw_only=True):
     name: str
     title: str
     caption: str
-    section: Literal["runs", "benchmarks", "models", "tst", "magic"]
+    section: Literal["headline", "runs", "benchmarks", "models", "tst", "magic"]
+
+
+class Finding(Struct, kw_only=True):
+    """A sentence that the page opens with.
+
+    Attributes:
+        kind: which rule made it
+        cases: ids of the results that it is about
+    """
+
+    kind: str
+    text: str
+    cases: list[str]
 
 
 class Example(Struct, kw_only=True):
@@ -257,6 +270,7 @@ class Report(Struct, kw_only=True):
     Attributes:
         made: versions, and when
         tables: by section of the page
+        findings: at most five sentences, the most important first
     """
 
     schema: Literal[1]
@@ -267,6 +281,7 @@ class Report(Struct, kw_only=True):
     tables: dict[str, list[Table]]
     figures: list[Figure]
     examples: list[Example]
+    findings: list[Finding] | UnsetType = UNSET
 
 
 class MagicTask(Struct, kw_only=True):

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rich.cells import cell_len
+
 from lmms_patch import text
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
@@ -100,20 +102,57 @@ class Sheet:
         head, *rows = (" & ".join(map(text.latex, line)) + " \\\\\n" for line in self._lines())
         return f"\\begin{{tabular}}{{{align}}}\n\\toprule\n{head}\\midrule\n{''.join(rows)}\\bottomrule\n\\end{{tabular}}\n"
 
-    def to_text(self) -> str:
-        """Return the table for a terminal: a line under its head, columns of numbers to the right."""
+    def to_text(self, width: int | None = None) -> str:
+        """Return the table for a terminal: a line under its head, columns of numbers to the right.
+
+        Args:
+            width: characters in a line. Columns that do not fit come below in tables of their own, each behind the first columns that hold no
+                numbers; a line may still be longer where a column is too wide beside these. None: any.
+        """
         lines = [[text.line(cell) for cell in line] for line in self._lines()]
-        columns = []
+        columns, named = [], 1
         for place, cells in enumerate(zip(*lines, strict=True)):
-            width = max(map(len, cells))
+            most = max(map(cell_len, cells))
             right = place > 0 and any(map(_LIKE_A_NUMBER.match, cells[1:]))
-            columns.append([cell.rjust(width) if right else cell.ljust(width) for cell in cells])
-        head, *rows = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
-        return "\n".join([head, "-" * len(head), *rows])
+            named += place == named and not right
+            pads = [" " * (most - cell_len(cell)) for cell in cells]
+            columns.append([pad + cell if right else cell + pad for cell, pad in zip(cells, pads, strict=True)])
+        return "\n\n".join(map(_ruled, _parts(columns, named, width)))
 
     def _lines(self) -> list[list[str]]:
         """Return the head and the rows as people read them."""
         return [[c.title for c in self.columns], *([self.shown(row, c) for c in self.columns] for row in self.rows)]
+
+
+def _parts(columns: Sequence[Sequence[str]], named: int, width: int | None) -> list[list[Sequence[str]]]:
+    """Return columns in parts that fit a width, each beginning with the columns that name the rows.
+
+    Args:
+        columns: cells of equal length in each.
+        named: how many of the first columns name the rows; fewer are repeated where they take more than two thirds of the width.
+        width: characters in a line; None: any.
+    """
+    widths = [cell_len(column[0]) for column in columns]
+    if width is None or sum(widths) + 2 * (len(widths) - 1) <= width:
+        return [[*columns]]
+    while named > 1 and sum(widths[:named]) + 2 * (named - 1) > 2 * width / 3:
+        named -= 1
+    first = [*columns[:named]]
+    parts, taken = [first], sum(widths[:named]) + 2 * (named - 1)
+    left = width - taken
+    for column, wide in zip(columns[named:], widths[named:], strict=True):
+        if 2 + wide > left and len(parts[-1]) > named:
+            parts.append(first)
+            left = width - taken
+        parts[-1] = [*parts[-1], column]
+        left -= 2 + wide
+    return parts
+
+
+def _ruled(columns: Iterable[Sequence[str]]) -> str:
+    """Return columns of equally long cells as lines, with a rule under the first."""
+    head, *rows = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+    return "\n".join([head, "-" * cell_len(head), *rows])
 
 
 def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Sheet:

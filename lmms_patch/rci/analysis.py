@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lmms_patch.ask.spec import REGIONS, Key
 from lmms_patch.rci.draws import Draws, Native
+from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.region_sets import region_sets, scored_places
 from lmms_patch.runs import failures
 from lmms_patch.runs.details import Settings
@@ -104,6 +105,7 @@ class _Task:
             regions=self._regions(by_set) if self.boxes else None,
             failed=self.failed,
             asked=asked_part(self.table.records),
+            necessity=necessity(self.table, list(grids), self.settings, self.blind),
         )
 
     def _gate(self, fip: Estimate, chance: Chance, scale: float | None) -> gate.Gate:
@@ -271,11 +273,13 @@ class _Task:
         asked = self.table.asked
         if name == "uniform" and not any(doc.of("option") for doc in asked):
             return []
-        picks = [pick(doc, name, self.constants) for doc in asked]
+        of_doc = {id(doc): pick(doc, name, self.constants) for doc in failures.different(asked)}
+        picks = [of_doc[id(doc)] for doc in asked]
         if not picks or not all(picks):
             return []
         if name != "uniform" or (self.form is not None and self.form.linear):
-            scores = np.array([_mean([one.score for one in answers if one.score is not None]) for answers in picks])
+            means = {key: _mean([one.score for one in answers if one.score is not None]) for key, answers in of_doc.items()}
+            scores = np.array([means[id(doc)] for doc in asked])
             return [Chosen([answers[0].item for answers in picks], scores)]
         stream = generator(self.settings.seed)
         guesses = [[answers[k] for answers, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
@@ -425,7 +429,7 @@ class _Task:
         )
 
     def _full_pass(self, n: Key, used: NDArray[np.bool_], value: Estimate) -> Estimate | None:
-        """Return what a full pass would print as the index, with its interval; None where the index is no estimate."""
+        """Estimate the index that a run over all docs would print, with an interval; None if this run asked all docs, or has no index."""
         if not self.table.sampled or value.value is None:
             return None
         found = asking.interval(self.table.how_asked(n).take(used), level=self.settings.level, most=max(self.table.range_seen[1], 1e-9))

@@ -18,7 +18,7 @@ import numpy as np
 from lmms_patch.ask.spec import Key, Options, end
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.runs import failures, numbers
+from lmms_patch.runs import failures, numbers, samples
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.record import Record
@@ -98,6 +98,21 @@ class Analyzed:
     categories: Mapping[str, Analysis] = field(default_factory=dict)
     note: str = ""
 
+    @property
+    def result(self) -> Result:
+        """The result of the run with these numbers in place of its own."""
+        own = self.run.result
+        if self.analysis is None:
+            return own
+        metric, of_sets = self.analysis.metric, {end(key): grid.mpp.value for key, grid in self.analysis.sets.items()}
+        found = {metric: self.analysis.fip.value, **{f"{metric}_mpp{stem}": value for stem, value in of_sets.items()}}
+        return dataclasses.replace(
+            own,
+            described={**own.described, "metric": metric},
+            metrics={**own.metrics, **self.metrics, **found},
+            details={**own.details, "analysis": numbers.to_json(self.analysis)},
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return the numbers in plain JSON types."""
         stored = self.run.result.details.get("analysis")
@@ -134,12 +149,12 @@ def load(path: Path) -> list[TaskRun]:
         hint = "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'" if magic else "ask for one, such as --tasks gqa_rci3"
         raise RecordError(f"{file}: no task with an index in this run; {hint}")
     blind = {one.described["base"]: scores(one, one.described["metric"]) for one in results if one.kind.name == "blind" and not one.place}
-    return [TaskRun(one, list(one.records()), blind.get(one.described["base"])) for one in wanted]
+    return [TaskRun(one, samples.records(one), blind.get(one.described["base"])) for one in wanted]
 
 
 def scores(result: Result, metric: str) -> dict[int, float]:
     """Return by doc id what the first views score, without docs that have no score."""
-    first = {record.doc_id: record.views[0].scores.get(metric) for record in result.records()}
+    first = {record.doc_id: record.views[0].scores.get(metric) for record in samples.records(result)}
     return {doc_id: score for doc_id, score in first.items() if score is not None}
 
 
@@ -323,7 +338,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     described = run.result.described
     options = Options.from_mapping({k: v for k, v in described["options"].items() if k in Options.names()}, run.name)
     metric = changes.metric or described["metric"]
-    known = {m for record in run.records for view in record.views for m in view.items}
+    known = {m for view in failures.different(view for record in run.records for view in record.views) for m in view.items}
     if run.records and metric not in known:
         raise RecordError(f"{run.name}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
     higher = bool(run.result.details.get("higher_is_better", {}).get(metric, True))

@@ -7,16 +7,18 @@ answer it would be wrong, and more often so on the one full image than on the be
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lmms_patch.ask.spec import Key
 from lmms_patch.runs.record import Record, View, in_set
 from lmms_patch.stats.bounds import Count, Some
 
+T = TypeVar("T")
 REASON = "a call failed"
 """Why a doc is not used for a set of views of which a call failed; in the records under ``excluded``."""
 WORTH_A_WARNING = 0.01
@@ -77,6 +79,12 @@ def from_json(found: Mapping[str, Any] | None) -> Failed | None:
     return None if found is None else Failed(**{f.name: found[f.name] for f in dataclasses.fields(Failed)})
 
 
+def different(objects: Iterable[T]) -> list[T]:
+    """Return each object once. Docs that are read from a log share the objects of equal views and answers, so these are few."""
+    given = list(objects)
+    return list(dict(zip(map(id, given), given, strict=True)).values())
+
+
 def has_failed(view: View) -> bool:
     """Tell whether a view, as a record writes it, is of a failed call. Records of earlier versions have none."""
     return view.failed is not None
@@ -91,9 +99,9 @@ def count(records: Sequence[Record]) -> Failed | None:
     """Count the failed calls of some docs; None where no call failed."""
     records = [record for record in records if record.is_asked]
     views = [record.every_view for record in records]
-    texts = [[view.failed for view in of_doc if view.failed is not None] for of_doc in views]
-    if not any(texts):
+    if not any(map(has_failed, different(itertools.chain.from_iterable(views)))):
         return None
+    texts = [[view.failed for view in of_doc if view.failed is not None] for of_doc in views]
     often = Counter(text for of_doc in texts for text in of_doc)
     return Failed(
         sum(map(bool, texts)),

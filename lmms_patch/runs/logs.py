@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,8 @@ from lmms_patch.runs.record import SCHEMA, Baseline, Record, View, at_odds, part
 CHANGED = "the file was changed or written by another program"
 _KEPT = 50_000
 """How many different views and baselines a reader remembers by their text: one that comes again is not decoded again."""
+
+_LOSSES = re.compile(r"^[(\[]\s*(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*,", re.IGNORECASE)
 
 
 class _Fields(Struct):
@@ -190,6 +193,32 @@ def _slowly(text: bytes, shared: Shared, where: str) -> Line:
         raise RecordError(f"{where}: {error}; {CHANGED}") from None
     given = {name: sample.get(name) for name in ("doc_id", "filtered_resps", "input", "target")}
     return Line(Raw(json.dumps(patch)), **given, record=record)
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def answers_of(line: Line) -> list[str | None]:
+    """Return the answer to each view that was asked: of the doc's own views, then of those on another doc's image.
+
+    Of log-likelihoods it is the number of the option with the lowest loss, from 0. Answers that do not fit the views are None.
+    """
+    given, own = line.filtered_resps, len(line.record.views) if line.record.is_asked else 0
+    asked = own + len(line.record.wrong_views)
+    if asked == 1 and not isinstance(given, list):  # the harness writes a single answer without its list
+        given = [] if given is None else [given]
+    each = len(given) // asked if isinstance(given, list) and asked else 0
+    if not each or each * asked != len(given):
+        return [None] * asked
+    return [_answer(given[i * each : (i + 1) * each]) for i in range(asked)]
+
+
+def _answer(given: Sequence[Any]) -> str:
+    if len(given) == 1:
+        return str(given[0])
+    losses = [float(match[1]) if (match := _LOSSES.match(str(one))) else None for one in given]
+    known = [loss for loss in losses if loss is not None]
+    return f"option {losses.index(min(known))}" if len(known) == len(losses) else " | ".join(map(str, given))
 
 
 # --- lines as they are ----------------------------------------------------------------------------

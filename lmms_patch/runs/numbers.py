@@ -21,6 +21,7 @@ from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
 
 BoxSet = Annotated[str, Meta(pattern="^(relevant|adversarial)$")]
+NeedName = Annotated[str, Meta(pattern="^(text|one cell|whole image|unsolved)$")]
 NUMBERS = 1
 """Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
 
@@ -124,6 +125,38 @@ class Regions:
 
 
 @dataclass(frozen=True)
+class Necessity:
+    """The necessity map at one grid: how many docs need no image, one cell, the whole image, or more than the model can do.
+
+    A doc is ``text`` if it is right on another doc's image, or blind. Else it is ``one cell`` if some cell is right, ``whole image`` if only the full
+    image is, and ``unsolved`` if neither is. Right is at least half of what the doc's gold scores.
+
+    Attributes:
+        n: grid size.
+        docs: docs that the shares are of.
+        checked: those among them that are right without their image, or were asked so in every way that the run has.
+        sources: how docs were asked without their image; empty where they were not: then ``text`` has no share.
+        shares: of each class, with intervals. Of docs that are not checked it is estimated how many are ``text`` (docs/statistics.md).
+        counts: docs whose class is known, by class: docs that were asked without their image.
+        by_image: docs by class, as the answers to their own image alone say; these are known of all docs.
+        unscored: docs without a class, because a view has no score; they are in no share.
+        graded: docs of which a score lies between nothing and full marks: their class depends on what counts as right.
+        luck: share of the docs that a cell of a wrong image answers where the whole wrong image does not; None where none was asked so.
+    """
+
+    n: GridSize
+    docs: Count
+    checked: Count
+    sources: tuple[Literal["wrong images", "blind"], ...]
+    shares: Mapping[NeedName, Estimate]
+    counts: Mapping[NeedName, Count]
+    by_image: Mapping[NeedName, Count]
+    unscored: Count
+    graded: Count
+    luck: Estimate | None
+
+
+@dataclass(frozen=True)
 class Analysis:
     """The numbers of one task.
 
@@ -143,9 +176,10 @@ class Analysis:
         regions: of a task that shows docs' own boxes.
         failed: the calls that gave no answer; None where each gave one.
         asked: what was asked, of a run that left views out; None of others.
+        necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("asked",)
+    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity")
 
     metric: str
     n_docs: Count
@@ -162,6 +196,7 @@ class Analysis:
     regions: Regions | None = None
     failed: Failed | None = None
     asked: AskedPart | None = None
+    necessity: tuple[Necessity, ...] = ()
 
     @property
     def sets(self) -> Mapping[Key, Grid]:

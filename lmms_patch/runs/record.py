@@ -315,6 +315,12 @@ def parts_at_odds(record: Record) -> str:
     return ""
 
 
+def full_marks(record: Record, metric: str) -> float:
+    """Return what the doc's gold answer scores; 1 where that is not known or not above 0."""
+    golds = [one.scores.get(metric) for one in record.baselines if "gold" in one.roles]
+    return max([score for score in golds if score is not None and score > 0], default=1.0)
+
+
 def first_box(view: View) -> list[int]:
     """Return the box of a cell on the first image.
 

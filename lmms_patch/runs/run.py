@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import Any
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.errors import RecordError
+from lmms_patch.runs import reading
 from lmms_patch.runs.details import wrong
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
@@ -26,7 +28,8 @@ from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
 from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
-from lmms_patch.text import arguments, masked, unique
+from lmms_patch.text import arguments, html_table, masked, unique
+from lmms_patch.text import line as one_line
 
 MAGIC_SCHEMA = 1
 """Of the ``magic`` objects that MAGIC tasks leave in place of ``patch`` (``magic.results``)."""
@@ -79,6 +82,15 @@ class Run:
     def identity(self) -> tuple[str, str, str]:
         """What makes two runs runs of one model."""
         return self.model, self.adapter, self.model_args
+
+    def _repr_html_(self) -> str:
+        """Return a table of the run's tasks for a notebook: the score of each, its indices, and whether they may be read."""
+        rows = []
+        for result in self.results:
+            indices = "; ".join(f"{name} {_shown(one)}" for name, one in result.measures.items() if _INDEX.fullmatch(name) and _shown(one))
+            gate = reading.gate_word(reading.gate_of(result.details.get("analysis") or {})) if result.kind.has_index else ""
+            rows.append([result.label, str(result.docs), result.described["metric"], _shown(result.measures["score"]), indices, gate])
+        return html_table(["task", "docs", "metric", "score", "index", "gate"], rows, f"{self.model or self.adapter}, {self.date}")
 
 
 @dataclass(frozen=True)
@@ -149,6 +161,11 @@ class Result:
         place, theirs = ((one.run.path.resolve(), one.task, one.place) for one in (self, other))
         return place == theirs or self.origin == other.origin
 
+    def _repr_html_(self) -> str:
+        """Return a table of all numbers for a notebook."""
+        rows = [[name, _shown(one), one.reason if one.value is None else ""] for name, one in self.measures.items()]
+        return html_table(["number", "value", "why there is none"], rows, f"{self.label}, {self.docs} docs: {self.run.model or self.run.adapter}")
+
     # --- its sample log ---------------------------------------------------------------------------
 
     @property
@@ -173,6 +190,14 @@ class Result:
     def records(self, *, lean: bool = True) -> Iterator[Record]:
         """Yield the records of the sample log, read and checked as ``lines``."""
         return (line.record for line in self.lines(lean=lean))
+
+
+_INDEX = re.compile(r"(?:rci|pcri)(\d+|_relevant|_adversarial)")
+
+
+def _shown(estimate: Estimate) -> str:
+    """Return a number with its interval and the words beside it; empty where it is not defined."""
+    return "" if estimate.value is None else reading.text(estimate, "{:.3f}".format)
 
 
 def read(path: Path) -> Run:
@@ -301,6 +326,21 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
         more = ", ".join(part or "default" for part in parts)
         out[model, adapter, args] = f"{model} ({more})" if more else model
     return unique(out)
+
+
+def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "all") -> str:
+    """Return the lmms-eval command that asks a model for some tasks and leaves both files of each.
+
+    Args:
+        adapter: the model, as ``--model`` takes it.
+        model_args: as ``--model_args`` takes it; secrets are masked, and must be put back by who types the command.
+        tasks: names.
+        limit: which docs, as fingerprints have it: ``all``, ``40``, ``40 from 80``.
+    """
+    most, _, start = limit.partition(" from ")
+    parts = ["lmms-eval", "--model", adapter or "MODEL", *(["--model_args", model_args] if model_args else []), "--tasks", ",".join(tasks)]
+    parts += [*(["--limit", most] if most != "all" else []), *(["--offset", start] if start else [])]
+    return one_line(f"{shlex.join(parts)} --output_path out --log_samples")
 
 
 # --- what must be the same ------------------------------------------------------------------------

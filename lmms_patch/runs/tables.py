@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 from lmms_patch.ask.spec import Key
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
-from lmms_patch.runs.record import Asked, Record, View, in_set
-from lmms_patch.runs.scoring import best as best_of
+from lmms_patch.runs.failures import different
+from lmms_patch.runs.record import Asked, Baseline, Record, View, full_marks, in_set
 from lmms_patch.stats import chance
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
@@ -103,6 +104,10 @@ class Table:
         return self.field("category")
 
     @cached_property
+    def _category_numbers(self) -> Ints | None:
+        return cluster_numbers(self.categories)
+
+    @cached_property
     def answer_classes(self) -> tuple[Ints, tuple[str, ...]]:
         """Number of each doc's answer class, and the classes' names; rare ones go by their format alone."""
         labels = [record.answer.label for record in self.records]
@@ -116,18 +121,16 @@ class Table:
 
     def at(self, places: Sequence[int | None]) -> Chosen:
         """Return the item of each doc at a view; nan and None where the view is None or has no item."""
-        views = [None if place is None else record.views[place] for record, place in zip(self.records, places, strict=True)]
-        scores = [_nan(view.scores.get(self.metric)) if view else math.nan for view in views]
-        return Chosen([view.items.get(self.metric) if view else None for view in views], np.asarray(scores, float))
+        return self._views.chosen(self.metric, places)
 
     @cached_property
     def full(self) -> Chosen:
-        """On the full image (the first view). In a sampled run each doc's score is an unbiased estimate, which may lie outside the scale."""
+        """What each doc scores on the full image (its first view). In a run that left docs out: an estimate, which may exceed the scale."""
         return self._estimates(self.how_asked(None).whole, np.ones(len(self), bool)) if self.sampled else self.full_seen
 
     @cached_property
     def full_seen(self) -> Chosen:
-        """On the full image, as far as it was asked."""
+        """What each doc scores on the full image; nan and None where it was not asked."""
         return self.at([0] * len(self))
 
     def how_asked(self, key: Key | None) -> Sampled:
@@ -151,7 +154,7 @@ class Table:
     @cached_property
     def signed(self) -> bool:
         """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
-        every = (one.scores for record in self.records for ones in (record.views, record.baselines) for one in ones)
+        every = [one.scores for one in self._views.different] + [one.scores for one in self._baselines]
         return any((scores.get(self.metric) or 0.0) < -_ROUNDING for scores in every)
 
     def value(self, form: Form, chosen: Chosen, mask: NDArray[np.bool_] | None = None) -> float:
@@ -177,7 +180,7 @@ class Table:
     @cached_property
     def range_seen(self) -> tuple[float, float]:
         """The least and the most that any view, uninformed answer or gold scores; 0 and 1 where none scores anything."""
-        every = (one.scores for record in self.records for ones in (record.every_view, record.baselines) for one in ones)
+        every = [one.scores for views in (self._views, self._wrong) for one in views.different] + [one.scores for one in self._baselines]
         known = [score for scores in every if (score := scores.get(self.metric)) is not None]
         return min(known, default=0.0), max(known, default=1.0)
 
@@ -199,15 +202,13 @@ class Table:
         Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose cells were all asked do not
         count: their cells were asked because none earned full marks.
         """
-        rows = []
-        for record in self.records:
-            row = (
-                []
-                if record.asked is not None and record.asked.block
-                else [_nan(view.scores.get(self.metric)) for view in record.views if in_set(view, n)]
-            )
-            rows.append(row if len(row) == n * n else [math.nan] * (n * n))
-        return np.asarray(rows, float).reshape(len(self), n * n)
+        views, size = self._views, n * n
+        inside = views.in_set(n)
+        whole = views.per_doc(inside) == size
+        whole &= np.array([record.asked is None or not record.asked.block for record in self.records], bool)
+        out = np.full((len(self), size), math.nan)
+        out[whole] = views.scores(self.metric)[inside & whole[views.docs]].reshape(-1, size)
+        return out
 
     def set_places(self, key: Key) -> list[list[int]]:
         """Return the views of each doc that are of a set, in their order; none where the doc is not used for it."""
@@ -230,14 +231,14 @@ class Table:
 
     def best_places(self, key: Key) -> list[int | None]:
         """Return the view that each doc keeps of a set: the best one by this metric's scalar, else the record's; None where it is not used."""
-        out: list[int | None] = []
-        for record, cells in zip(self.records, self.set_places(key), strict=True):
-            if str(key) in record.excluded:
-                out.append(None)
-                continue
-            own = best_of([record.views[i].scores.get(self.metric) for i in cells], self.higher)
-            place = record.best.get(str(key)) if own is None else cells[own]
-            out.append(place if place is not None and self.metric in record.views[place].items else None)
+        name, views = str(key), self._views
+        used = np.array([name not in record.excluded for record in self.records], bool)
+        best, kept = views.best(self.metric, views.in_set(key) & used[views.docs], self.higher), views.has(self.metric)
+        out: list[int | None] = [None] * len(self)
+        for doc, (record, place) in enumerate(zip(self.records, best.tolist(), strict=True)):
+            if used[doc]:
+                found = record.best.get(name) if place < 0 else place
+                out[doc] = found if found is not None and kept[views.starts[doc] + found] else None
         if self.whole and self.clusters is not None:
             halved = {cluster for cluster, place in zip(self.clusters.tolist(), out, strict=True) if place is None}
             out = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), out, strict=True)]
@@ -248,16 +249,16 @@ class Table:
     @cached_property
     def wrong_full(self) -> Chosen:
         """Each doc's item on the whole of another doc's image; nan and None where it was not asked so."""
-        return self._of_wrong([0] * len(self))
+        return self._of_wrong([0 if there else None for there in self._wrong.per_doc(np.ones(len(self._wrong.docs), bool))])
 
     def wrong_best(self, key: Key) -> Chosen:
         """Each doc's best item of a set of views of another doc's image; nan and None where the doc was not asked so, or is not used for the set."""
-        places: list[int | None] = []
-        for record, views in zip(self.records, self._wrong_views, strict=True):
-            cells = [] if str(key) in record.excluded else [i for i, view in enumerate(views) if in_set(view, key)]
-            scores = [views[i].scores.get(self.metric) for i in cells]
-            place = None if None in scores else best_of(scores, self.higher)
-            places.append(None if place is None else cells[place])
+        name, views = str(key), self._wrong
+        used = np.array([name not in record.excluded for record in self.records], bool)
+        inside = views.in_set(key) & used[views.docs]
+        scored = views.per_doc(inside & np.isnan(views.scores(self.metric))) == 0
+        best = np.where(scored, views.best(self.metric, inside, self.higher), -1)
+        places: list[int | None] = [None if place < 0 else place for place in best.tolist()]
         if self.whole and self.clusters is not None:
             halved = {cluster for cluster, place in zip(self.clusters.tolist(), places, strict=True) if place is None}
             places = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), places, strict=True)]
@@ -265,51 +266,68 @@ class Table:
 
     def wrong_said(self, key: Key) -> list[list[str]]:
         """Return what each doc answered on the views of a set of another doc's image, short; empty where it was not asked so."""
-        return [[view.said or "" for view in views if in_set(view, key)] for views in self._wrong_views]
-
-    @cached_property
-    def _wrong_views(self) -> list[list[View]]:
-        return [record.wrong_views for record in self.records]
+        return [[view.said or "" for view in record.wrong_views if in_set(view, key)] for record in self.records]
 
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
-        views = [found[place] if found and place is not None else None for found, place in zip(self._wrong_views, places, strict=True)]
-        scores = [_nan(view.scores.get(self.metric)) if view else math.nan for view in views]
-        known = [view is not None and math.isfinite(score) for view, score in zip(views, scores, strict=True)]
-        return Chosen([view.items.get(self.metric) if view and keep else None for view, keep in zip(views, known, strict=True)], np.array(scores))
+        found = self._wrong.chosen(self.metric, places)
+        return found.where(np.isfinite(found.scores))
 
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
         """Return what a form sums of some items."""
-        categories = cluster_numbers(self.categories)
         said, gold = _labels(chosen.items, "prediction"), _labels(chosen.items, "ground_truth")
-        return Picked(chosen.scores if scores is None else scores, said, gold, self.clusters, categories)
+        return Picked(chosen.scores if scores is None else scores, said, gold, self.clusters, self._category_numbers)
 
     # --- references -------------------------------------------------------------------------------
 
     @cached_property
     def asked(self) -> list[chance.Asked]:
-        """The uninformed answers of each doc."""
-        return [self._asked(record) for record in self.records]
-
-    def _asked(self, record: Record) -> chance.Asked:
-        answer = record.answer
-        scored = tuple(
-            Uninformed(
-                one.answer,
-                frozenset(one.roles),
-                one.scores.get(self.metric),
-                one.items.get(self.metric, one.scores.get(self.metric)),
+        """The uninformed answers of each doc; docs that have the same share one object."""
+        of_one = {
+            id(one): Uninformed(
+                one.answer, frozenset(one.roles), one.scores.get(self.metric), one.items.get(self.metric, one.scores.get(self.metric))
             )
-            for one in record.baselines
-        )
-        return chance.Asked(answer.format or "open", answer.options, answer.gold, scored)
+            for one in self._baselines
+        }
+        known: dict[Any, chance.Asked] = {}
+        out = []
+        for record in self.records:
+            answer, ids = record.answer, tuple(map(id, record.baselines))
+            about = (answer.format or "open", answer.options, answer.gold)
+            if (asked := known.get((about, ids))) is None:
+                asked = known[about, ids] = chance.Asked(*about, tuple(of_one[one] for one in ids))
+            out.append(asked)
+        return out
+
+    @cached_property
+    def _baselines(self) -> list[Baseline]:
+        """The different uninformed answers of all docs."""
+        return different(one for record in self.records for one in record.baselines)
+
+    @cached_property
+    def _views(self) -> _Views:
+        return _Views([record.views for record in self.records])
+
+    @cached_property
+    def _wrong(self) -> _Views:
+        return _Views([record.wrong_views for record in self.records])
 
     @cached_property
     def ceiling(self) -> Chosen | None:
         """Each doc's gold under the scorer (the best of several golds); None where some doc has none."""
-        golds = [max(found, key=lambda one: one.score or 0.0) if (found := doc.of("gold")) else None for doc in self.asked]
+        best = {id(doc): max(found, key=lambda one: one.score or 0.0) if (found := doc.of("gold")) else None for doc in different(self.asked)}
+        golds = [best[id(doc)] for doc in self.asked]
         if not golds or None in golds:
             return None
         return Chosen([one.item for one in golds if one], np.asarray([one.score for one in golds if one], float))
+
+    def scored(self, key: Key) -> Ints:
+        """Return how many views of a set each doc has that were asked and have a score."""
+        return self._views.per_doc(self._views.in_set(key) & np.isfinite(self._views.scores(self.metric)))
+
+    @cached_property
+    def marks(self) -> Array:
+        """What the gold of each doc scores (``record.full_marks``)."""
+        return np.array([full_marks(record, self.metric) for record in self.records], float)
 
     def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_], blind: Array | None = None) -> Scores | None:
         """Rows of the used docs and of their donors' answers under their own golds; None where there are none.
@@ -389,22 +407,93 @@ class Table:
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
         """Of each doc and donor number: the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
         lenders = [(d, record.lent) for d, record in enumerate(self.records) if record.lent is not None and str(key) in record.lent.best]
-        place = np.array([self.place.get(to, -1) for _, lent in lenders for to in lent.to], np.intp)
+        loans = [lent for _, lent in lenders]
+        place = self._places_of(_flat(lent.to for lent in loans))
         known = place >= 0
-        number = np.array([p for _, lent in lenders for p in lent.p], np.intp)[known]
+        number = _flat(lent.p for lent in loans)[known]
         at = place[known], number
         shape = len(self), int(number.max(initial=-1)) + 1
         donors, full, cells = np.full(shape, -1, np.intp), np.full(shape, math.nan), np.full(shape, math.nan)
-        donors[at] = np.repeat([d for d, _ in lenders], [len(lent.to) for _, lent in lenders])[known]
-        full[at] = np.array([score for _, lent in lenders for score in lent.full], float)[known]  # None becomes nan
-        cells[at] = np.array([score for _, lent in lenders for score in lent.best[str(key)]], float)[known]
+        donors[at] = np.repeat([d for d, _ in lenders], [len(lent.to) for lent in loans])[known]
+        full[at] = _flat((lent.full for lent in loans), float)[known]
+        cells[at] = _flat((lent.best[str(key)] for lent in loans), float)[known]
         return donors, full, cells
+
+    def _places_of(self, ids: Ints) -> Ints:
+        """Return the places of docs by their ids; -1 where there is no such doc."""
+        own = np.array(list(self.place), np.int64)
+        order = np.argsort(own, kind="stable")
+        found = np.searchsorted(own, ids, sorter=order).clip(max=len(own) - 1)
+        return np.where(own[order[found]] == ids, order[found], -1)
+
+
+class _Views:
+    """The views of docs as arrays, one entry per view. Docs that are read from a log share the objects of equal views: each is looked at once.
+
+    Attributes:
+        different: the different views.
+        docs: the doc of each view.
+        starts: where each doc's views begin.
+
+    Args:
+        of_docs: the views of each doc.
+    """
+
+    def __init__(self, of_docs: Sequence[Sequence[View]]) -> None:
+        every = list(itertools.chain.from_iterable(of_docs))
+        self.different = different(every)
+        numbers = {id(view): number for number, view in enumerate(self.different)}
+        self._codes = np.fromiter((numbers[id(view)] for view in every), np.intp, len(every))
+        counts = np.fromiter(map(len, of_docs), np.intp, len(of_docs))
+        self.docs = np.repeat(np.arange(len(of_docs)), counts)
+        self.starts = np.cumsum(counts) - counts
+        self._scores: dict[str, Array] = {}
+
+    def scores(self, metric: str) -> Array:
+        """Return the score of each view; nan where it has none."""
+        if metric not in self._scores:
+            self._scores[metric] = np.array([_nan(view.scores.get(metric)) for view in self.different], float)[self._codes]
+        return self._scores[metric]
+
+    def has(self, metric: str) -> NDArray[np.bool_]:
+        """Tell of each view whether it has a native item of a metric."""
+        return np.array([metric in view.items for view in self.different], bool)[self._codes]
+
+    def in_set(self, key: Key) -> NDArray[np.bool_]:
+        """Tell of each view whether it is of a set."""
+        return np.array([in_set(view, key) for view in self.different], bool)[self._codes]
+
+    def per_doc(self, of_views: NDArray[np.bool_]) -> Ints:
+        """Count of each doc the views that are marked."""
+        return np.bincount(self.docs[of_views], minlength=len(self.starts))
+
+    def best(self, metric: str, of: NDArray[np.bool_], higher: bool) -> Ints:
+        """Return the place of each doc's best scored view among some; ties go to the first; -1 where none is scored."""
+        out = np.full(len(self.starts), -1, np.intp)
+        known = np.flatnonzero(of & np.isfinite(scores := self.scores(metric)))
+        docs = self.docs[known]
+        order = np.lexsort((known, -scores[known] if higher else scores[known], docs))
+        first = order[np.flatnonzero(np.diff(docs[order], prepend=-1))]
+        out[docs[first]] = known[first] - self.starts[docs[first]]
+        return out
+
+    def chosen(self, metric: str, places: Sequence[int | None]) -> Chosen:
+        """Return item and score of one view of each doc, by its place among the doc's views; None and nan where there is no place."""
+        place = np.fromiter((-1 if one is None else one for one in places), np.intp, len(places))
+        codes = np.append(self._codes, -1)[np.where(place < 0, -1, self.starts + place)]  # -1: the entry for nothing, which is last
+        items = [*(view.items.get(metric) for view in self.different), None]
+        scores = np.append(np.array([_nan(view.scores.get(metric)) for view in self.different], float), math.nan)
+        return Chosen([items[code] for code in codes.tolist()], scores[codes])
+
+
+def _flat(values: Iterable[Sequence[Any]], kind: Any = np.intp) -> NDArray[Any]:
+    """Return the values of many lists as one array; None becomes nan."""
+    return np.array(list(itertools.chain.from_iterable(values)), kind)
 
 
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
     """Whether the label under a key of each item is the positive one, "yes" (not, where there is no item); None where an item has no such key."""
-    known = [item for item in items if item is not None]
-    if not known or not all(isinstance(item, Mapping) and key in item for item in known):
+    if not all(isinstance(item, Mapping) and key in item for item in items if item is not None) or not any(item is not None for item in items):
         return None
     return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
 
@@ -417,8 +506,9 @@ def _has(record: Record, metric: str) -> bool:
     """Tell whether a doc has a metric; one whose every call failed, or that was not asked, may have it."""
     if not record.is_asked:
         return True
-    items = [view.items for view in record.views]
-    return any(metric in found for found in items) or (not any(items) and any(map(failures.has_failed, record.views)))
+    if any(metric in view.items for view in record.views):
+        return True
+    return not any(view.items for view in record.views) and any(map(failures.has_failed, record.views))
 
 
 def _label(record: Record, cluster: str | None) -> str:

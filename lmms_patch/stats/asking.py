@@ -662,15 +662,18 @@ def typical_calls(docs: int, cells: int, pilot: int, goal: Goal) -> tuple[int, i
         pilot: how many docs are asked whole.
         goal: when enough is asked.
     """
-    out, left = [], max(0, docs - pilot)
-    for table, spread in _TYPICAL:
+    left = max(0, docs - pilot)
+
+    def calls(table: _Table, spread: float) -> int:
         table = dataclasses.replace(table, cost=table.cost * cells / 9)
         first, rates = best_rates(float(table.image[0]), [*zip(table.share, table.finish[:, 0], table.cost, strict=True)])
         plan = _Block(np.zeros(0, np.intp), first, np.array(rates), [], table)
         allowed = (AIM * goal.half * _TYPICAL_SCORE * docs / normal_quantile((1 + goal.level) / 2)) ** 2
         allowed -= docs * spread * (goal.target == "population")
-        scale = _least(lambda c, plan=plan, allowed=allowed: _forecast(plan, c)[0][0] * left <= allowed)  # type: ignore[misc]
-        out.append(round(pilot * (1 + cells) + left * _forecast(plan, scale)[1]))
+        scale = _least(lambda c: bool(_forecast(plan, c)[0][0] * left <= allowed))
+        return round(pilot * (1 + cells) + left * _forecast(plan, scale)[1])
+
+    out = [calls(table, spread) for table, spread in _TYPICAL]
     return min(out), max(out)
 
 

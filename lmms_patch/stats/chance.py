@@ -87,8 +87,9 @@ class Chance:
 def constants(docs: Sequence[Asked]) -> dict[str, str]:
     """Return the best constant answer of each format: the answer with the highest total score; ties go to the first in the alphabet."""
     total: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    answers = {id(doc): doc.of("constant") for doc in dict(zip(map(id, docs), docs, strict=True)).values()}  # docs may share objects
     for doc in docs:
-        for one in doc.of("constant"):
+        for one in answers[id(doc)]:
             total[doc.format][one.answer] += one.score or 0.0
     return {name: max(sorted(sums), key=lambda answer: sums[answer]) for name, sums in total.items()}
 

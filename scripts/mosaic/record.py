@@ -87,7 +87,7 @@ def write_tasks(folder: Path, data: Path) -> None:
 
 def ask(model: Path, tasks: Path, batch_size: int) -> dict[str, list[Sample]]:
     """Return the sample lines of each family, in the order of the docs."""
-    import lmms_eval.models  # noqa: F401 - loads the plugin
+    import lmms_eval.models  # noqa: F401 - nothing is used of it: importing it has lmms-eval load the plugin
     from lmms_eval.evaluator import simple_evaluate
     from lmms_eval.tasks import TaskManager
 

@@ -76,7 +76,7 @@ def test_options_that_are_paths_may_be_texts(tmp_path, monkeypatch):
     from lmms_patch.app import pruning, stress
 
     asked = []
-    monkeypatch.setattr(stress, "run", lambda arguments, quiet: asked.append((arguments, quiet)) or write_tst(tmp_path))
+    monkeypatch.setattr(stress, "run", lambda arguments, quiet, watch: asked.append((arguments, quiet)) or write_tst(tmp_path))
     assert api.tst("toy", output="out/here", include_path=tmp_path).tested
     ((arguments, quiet),) = asked
     assert arguments.output == Path("out/here")

@@ -303,7 +303,7 @@ def _published(text):
 
 
 def _losses(text):
-    from lmms_patch.present.report.examples import _answer
+    from lmms_patch.runs.logs import _answer
 
     return _answer([text, text])
 

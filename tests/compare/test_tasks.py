@@ -123,7 +123,7 @@ def test_lower_is_better(tmp_path):
     for side, right in (("a", 0.3), ("b", 0.7)):
         finish(tmp_path / side, docs(right, cells=1.0), higher=False)
     text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
-    assert "A is better on the full image (fip): B - A = +0." in text
+    assert re.match(r"A \(.*\) is better on toy \(acc 0.\d+ → 0.\d+, B - A = \+0.", text)
     assert "rci2: no difference can be given: the metric is better when lower" in text
 
 
@@ -132,7 +132,7 @@ def test_near_chance_is_said_of_a_or_b(tmp_path):
     write_run(tmp_path / "b", {"toy_rci2": mc_run(n=200, know_full=0.0, know_cell=0.0)})
     text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
     assert "rci2: no difference can be given: near chance: the gate of B does not let it be read." in text
-    assert "A is better on the full image (fip)" in text
+    assert text.startswith("A (a) is better on toy (acc 0.")
     assert "N/A" in text
 
 

@@ -61,8 +61,8 @@ def gate(capsys, tmp_path, out, config, baseline=None, *more):
 def _agree(status, printed, data, suite):
     assert data["status"] == status
     assert data["verdict"] == STATUS[status]
-    start = f"gate {STATUS[status]} (exit status {status}): "
-    assert data["sentence"].startswith(start)
+    assert data["sentence"].startswith({0: "PASS ", 1: "FAIL ", 2: "BAD INPUT: ", 3: "INCONCLUSIVE "}[status])
+    assert data["counts"].endswith(f"(exit status {status})")
     calls = [one["verdict"] for one in data["verdicts"] if not one["warned"]]
     expected = 1 if "fail" in calls else 3 if "inconclusive" in calls else 0
     if status == 2:
@@ -74,12 +74,14 @@ def _agree(status, printed, data, suite):
     else:
         assert status == expected
         assert printed.err == ""
-        assert printed.out.splitlines()[-1] == data["sentence"]
+        first, second = printed.out.splitlines()[:2]
+        assert first == data["sentence"]
+        assert second.startswith(data["counts"])
         assert len(suite.findall(".//testcase")) == len(data["verdicts"])
     assert int(suite.get("failures")) == len(suite.findall(".//failure")) == sum(call != "pass" for call in calls)
     assert int(suite.get("skipped")) == len(suite.findall(".//skipped")) == sum(one["warned"] for one in data["verdicts"])
     counted = {
-        word: int(n) for n, word in re.findall(r"(\d+) (fail|inconclusive(?: \(only warned of\))?|pass)", data["sentence"].partition("verdict")[2])
+        word: int(n) for n, word in re.findall(r"(\d+) (fail|inconclusive(?: \(only warned of\))?|pass)", data["counts"].partition("verdict")[2])
     }
     if status != 2:
         assert counted.get("fail", 0) == calls.count("fail")

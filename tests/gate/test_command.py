@@ -29,11 +29,10 @@ def test_hostile_names_stay_text_everywhere(asked, run, tmp_path):
     for text in (ended.out, summary.read_text()):
         assert not any(character in text for character in "\x1b\x00\r\u202e")
     (annotation,) = [line for line in ended.out.splitlines() if line.startswith("::")]
-    assert annotation.startswith("::error title=lmms-patch gate%3A r <b>")
-    assert "%250A" in annotation
+    assert annotation.startswith("::error title=lmms-patch gate%3A failed::fail: r <b>&\"'|`%250A: (toy_rci2)")
     assert annotation.split("::", 2)[1].count(",") == 0
-    (failure,) = ended.junit.findall(".//failure")
-    assert "<b>&\"'|`%0A::error::x" in failure.get("message")
+    (case,) = ended.junit.findall(".//testcase")
+    assert "<b>&\"'|`%0A::error::x" in case.get("name")
     assert "<b>" not in summary.read_text()
 
 
@@ -47,8 +46,8 @@ def test_junit_counts(asked, run):
     )
     assert ended.status == 1
     assert (ended.junit.get("tests"), ended.junit.get("failures"), ended.junit.get("skipped")) == ("4", "2", "1")
-    assert [one.get("type") for one in ended.junit.findall(".//failure")] == ["inconclusive", "fail"]
-    assert [one.get("classname") for one in ended.junit.findall(".//testcase")] == [f"rule {i}" for i in range(4)]
+    assert [one.get("type") for one in ended.junit.findall(".//failure")] == ["fail", "inconclusive"]
+    assert [one.get("classname") for one in ended.junit.findall(".//testcase")] == [f"rule {i}" for i in (2, 1, 3, 0)]  # the worst first
 
 
 def test_github_is_told_by_itself(asked, run, tmp_path, monkeypatch):
@@ -57,13 +56,15 @@ def test_github_is_told_by_itself(asked, run, tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     ended = asked(run, {"metric": "fip", "min": 0.9}, {"metric": "fip", "min": 0.8, "inconclusive": "warn"})
-    assert [line.partition(" ")[0] for line in ended.out.splitlines()[:2]] == ["::error", "::warning"]
-    assert summary.read_text().startswith("before\n### :x: gate failed (exit status 1): ")
+    assert ended.out.splitlines()[-1].startswith("::error title=lmms-patch gate%3A failed::fail: rule 0 (toy_rci2); warned: rule 1 (toy_rci2)")
+    assert summary.read_text().startswith("before\n### :x: FAIL toy: ")
     quiet = asked(run, {"metric": "fip", "min": 0.9}, more=("--no-annotations",))
     assert "::error" not in quiet.out
-    bad = asked(run, {"metric": "fipp", "min": 0.9})
-    assert bad.out.startswith("::error title=lmms-patch gate%3A bad input::gate bad input (exit status 2)")
-    assert summary.read_text().count("###") == 3
+    warned = asked(run, {"metric": "fip", "min": 0.8, "inconclusive": "warn"})
+    assert warned.out.splitlines()[-1].startswith("::warning title=lmms-patch gate%3A passed::warned: rule 0")
+    assert "::" not in asked(run, {"metric": "fip", "min": 0.7}).out
+    asked(run, {"metric": "fipp", "min": 0.9})
+    assert summary.read_text().count("###") == 5
 
 
 def test_bad_input_leaves_no_earlier_verdict(asked, run):

@@ -32,13 +32,17 @@ def runs(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_commands_end_with_the_line_that_the_page_shows(runs, capsys):
+def test_commands_begin_with_the_lines_that_the_page_shows(runs, capsys):
     commands = re.findall(r"^    (lmms-patch gate .*)$", PAGE, re.M)
     assert len(commands) == 2
     for command in commands:
         assert main(command.split()[1:]) == 0
-        assert f"    {capsys.readouterr().out.splitlines()[-1]}\n" in PAGE
+        assert f"```text\n{capsys.readouterr().out.splitlines()[0]}\n```" in PAGE
     assert json.loads((runs / "gate.json").read_text())["status"] == 0
+    lean.write(runs / "out" / "new", [lean.task(*lean.planted(400, 0.63, 0.5))], date="2027-01-01T00-00-00.000000")
+    assert main(commands[0].split()[1:]) == 1
+    said = [block for block in capsys.readouterr().out.strip().split("\n\n") if not block.startswith("note: ")]
+    assert "```text\n" + "\n\n".join(said) + "\n```" in PAGE
 
 
 def test_rules_are_read_and_every_key_is_explained():

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lmms_patch.gate import sides
+from lmms_patch.gate import outputs, sides
 from lmms_patch.gate.intervals import _over_pairs
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement, Verdict, verdict
 from lmms_patch.stats.paired import Difference
@@ -46,13 +46,14 @@ def judged(*calls, error=""):
 def test_the_status_of_a_judgement(calls, error, status):
     found = judged(*calls, error=error)
     assert found.status == status
-    assert f"(exit status {status})" in found.sentence
-    assert (found.sentence.startswith("gate passed")) == (status == PASSED)
+    assert f"(exit status {status})" in found.counts
+    first = outputs.headline(found)
+    assert first.startswith({PASSED: "PASS", FAILED: "FAIL", INCONCLUSIVE: "INCONCLUSIVE", BAD_INPUT: "BAD INPUT"}[status])
 
 
 def test_nothing_judged_is_said():
-    assert judged().sentence == "gate bad input (exit status 2): nothing was judged"
-    assert judged("pass", error="the log is cut").sentence == "gate bad input (exit status 2): the log is cut"
+    assert outputs.headline(judged()) == "BAD INPUT: nothing was judged"
+    assert outputs.headline(judged("pass", error="the log is cut")) == "BAD INPUT: the log is cut"
 
 
 ENDS = [(None, None), (0.1, None), (None, 0.3)]

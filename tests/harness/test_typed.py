@@ -34,6 +34,9 @@ ONLY_READ = (
     "coverage",  # test_catalog.py
     "gap FULL",  # placeholders
     "magic build",  # needs a dataset of images; tests/magic/build/test_builder.py
+    "explore",  # serves until it is stopped; tests/present/explore/browser
+    "export",  # of a demo; tests/app/test_tables.py
+    "demo",  # runs the embedded model; make demo
 )
 OWN_TASKS = ("mine_regions", "vsi_pruned", "...")
 """Names of a reader's own tasks, and what stands for more."""

@@ -4,6 +4,7 @@ import base64
 import io
 import re
 
+from lmms_patch.present.findings import Finding
 from lmms_patch.present.report.data import CellAnswer, Entry, Example, Figure, Part, Report
 from lmms_patch.present.sheets import Column, Sheet
 from lmms_patch.runs import reading
@@ -261,7 +262,7 @@ def figure(name, section, entries=(), **more):
     )
 
 
-def sheet(name="indices", rows=12):
+def sheet(name="overview", rows=12):
     columns = (
         Column("benchmark", "Benchmark"),
         Column("rci3", "RCI 3×3", signed=True, index=True, help="1 − MPP/FIP on the 3×3 grid; no unit."),
@@ -307,8 +308,9 @@ def report(**more):
             image="data:text/html,<script>alert(3)</script>",
         ),
     ]
-    figures = [figure(f"heatmap-{i}", "runs", [entry.id]) for i, entry in enumerate(entries[:2])]
+    figures = [figure(f"cells-{entry.id}", "runs", [entry.id]) for entry in entries[:2]]
     figures += [
+        figure("headline", "headline", [entry.id for entry in entries]),
         figure("forest", "benchmarks", [entry.id for entry in entries]),
         figure("ranking", "models", [local, count], title=SCRIPT, alt=IMG, caption=SCRIPT),
         figure("dots", "tst"),
@@ -319,6 +321,10 @@ def report(**more):
         "models": (sheet("ranking", 4),),
         "tst": (sheet("text-only", 3),),
     }
+    findings = (
+        Finding("whole", "mosaic_count (mosaic-vlm) needs the whole image: RCI +0.71 (95 % +0.62 to +0.80).", (count,)),
+        Finding("cell", f"{SCRIPT} One cell is enough for 3 results.", (local, hostile, "not-in-this-report")),
+    )
     made = {"lmms-patch": "0.0", "matplotlib": "3.11", "date": "2026-11-22 10:00 UTC"}
     given = {
         "title": "mosaic with 3 models",
@@ -328,6 +334,7 @@ def report(**more):
         "figures": tuple(figures),
         "examples": tuple(examples),
         "warnings": ("1 older result is not shown", SCRIPT),
+        "findings": findings,
     }
     return Report(**{**given, **more})
 
@@ -342,8 +349,8 @@ def large(results=40):
         examples += [
             example(f"e-{i}", rule, i, answer=LONG[:400]) for rule in ("local", "global only", "distracted", "luck-like", "unanswered", "any cell")
         ]
-        drawn = figure(f"heatmap-{i}", "runs", [f"e-{i}"])
-        figures.append(figure(f"heatmap-{i}", "runs", [f"e-{i}"], svg=drawn.svg.replace("</svg>", dots + "</svg>")))
+        drawn = figure(f"scores-{i}", "runs", [f"e-{i}"])
+        figures.append(figure(f"scores-{i}", "runs", [f"e-{i}"], svg=drawn.svg.replace("</svg>", dots + "</svg>")))
     return report(entries=tuple(entries), examples=tuple(examples), figures=tuple(figures))
 
 

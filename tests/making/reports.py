@@ -1,8 +1,13 @@
 """Entries of a report, made up: what ``gather`` would hand over."""
 
+from dataclasses import replace
+
 import numpy as np
+from msgspec import to_builtins
 
 from lmms_patch.present.report.data import Entry, Part
+from lmms_patch.runs import reading
+from lmms_patch.stats.gate import SAME
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.stats.spatial import cell_shares
 
@@ -50,3 +55,91 @@ def tst_entry(base="toy", tst=0.45, chance=0.25, majority=0.3):
     }
     details = {"headline": "source", "folds": 5, "chance": chance, "by_grouping": {"source": {"p": 0.001}}}
     return Entry(f"e-{base}-tst", "tst_rf", base, f"{base}_tst5", "tst", None, (), "acc", True, "", Part(200, measures, None), tst_details=details)
+
+
+def necessity(one_cell, whole_image, unsolved, text=None, n=3, docs=200, checked=None):
+    """A necessity map as results files hold it: shares of the classes; ``text`` None: no doc was asked without its image."""
+    shares = {"text": text, "one cell": one_cell, "whole image": whole_image, "unsolved": unsolved}
+    checked = 0 if text is None else docs if checked is None else checked
+    return {
+        "n": n, "docs": docs, "checked": checked, "sources": [] if text is None else ["wrong images"],
+        "shares": {name: to_builtins(estimate(share, None if share is None else 0.03, docs)) for name, share in shares.items()},
+        "counts": {name: round((share or 0) * checked) for name, share in shares.items()},
+        "by_image": {}, "unscored": 0, "graded": 0, "luck": None,
+    }  # fmt: skip
+
+
+NAMES = (
+    "GQA",
+    "MMBench-EN",
+    "chartqa",
+    "a benchmark with a name of more than sixty characters, as task files may well have",
+    "中文视觉问答基准测试集合二零二六年版本",
+    "اختبار الأسئلة المرئية",
+    "POPE",
+    "MME-RealWorld",
+    "hallusion_bench_image",
+    "DocVQA",
+)
+MODELS = (
+    "Qwen/Qwen2.5-VL-7B-Instruct",
+    "OpenGVLab/InternVL3-8B",
+    "llava-hf/llava-onevision-qwen2-7b-ov-chat-hf",
+    "gpt-4o-2024-11-20",
+    "google/gemma-3-27b-it with a name of its own that goes on and on and on",
+)
+
+
+def situations(benchmarks=5, models=1):
+    """Results of every sort that a figure must show: corrected or not, refused for both reasons, contradicted, marginal, sampled, misled, far out.
+
+    The index and the corrected one of each are drawn from a fixed stream; every number can be read back from ``whole.measures``.
+    """
+    stream = np.random.default_rng(7)
+    out = []
+    for b in range(benchmarks):
+        name = NAMES[b % len(NAMES)] + (f" {b // len(NAMES) + 1}" if b >= len(NAMES) else "")
+        for m in range(models):
+            kind = (b + 3 * m) % 9
+            middle = -0.5 + b / max(1, benchmarks - 1) + float(stream.normal(0, 0.08))
+            indices = (middle + 0.05, middle)
+            gate = 0 if kind in (4, 7) else 1
+            more = {
+                "blind": estimate(0.28, 0.05) if b % 2 else None,
+                "tst": estimate(0.35, 0.04) if b % 3 else None,
+                "type": ("mcq", "yesno", "vqa")[b % 3],
+            }
+            half, fip = float(stream.uniform(0.03, 0.12)), 0.3 + 0.03 * b % 0.6
+            made = entry(name, MODELS[m], indices=indices, half=half, gate=gate, seed=10 * b + m, fip=fip, **more)
+            out.append(_situation(made, kind, indices))
+    return out
+
+
+def _situation(made, kind, indices):
+    measures = made.whole.measures
+    for n, value in zip((2, 3), indices, strict=True):
+        grid = made.whole.analysis["grids"][str(n)]
+        grid["adj"] = {"null": "assumed" if kind == 2 else "measured"}
+        if made.whole.gate == 0:
+            if kind == 7:
+                measures[f"rci{n}"] = estimate(None, reason=f"{SAME} (full image 0.6, a wrong image 0.6, 300 docs)")
+            continue
+        far = {3: 0.45, 5: 1.6}.get(kind, 0.12)
+        adj = estimate(min(value + far, 1.3), 0.05, n=300)
+        measures[f"rci{n}"] = reading.raw(measures[f"rci{n}"], "the other side of 0" if kind == 3 else "", kind == 1, kind == 6)
+        measures[f"rci{n}_adj"] = reading.corrected(adj, grid["adj"]["null"], kind == 1, sampled=kind == 6)
+    return made
+
+
+def region_entries(models):
+    """Results of a MAGIC task by so many models, with every number that its figures show."""
+    stream = np.random.default_rng(3)
+    names = ("magiscore_recall_micro", "magiscore_precision_micro", "magiscore_recall_macro", "magiscore_precision_macro", "magiscore_f1_macro")
+    out = []
+    for m in range(models):
+        made = replace(
+            entry("magic", MODELS[m % len(MODELS)] + (f" v{m}" if m >= len(MODELS) else ""), kind="magic", grids=(), indices=()), index=None
+        )
+        made.whole.measures.update({name: estimate(float(stream.uniform(0.3, 0.9)), 0.05) for name in (*names, "acc_short", "acc_synonym")})
+        out.append(replace(made, magic={"variant": "all"}))
+    return out

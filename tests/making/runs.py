@@ -17,6 +17,7 @@ from lmms_patch.runs.logs import Line
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
+from lmms_patch.stats.forms import MEAN
 from tests.making.files import DATE, described, lines_of, write_files
 
 LETTERS = "ABCD"
@@ -74,6 +75,32 @@ def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), 
     return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
 
 
+def quick(records, whole, drawn, p=0.25):
+    """Records as a quick run leaves them: docs ``whole`` asked whole to plan the rest, ``drawn`` taken with probability p, the others not asked.
+
+    Nothing is predicted, so a doc that was drawn stands for 1/p docs, and each number is a sum over the docs asked, divided by all docs.
+    """
+    out = []
+    for one in records:
+        none, kept = dict.fromkeys(map(str, one["grids"]), 0.0), {key: one[key] for key in one if key not in ("lent", "wrong_image")}
+        how = {"metric": "acc", "block": 1, "p": [p, p], "full": 0.0, "before": none, "after": none}
+        if one["doc_id"] in whole:
+            out.append({**kept, "asked": {"metric": "acc", "block": 0, "steps": 2}})
+        elif one["doc_id"] in drawn:
+            out.append({**kept, "asked": {**how, "steps": 2}})
+        else:
+            views = [{**one["views"][0], "scores": {}, "items": {}}]
+            out.append({**kept, "views": views, "best": {}, "asked": {**how, "steps": 0, "unasked": len(one["views"])}})
+    return out
+
+
+def failing(records, ids):
+    """Records of which some docs' full image got no answer."""
+    lost = {"best": {}, "excluded": {"2": "a call failed"}}
+    first = {"scores": {}, "items": {}, "failed": "no answer"}
+    return [{**one, **lost, "views": [{**one["views"][0], **first}, *one["views"][1:]]} if one["doc_id"] in ids else one for one in records]
+
+
 def guess(stream):
     """One of the four letters."""
     return LETTERS[stream.integers(0, 4)]
@@ -101,6 +128,44 @@ def misled_by_cells(stream, gold):
     """Knows the full image; each cell says the same wrong letter, but a wrong image is right in a quarter."""
     wrong, lost = LETTERS[(LETTERS.index(gold) + 1) % 4], guess(stream)
     return [gold if stream.random() < 0.9 else wrong, *[wrong] * 9], [lost] * 10
+
+
+BENCHMARKS = (
+    "gqa",
+    "mmstar",
+    "ai2d_lite",
+    "realworldqa",
+    "vstar_bench",
+    "blink",
+    "scienceqa_img",
+    "mmmu_val",
+    "mathvista",
+    "pope",
+    "hallusion",
+    "muirbench",
+)
+
+
+def suite(folder, models=1, tasks=7, docs=100):
+    """Runs of some models on some benchmarks, at 3x3, one results file a model: local, global, refused and undecided benchmarks in turn."""
+    sayers = (knows(0.8, 0.9), knows(0.9, 0.0), never_looks, knows(0.7, 0.5, lucky=True), one_cell_knows, knows(0.28, 0.1), misled_by_cells)
+    for model in range(models):
+        made = {
+            f"{name}_rci3": world_run(sayers[i % len(sayers)], n=docs, grid=3, seed=i, base=name, categories=("counting", "reading"), answers=model)
+            for i, name in enumerate(BENCHMARKS[:tasks])
+        }
+        write_run(folder / f"model{model}", made, model_name=f"org/model-{model}-7b-instruct")
+    return folder
+
+
+def knows(full, cell, lucky=False):
+    """Return a model that knows so many of the full images and, of its first cell, so many; the other cells are guesses, or never right."""
+
+    def say(stream, gold):
+        whole, one = (gold if stream.random() < share else guess(stream) if lucky else "none" for share in (full, cell))
+        return [whole, one, *(guess(stream) if lucky else "none" for _ in range(8))], [guess(stream) if lucky else "none" for _ in range(10)]
+
+    return say
 
 
 def as_before(path):
@@ -158,23 +223,31 @@ def _scored(views, said, gold):
     return tuple(ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)}) for view, one in zip(views, said, strict=True))
 
 
-def write_run(folder, runs, groups=None, aggregate=None, date=DATE):
+def write_run(folder, runs, groups=None, aggregate=None, date=DATE, **about):
     """The results file and sample logs of some tasks: ``{name: (spec, records, plan)}``; the aggregation is the mean."""
     aggregate = aggregate or (lambda items: float(np.mean(items)))
     tasks = {}
     for name, (spec, records, made) in runs.items():
-        places = {n: [r["best"][str(n)] for r in records] for n in spec.grids}
-        full = [r["views"][0]["items"]["acc"] for r in records]
-        best = {n: [r["views"][p]["items"]["acc"] for r, p in zip(records, places[n], strict=True)] for n in spec.grids}
+        part = any("asked" in r for r in records)  # then what would have been scored is estimated
+        scored = [r for r in records if r["views"][0]["items"]]
+        full = [r["views"][0]["items"]["acc"] for r in scored]
+        best = {n: [r["views"][r["best"][str(n)]]["items"]["acc"] for r in scored] for n in spec.grids}
         native = Native(
             lambda full=full: aggregate(full), lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""), aggregate, "", False
         )
-        found = details(spec, records, "acc", {"acc": True}, native, made)
+        found = details(spec, records, "acc", {"acc": True}, native, made, None, ("", ""), MEAN)
         flat = {key: found[key] for key in found if key.startswith(("rci", "gap", "chance", "gate"))}
-        values = {"acc": aggregate(full), **{f"acc_mpp{n}": aggregate(best[n]) for n in spec.grids}, **flat, "patch": dict(found.items())}
+        mpp = {f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n]) for n in spec.grids}
+        values = {"acc": found["analysis"]["fip"]["value"] if part else aggregate(full), **mpp, **flat, "patch": dict(found.items())}
         lines = lines_of([to_builtins(as_record(r)) for r in records], target="x")  # as a run logs them
         tasks[name] = values, {**DATA, **described(spec)}, lines
-    said = {"n-shot": dict.fromkeys(tasks, 0), "versions": dict.fromkeys(tasks, 1.0), "system_instruction_sha": None, "start_time": next(STARTS)}
+    said = {
+        "n-shot": dict.fromkeys(tasks, 0),
+        "versions": dict.fromkeys(tasks, 1.0),
+        "system_instruction_sha": None,
+        "start_time": next(STARTS),
+        **about,
+    }
     return write_files(folder, tasks, date=date, group_subtasks=groups or {}, **said)
 
 

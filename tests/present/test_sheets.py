@@ -7,8 +7,9 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from lmms_patch.present.sheets import Column, Sheet, shown
+from lmms_patch.present.sheets import Column, Sheet, shown, table
 from lmms_patch.stats.resample import Estimate
 
 COLUMNS = (Column("name", "benchmark"), Column("n", "n"), Column("rci", "RCI", signed=True, help="1 - MPP/FIP"))
@@ -100,3 +101,28 @@ def test_any_text_and_number_can_be_written(rows):
     parsed = list(csv.reader(io.StringIO(made.to_csv(), newline="")))
     assert len(parsed) == 1 + len(rows)
     made.to_latex()
+
+
+@given(
+    st.lists(st.lists(st.text(st.characters(codec="utf-8", categories=["L", "N"]), max_size=12), min_size=4, max_size=4), min_size=1, max_size=4),
+    st.integers(20, 60),
+)
+def test_a_table_in_parts_has_every_cell_once_behind_its_name(rows, width):
+    """The parts side by side, without the repeated names, are the cells in their order; no part is wider than two of its columns need."""
+    made = table(["name", "a", "b", "c"], [[f"row{place}", *row[1:]] for place, row in enumerate(rows)]).to_text(width)
+    heads = [part.splitlines()[0].split() for part in made.split("\n\n")]
+    repeated = len(heads[0]) if len(heads) == 1 else next(k for k in (3, 2, 1) if len({tuple(head[:k]) for head in heads}) == 1)
+    assert [name for i, head in enumerate(heads) for name in head[repeated if i else 0 :]] == ["name", "a", "b", "c"]
+    for part, head in zip(made.split("\n\n"), heads, strict=True):
+        if len(head) > repeated + 1:
+            assert max(map(cell_len, part.splitlines())) <= width
+
+
+def test_rows_keep_their_names_in_each_part():
+    made = table(["task", "boxes", "x", "y"], [["toy", "relevant", 0.5, 0.25], ["toy", "adversarial", 0.5, 0.25]]).to_text(26)
+    assert made.split("\n\n")[1].splitlines() == [
+        "task  boxes            y",
+        "------------------------",
+        "toy   relevant     0.250",
+        "toy   adversarial  0.250",
+    ]

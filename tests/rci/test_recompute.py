@@ -11,7 +11,7 @@ from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs.numbers import flat_names
-from tests.making.runs import mc_run, write_run
+from tests.making.runs import mc_run, quick, write_run
 
 
 @pytest.fixture(scope="module")
@@ -271,3 +271,63 @@ def test_it_needs_neither_torch_nor_the_harness(run_folder):
     code = f"import sys; from lmms_patch.app import cli; cli.main(['analyze', {str(run_folder)!r}]); print({{'lmms_eval', 'torch', 'scipy.stats'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+# --- categories of a quick run ------------------------------------------------------------------------
+
+CATEGORIES = {
+    "enough": (range(12), range(200, 232, 4), range(100, 130)),
+    "few": (range(12, 31), (), range(130, 195)),
+    "few drawn": ((), range(300, 376, 4), range(195, 200)),
+}
+"""Of each category: docs that were asked whole, docs that were drawn with probability 1/4, docs that were not asked: 20 of 50, 19 of 84, 19 of 24."""
+
+
+@pytest.fixture(scope="module")
+def quick_run(tmp_path_factory):
+    """A quick run of 400 docs: 100 asked whole, every fourth of those from 200 on drawn; docs of no category above are of "rest"."""
+    folder = tmp_path_factory.mktemp("quick")
+    spec, records, made = mc_run(n=400)
+    named = {i: name for name, parts in CATEGORIES.items() for part in parts for i in part}
+    records = [{**one, "fields": {**one["fields"], "category": named.get(one["doc_id"], "rest")}} for one in records]
+    write_run(folder, {"toy_rci2": (spec, quick(records, range(100), range(200, 400, 4)), made)})
+    (run,) = load(folder)
+    return run
+
+
+def asked_of(run, category):
+    return [r for r in run.records if r.fields["category"] == category and r.is_asked]
+
+
+def test_a_category_of_which_few_docs_were_asked_has_no_numbers(quick_run):
+    assert {name: len(asked_of(quick_run, name)) for name in CATEGORIES} == {"enough": 20, "few": 19, "few drawn": 19}
+    found = recompute(quick_run, by_category=True)
+    assert set(found.categories) == {"enough", "rest"}
+    assert found.note == "toy_rci2: no numbers of categories of which fewer than 20 docs were asked: few, few drawn"
+    for name in ("few", "few drawn"):
+        with pytest.raises(RecordError, match=f"of category '{name}' only 19 docs were asked; allowed: 20 or more"):
+            recompute(quick_run, Changes(category=name))
+
+
+def test_the_numbers_of_a_category_are_estimates_over_all_its_docs(quick_run):
+    """A doc that was asked whole counts once, a drawn one four times, one that was not asked as nothing; divided by all docs of the category."""
+    part = [r for r in quick_run.records if r.fields["category"] == "enough"]
+    full = sum(r.views[0].scores["acc"] / r.asked.p[0] for r in part if r.is_asked) / len(part)
+    best = sum(max(v.scores["acc"] for v in r.views[1:]) / r.asked.p[1] for r in part if r.is_asked) / len(part)
+    assert 0 < full < 1, "else it is moved to the end of the scale"
+    assert 0 < best < 1
+    for analysis in (recompute(quick_run, by_category=True).categories["enough"], recompute(quick_run, Changes(category="enough")).analysis):
+        assert (analysis.n_docs, analysis.asked.docs) == (len(part), 20)
+        assert analysis.fip.value == pytest.approx(full)
+        assert analysis.grids[2].mpp.value == pytest.approx(best)
+
+
+def test_a_whole_run_has_numbers_of_small_categories_too(tmp_path):
+    """7 of 400 docs; nothing was left out, so nothing is predicted."""
+    spec, records, made = mc_run(n=400)
+    records = [{**one, "fields": {**one["fields"], "category": "few" if one["doc_id"] < 7 else "rest"}} for one in records]
+    write_run(tmp_path, {"toy_rci2": (spec, records, made)})
+    (run,) = load(tmp_path)
+    found = recompute(run, by_category=True)
+    assert found.note == ""
+    assert found.categories["few"].fip.value == pytest.approx(np.mean([r.views[0].scores["acc"] for r in run.records[:7]]))

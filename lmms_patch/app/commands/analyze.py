@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_patch.app import api
-from lmms_patch.app.commands.common import Cells, Quiet, examples, progress, say, told
+from lmms_patch.app.commands.common import Cells, Quiet, Wide, examples, folded, progress, say, told, width
 
 if TYPE_CHECKING:
     from lmms_patch.rci.pooling import Pooled
@@ -46,6 +46,7 @@ def command(
     by_category: Annotated[bool, typer.Option("--by-category", help="Also each category by itself.")] = False,
     cells: Cells = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all numbers as JSON.")] = None,
+    wide: Wide = False,
     quiet: Quiet = False,
 ) -> None:
     """Recompute a finished run's numbers, with other settings where given; average several runs."""
@@ -56,7 +57,7 @@ def command(
     recomputed = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
     told(recomputed.taken)
     written = write(recomputed.to_json, json_file)
-    say(text(recomputed, cells))
+    say(text(recomputed, cells, width(wide)))
     for one in recomputed.taken:
         if left := _magic(one.path):
             say(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {one.path}'")
@@ -79,21 +80,24 @@ def _floor(text: str | None) -> float | str | None:
         return text
 
 
-def text(recomputed: api.Recomputed, cells: bool = False) -> str:
-    """Lay out the tables of each run, and their average."""
+def text(recomputed: api.Recomputed, cells: bool = False, most: int | None = None) -> str:
+    """Lay out what each run says and its tables, and the average of several runs; ``most`` characters in a line (None: any)."""
     from lmms_patch.present.terminal import rci
 
-    parts = ["\n\n".join(blocks(run, groups, cells)) + "\n" for run, groups in zip(recomputed.runs, recomputed.pooled, strict=True)]
-    return "\n".join([*parts, *([rci.averaged_table(recomputed.averaged, recomputed.runs)] if recomputed.averaged else []), *recomputed.warnings])
+    parts = ["\n\n".join(blocks(run, groups, cells, most)) for run, groups in zip(recomputed.runs, recomputed.pooled, strict=True)]
+    parts += [rci.averaged_table(recomputed.averaged, recomputed.runs, most)] if recomputed.averaged else []
+    return "\n\n".join(filter(None, [*parts, folded(recomputed.warnings, most)]))
 
 
-def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool) -> list[str]:
-    """Lay out the tables of one run, its notes and warnings, and what they mean."""
-    from lmms_patch.present.terminal import rci
+def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool, most: int | None) -> list[str]:
+    """Lay out what one run says, its tables, its notes and warnings."""
+    from lmms_patch.present.findings import case, findings
+    from lmms_patch.present.terminal import necessity, rci
 
     shown = rci.recomputed(run)
-    out = [rci.table(shown), rci.chances(shown), *([rci.cell_tables(shown)] if cells else [])]
-    out += [rci.pooled_table(groups)] if groups else []
-    out += [rci.category_table(one) for one in run if one.categories]
-    lines = [*(one.note for one in run if one.note), *rci.warnings(shown)]
-    return [*out, *(["\n".join(lines)] if lines else []), rci.meaning(shown)]
+    out = [folded((one.text for one in findings([case(a.result) for a in run])), most), rci.table(shown, most), rci.chances(shown, most)]
+    out.append(necessity.table(((s.name, s.analysis) for s in shown), most))
+    out += [rci.cell_tables(shown)] if cells else []
+    out += [rci.pooled_table(groups, most)] if groups else []
+    out += [rci.category_table(one, most) for one in run if one.categories]
+    return [*filter(None, out), folded([*(one.note for one in run if one.note), *rci.warnings(shown)], most)]

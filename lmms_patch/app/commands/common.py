@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -13,6 +17,8 @@ from lmms_patch.app.options import INCLUDE_PATH
 from lmms_patch.text import printed
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from lmms_patch.runs.results import Taken
 
 T = TypeVar("T")
@@ -20,6 +26,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines; the result is still printed.")]
 IncludePath = Annotated[str | None, INCLUDE_PATH]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print all that lmms-eval prints, in place of a line of progress.")]
+Wide = Annotated[bool, typer.Option("--wide", help="All columns, however long the lines.")]
 Cells = Annotated[bool, typer.Option("--cells", help="Also where in the image the score comes from.")]
 
 
@@ -37,9 +45,68 @@ def examples(*lines: str) -> Callable[[F], F]:
     return marked
 
 
+def decorated() -> bool:
+    """Tell whether output may have boxes and colours: only where a person reads it."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+
 def say(text: str) -> None:
-    """Print a result on stdout, made harmless for terminals and build servers."""
-    print(printed(text, sys.stdout.encoding or "utf-8"))
+    """Print a result on stdout, made harmless for terminals and build servers; in colours where a person reads it."""
+    shown = printed(text, sys.stdout.encoding or "utf-8")
+    if not decorated():
+        print(shown)
+        return
+    from rich.console import Console
+
+    Console(soft_wrap=True).print(coloured(shown))
+
+
+_SIGNED = re.compile(r"[+-]\d+\.\d+(?:,(?:\s+\S+){3})?\s\[([+-]?\d+\.\d+), ([+-]?\d+\.\d+)\]")
+_HEAD = re.compile(r"^.+(?=\n-{3,}$)", re.M)
+_RULE = re.compile(r"^-{3,}$", re.M)
+_NOTHING = re.compile(r"\b(?:near chance|does not look|not shown that it looks|N/A)\b")
+LOCAL, GLOBAL = "cyan", "yellow"
+"""Colours of an index whose interval lies below 0, and above 0."""
+
+
+def coloured(shown: str) -> Text:
+    """Return text with bold heads of tables, indices in colour where their interval has a sign, and in grey what cannot be read."""
+    from rich.text import Text
+
+    out = Text(shown)
+    for match in _HEAD.finditer(shown):
+        out.stylize("bold", *match.span())
+    for pattern in (_RULE, _NOTHING):
+        for match in pattern.finditer(shown):
+            out.stylize("dim", *match.span())
+    for match in _SIGNED.finditer(shown):
+        low, high = map(float, match.groups())
+        if low > 0 or high < 0:
+            out.stylize(LOCAL if high < 0 else GLOBAL, *match.span())
+    return out
+
+
+def width(wide: bool = False) -> int | None:
+    """Return the characters of a line: those of the terminal, 80 where there is none; None (any) where the whole table is wanted."""
+    return None if wide else shutil.get_terminal_size((80, 24)).columns
+
+
+_FIRM = "\x00"
+"""In place of a space at which no line may break; printed text has none of these."""
+
+
+def folded(paragraphs: Iterable[str], most: int | None) -> str:
+    """Return paragraphs broken into lines, each paragraph behind a hyphen; a path and an interval are not broken.
+
+    Args:
+        paragraphs: texts.
+        most: characters in a line; None: paragraphs are not broken.
+    """
+    if most is None:
+        return "\n".join(f"- {one}" for one in paragraphs)
+    fold = textwrap.TextWrapper(most, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False).fill
+    whole = (re.sub(r"\[[^][]{1,40}\]", lambda interval: interval[0].replace(" ", _FIRM), one) for one in paragraphs)
+    return "\n".join(map(fold, whole)).replace(_FIRM, " ")
 
 
 def tell(line: str, quiet: bool = False) -> None:
@@ -75,6 +142,40 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
     from rich.progress import track
 
     yield from track(items, label, console=Console(stderr=True), transient=True)
+
+
+@contextlib.contextmanager
+def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Show on one line of stderr how far a run of lmms-eval is; where stderr is not a terminal, say only that it starts.
+
+    Args:
+        quiet: show nothing.
+
+    Yields:
+        A function to call with what is being done, how much of it is done, and how much there is.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda what, done, of: None if of else tell(what, quiet)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting lmms-eval", total=None)
+        yield lambda what, done, of: bar.update(task, description=what, completed=done, total=of or None)
+
+
+@contextlib.contextmanager
+def waiting(label: str) -> Iterator[None]:
+    """Show on stderr that something is being worked on; nothing where that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(label):
+        yield
 
 
 @contextlib.contextmanager

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import Quiet, examples, progress, say
+from lmms_patch.app.commands.common import Quiet, Wide, examples, folded, progress, say, width
 from lmms_patch.app.commands.outputs import JsonFile, SheetFile
+
+if TYPE_CHECKING:
+    from lmms_patch.compare.tasks import Comparison
 
 
 @examples(
@@ -32,6 +36,7 @@ def command(
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
     json_file: JsonFile = None,
     sheet_file: SheetFile = None,
+    wide: Wide = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare two models, or two versions, on the same docs: which is better, and is that more than noise?"""
@@ -42,4 +47,17 @@ def command(
     check_names(json_file, sheet_file)
     compared = api.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: progress(pairs, label, quiet))
     written = write(compared.to_json, json_file, lambda: compare.sheet(compared), sheet_file)
-    say("\n".join([compare.text(compared), *written]))
+    say("\n".join([compare.text(compared, wide=wide, most=width(wide)), *_shows(compared, (first, second), width(wide)), *written]))
+
+
+def _shows(compared: Comparison, places: Sequence[Path], most: int | None) -> list[str]:
+    """Lay out what each of the two shows by itself, of the tasks that are compared."""
+    from lmms_patch.present.findings import case, findings
+    from lmms_patch.runs.run import find, newest
+
+    out = []
+    names = ("A", compared.first, {one.first for one in compared.tasks}), ("B", compared.second, {one.second for one in compared.tasks})
+    for (name, side, tasks), place in zip(names, places, strict=True):
+        results = [one for one in newest(one for run in find([place]) for one in run.results)[0] if one.label in tasks]
+        out += [f"\n{name} by itself:", folded((one.text for one in findings([case(result, side.model) for result in results])), most)]
+    return [] if compared.same_run else out

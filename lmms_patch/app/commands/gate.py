@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import examples
+from lmms_patch.app.commands.common import decorated, examples
 from lmms_patch.errors import PatchError
 from lmms_patch.text import printed
 
@@ -45,8 +46,9 @@ def command(
         Path | None, typer.Option("--summary", metavar="FILE", help="Append a Markdown summary; default: the file that GITHUB_STEP_SUMMARY names.")
     ] = None,
     annotations: Annotated[
-        bool | None, typer.Option("--annotations/--no-annotations", help="Print GitHub annotations; default: where GITHUB_ACTIONS is true.")
+        bool | None, typer.Option("--annotations/--no-annotations", help="Print a GitHub annotation; default: where GITHUB_ACTIONS is true.")
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also list what passed, and say what the runs show.")] = False,
 ) -> int:
     """Hold the numbers of finished runs to rules; the exit status says whether they hold.
 
@@ -71,7 +73,7 @@ def command(
     else:
         with contextlib.suppress(PatchError):  # the first mistake is the one to tell
             outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
-    _print(judgement, told)
+    _print(judgement, every, told, summary_file is not None)
     if mistake is not None:
         raise mistake
     assert judgement.status != BAD_INPUT
@@ -99,21 +101,38 @@ def misused(argv: Sequence[str]) -> None:
                 forget(Path(value or next(iter(argv[place + 1 :]), "")))
 
 
-def _print(judgement: Judgement, told: bool) -> None:
-    """Print annotations, the table, and the verdict in the last line.
+def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> None:
+    """Print the verdict in the first line, then the counts and what did not pass; for GitHub an annotation at the end.
 
-    The exit status is the verdict: a reader that is gone, a full disk or a closed stdout does not change it.
+    In GitHub Actions the job summary has the facts, and the log only the first of them: each stands once on a page. The exit status is the
+    verdict: a reader that is gone, a full disk or a closed stdout does not change it.
     """
     from lmms_patch.gate import outputs
 
     if sys.stdout is None:  # closed before we started
         return
     encoding = sys.stdout.encoding or "utf-8"
-    lines = [*(outputs.workflow_commands(judgement) if told else []), *([printed(outputs.text(judgement))] if not judgement.error else [])]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = []
+    if told and summarised:
+        lines = [outputs.headline(judgement), f"{judgement.counts}; the job summary has them all"]
+    elif not judgement.error:
+        lines = [outputs.text(judgement, every=every, width=width)]
+    shown = [] if judgement.error else [_coloured(printed(line, encoding)) for line in lines]
+    if told and (annotation := outputs.annotation(judgement, "the job summary" if summarised else "the log")):
+        shown.append(annotation.encode(encoding, "backslashreplace").decode(encoding))
     try:
-        for line in lines:
-            print(line.encode(encoding, "backslashreplace").decode(encoding))
+        for line in shown:
+            print(line)
         sys.stdout.flush()
     except (OSError, ValueError):
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _coloured(text: str) -> str:
+    """Return a text whose first word is coloured where it is a verdict and a person reads it."""
+    for word, colour in (("FAIL", "red"), ("PASS", "green"), ("INCONCLUSIVE", "yellow")):
+        if text.startswith(f"{word} ") and decorated():
+            return typer.style(word, fg=colour, bold=True) + text[len(word) :]
+    return text

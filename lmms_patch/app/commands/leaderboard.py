@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import Quiet, examples, say, tell, teller
+from lmms_patch.app.commands.common import Quiet, Wide, examples, say, tell, teller, width
 
 if TYPE_CHECKING:
     from lmms_patch.present.board.board import Group
@@ -52,6 +53,7 @@ def command(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget runs that are not in DIR...")] = False,
     title: Annotated[str, typer.Option("--title", help="Of the page.")] = "Leaderboard",
+    wide: Wide = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a board of many runs: ranked where they are comparable, apart where they are not. Adding a run recomputes nothing."""
@@ -60,15 +62,20 @@ def command(
     built = api.leaderboard(folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet))
     for line in notes(built):
         tell(line, quiet)
-    say(text(built))
+    say(text(built, width(wide)))
 
 
 LINES = 20
 """Models that are printed of an overall table; the files have all."""
 
 
-def text(built: Built) -> str:
-    """Lay out the overall tables, and say where the board is."""
+def text(built: Built, most: int | None = None) -> str:
+    """Lay out the overall tables, and say where the board is.
+
+    Args:
+        built: the board.
+        most: characters in a line; None: any.
+    """
     from lmms_patch.present.board import tables
 
     blocks = []
@@ -76,9 +83,14 @@ def text(built: Built) -> str:
         if not one.type:
             sheet = tables.overall_sheet(one)
             few = [c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith(tables.ON)]
+            if most is not None:  # the note says whether luck is removed, and how many models lack a benchmark
+                short = [c for c in sheet.columns if c.key in ("rank", "model", "mean_abs", "mean")]
+                few = [dataclasses.replace(c, title=c.title.partition(",")[0]) for c in short]
             shown = dataclasses.replace(sheet, columns=tuple(few), rows=sheet.rows[:LINES])
             more = f"\n... and {len(sheet.rows) - LINES} more" if len(sheet.rows) > LINES else ""
-            blocks.append(f"{sheet.title}\n{shown.to_text()}{more}\n{sheet.note}")
+            ranges = tables.range_words(line.place for line in one.lines[:LINES])
+            notes = [textwrap.fill(note, most) if most else note for note in (ranges, sheet.note) if note]
+            blocks.append("\n".join([sheet.title, f"{shown.to_text(most)}{more}", *notes]))
     page = built.folder / "index.html"
     blocks.append(f"written: {page}" if built.written else f"nothing new: {page}")
     return "\n\n".join(blocks)

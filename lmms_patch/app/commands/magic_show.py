@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import examples, say
+from lmms_patch.app.commands.common import Wide, examples, say, width
 from lmms_patch.app.commands.outputs import JsonFile, SheetFile
 
 
@@ -26,6 +26,7 @@ def command(
     seed: Annotated[int, typer.Option("--seed", help="Of that bootstrap.")] = 0,
     json_file: JsonFile = None,
     sheet_file: SheetFile = None,
+    wide: Wide = False,
 ) -> None:
     """Show the MAGIC tasks of a run, and what other boxes cost or give: differences paired by item, with intervals."""
     from lmms_patch.app import api
@@ -35,4 +36,4 @@ def command(
     check_names(json_file, sheet_file)
     runs = api.magic.show(folders, draws=draws, level=level, seed=seed)
     written = write(lambda: magic.to_json(runs), json_file, lambda: magic.sheet(runs), sheet_file)
-    say("\n".join([magic.text(runs), *written]))
+    say("\n".join([magic.text(runs, width(wide)), *written]))

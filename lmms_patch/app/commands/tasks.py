@@ -10,7 +10,7 @@ import typer
 
 from lmms_patch import files
 from lmms_patch.app import api
-from lmms_patch.app.commands.common import IncludePath, examples, say
+from lmms_patch.app.commands.common import IncludePath, examples, say, waiting
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
@@ -40,7 +40,8 @@ def command(
     include_path: IncludePath = None,
 ) -> None:
     """List what can be wrapped, what cannot and why, and what it costs."""
-    catalogue = api.tasks(pattern, kind, include_path=include_path)
+    with waiting("reading the tasks of lmms-eval"):
+        catalogue = api.tasks(pattern, kind, include_path=include_path)
     say("\n".join(lines(catalogue)))
 
 
@@ -83,7 +84,8 @@ def coverage_command(
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the whole list as Markdown.")] = None,
 ) -> None:
     """Count which tasks of the installed lmms-eval wrap."""
-    entries = api.coverage()
+    with waiting("reading all tasks of lmms-eval"):
+        entries = api.coverage()
     say(f"{len(entries)} tasks: {tally(entries)}.")
     if write:
         write_page(write, entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lmms_patch.app import api
-from lmms_patch.app.commands.common import Quiet, examples, say
+from lmms_patch.app.commands.common import Quiet, Verbose, Wide, examples, say, watching, width
 from lmms_patch.app.commands.show import text
 from lmms_patch.app.options import StressArguments, options_of
 
@@ -19,6 +19,8 @@ from lmms_patch.app.options import StressArguments, options_of
     "lmms-patch tst mosaic_text --diagnostic lora --model-args model=Qwen/Qwen2.5-0.5B-Instruct",
 )
 @options_of(StressArguments)
-def command(quiet: Quiet = False, **options: Any) -> None:
+def command(quiet: Quiet = False, verbose: Verbose = False, wide: Wide = False, **options: Any) -> None:
     """Test-set Stress-Test: can a text-only model, cross-validated on the test set, answer without looking?"""
-    say(text(api.tst(quiet=quiet, **options), causes=True))
+    with watching(quiet or verbose) as watch:
+        run = api.tst(quiet=not verbose, watch=watch, **options)
+    say(text(run, causes=True, most=width(wide)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def earlier_scores(task: WrappedTask) -> Array | None:
-    """Return what earlier runs scored, from the folders of ``LMMS_PATCH_REFERENCES``; None where there is none that fits.
+    """Read the scores of earlier runs on the same docs, from the folders of ``LMMS_PATCH_REFERENCES``; None if no run fits.
 
     A run fits that asked the same docs, known by their digest, in the same grids, with the same metric, and asked all views. The newest runs count.
 

@@ -34,7 +34,7 @@ class Portions:
         self._next = max(FIRST, self._least)
 
     def size(self, left: int) -> int:
-        """Return how many requests to ask next: whole batches. If less than half a portion would be left after them, return all that are left.
+        """Return how many requests to ask next: a number of whole batches, or all that are left if less than half a portion would remain.
 
         Args:
             left: how many requests are left.

@@ -430,7 +430,7 @@ class WrappedTask(Delegate):
 
     @property
     def request_type(self) -> str:
-        """The host's name for the kind of the task's requests."""
+        """What lmms-eval calls the task's requests: ``loglikelihood`` or ``generate_until``."""
         return "loglikelihood" if (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice" else "generate_until"
 
     @property

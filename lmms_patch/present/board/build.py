@@ -6,16 +6,17 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lmms_patch.errors import PatchError, RecordError
-from lmms_patch.present.board import model_index, store, tables, write
+from lmms_patch.present.board import model_index, model_page, store, tables, write
 from lmms_patch.present.board.board import Board, board
 from lmms_patch.present.board.overall import Changes, Overall, changes, check_over, overall
 from lmms_patch.present.ranking import by_of
 
 TITLE = "Leaderboard"
-_CARD = re.compile(r"model-index/[A-Za-z0-9._-]+\.md")
+_OF_MODEL = re.compile(r"model-index/[A-Za-z0-9._-]+\.md|models/[A-Za-z0-9._-]+\.html")
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,13 @@ def leaderboard(
         ranked = board(updated.store, by_of(by), tuple(dict.fromkeys(ignore)))
         check_over(over, ranked)
         overalls, steps = tuple(overall(ranked, over)), tuple(changes(ranked, over))
-        cards = model_index.wanted(ranked)
-        made = _files(title, ranked, overalls, steps)
-        for name, (model, entries, digest) in cards.items():
+        made, of_models = _files(title, ranked, overalls, steps), _of_models(title, ranked, updated.store, output)
+        for name, (digest, text) in of_models.items():
             if before.get(name) != digest or not (output / name).is_file():  # else it is there as it would be made
-                made[name] = model_index.card(model, entries)
-        kept = dataclasses.replace(updated.store, written={name: digest for name, (_, _, digest) in cards.items()})
+                made[name] = text()
+        kept = dataclasses.replace(updated.store, written={name: digest for name, (digest, _) in of_models.items()})
         made[store.NAME] = store.to_text(kept)
-        written = write.publish(output, made, [name for name in before if _CARD.fullmatch(name) and name not in cards])
+        written = write.publish(output, made, [name for name in before if _OF_MODEL.fullmatch(name) and name not in of_models])
     return Built(output, ranked, overalls, steps, dataclasses.replace(updated, store=kept), tuple(written))
 
 
@@ -106,5 +106,22 @@ def _files(title: str, ranked: Board, overalls: Sequence[Overall], steps: Sequen
         "leaderboard.csv": tables.flat_sheet(ranked).to_csv(),
         "leaderboard.md": tables.markdown_text(title, ranked, overalls, steps, sheets),
         "board.json": tables.json_text(title, ranked, overalls, steps, sheets),
-        "index.html": page.page(title, ranked, overalls, steps, sheets),
+        "index.html": page.page(title, ranked, overalls, steps, sheets, model_page.paths(ranked)),
     }
+
+
+def _of_models(title: str, ranked: Board, known: store.Store, folder: Path) -> dict[str, tuple[str, Callable[[], str]]]:
+    """Return the files of each model: path in the board's folder -> a digest of what the file is made of, and what makes it."""
+    from lmms_patch.present.board import page
+
+    out: dict[str, tuple[str, Callable[[], str]]] = {}
+    for name, (model, entries, digest) in model_index.wanted(ranked).items():
+        out[name] = digest, partial(model_index.card, model, entries)
+    paths, runs = model_page.paths(ranked), dict[tuple[str, str, str], list[store.Stored]]()
+    for run in known.runs:
+        runs.setdefault(run.identity, []).append(run)
+    for identity, of_model in model_page.of_models(ranked).items():
+        ran = model_page.runs_of(runs[identity], folder)
+        make = partial(page.model, title, ranked.models[identity], of_model, ran, len(runs[identity]) - len(ran))
+        out[paths[identity]] = model_page.signed(of_model, ran, title), make
+    return out

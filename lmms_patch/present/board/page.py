@@ -1,28 +1,60 @@
-"""The page of a board: one HTML file, from disk, without a network; the report's style, script and policy."""
+"""The pages of a board: HTML files, from disk, without a network; the report's style, script and policy."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jinja2
+from markupsafe import Markup, escape
 
-from lmms_patch.present.board import tables
-from lmms_patch.present.board.board import Board, Group
+from lmms_patch.present.board import model_page, tables
+from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.chart import chart
 from lmms_patch.present.board.overall import Changes, Overall
-from lmms_patch.present.report.page import assets, environment
+from lmms_patch.present.board.store import day
+from lmms_patch.present.findings import Finding, findings
+from lmms_patch.present.ranking import Place
+from lmms_patch.present.report import markup
+from lmms_patch.present.report.page import Assets, assets, environment
 from lmms_patch.present.sheets import Sheet
+from lmms_patch.text import clean
 
-OPEN = 12
+OPEN = 3
 """Tables of single benchmarks are open where there are no more than so many."""
 SHORT = 4_000
 """With more results than this the page shows the most important columns only; the files have all."""
+MANY = 5
+"""Findings are folded where there are more models than so many: each has a page with its own."""
 _KEPT = ("rank", "model", "index", "fip", "fip_used", "mpp", "docs", "date")
 
 
-def page(title: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
-    """Return the page as HTML, to be written as UTF-8.
+@functools.cache
+def _templates() -> jinja2.Environment:
+    loader = jinja2.ChoiceLoader([jinja2.PackageLoader("lmms_patch.present.board"), jinja2.PackageLoader("lmms_patch.present.report")])
+    made = environment().overlay(loader=loader)
+    made.globals["links_of"] = _links_of
+    return made
+
+
+@functools.cache
+def _assets() -> Assets:
+    templates = _templates()
+    assert templates.loader is not None
+    return assets(templates.loader.get_source(templates, "board.css")[0].replace("\r\n", "\n"))
+
+
+def page(
+    title: str,
+    board: Board,
+    overalls: Sequence[Overall],
+    changes: Sequence[Changes],
+    sheets: Sequence[Sheet],
+    hrefs: Mapping[tuple[str, str, str], str],
+) -> str:
+    """Return the page as HTML, to be written as UTF-8: the table first.
 
     Args:
         title: of the page.
@@ -30,45 +62,144 @@ def page(title: str, board: Board, overalls: Sequence[Overall], changes: Sequenc
         overalls: ``overall.overall``.
         changes: ``overall.changes``.
         sheets: ``tables.group_sheets``.
+        hrefs: of each model, the address of its page.
     """
     short = sum(len(group.entries) for group in board.groups) > SHORT
-    loader = jinja2.ChoiceLoader([jinja2.PackageLoader("lmms_patch.present.board"), jinja2.PackageLoader("lmms_patch.present.report")])
-    shown = [_group(group, sheet, f"g{i}", short) for i, (group, sheet) in enumerate(zip(board.groups, sheets, strict=True))]
+    links = {board.models[identity]: href for identity, href in hrefs.items()}
+    shown = [_group(group, sheet, f"g{i}", short, links) for i, (group, sheet) in enumerate(zip(board.groups, sheets, strict=True))]
+    means = [*(_overall(one, f"o{i}", links) for i, one in enumerate(overalls)), *(_change(one, f"c{i}", links) for i, one in enumerate(changes))]
     kinds = dict.fromkeys(group.kind for group in board.groups)
+    found, tables_of = _findings(board)
     return (
-        environment()
-        .overlay(loader=loader)
+        _templates()
         .get_template("leaderboard.html.j2")
         .render(
-            assets=assets(),
+            assets=_assets(),
             title=title,
+            about=about(board),
             head=tables.head(board),
             short=short,
             overlap=tables.OVERLAP.replace("`", ""),
             near_zero=tables.NEAR_ZERO,
-            overalls=[(f"o{i}", bool(one.type), _overall(one)) for i, one in enumerate(overalls)],
-            changes=[(f"c{i}", tables.changes_sheet(one)) for i, one in enumerate(changes)],
+            first=next(iter(means), None),
+            rest=means[1:],
+            findings=found,
+            findings_at=0 if means else 1,
+            fold_findings=len(board.models) > MANY,
+            tables=tables_of,
+            hrefs=links,
             kinds=[(kind, tables.heading(kind), [one for one in shown if one["kind"] == kind]) for kind in kinds],
             open_all=len(board.groups) <= OPEN,
         )
     )
 
 
-def _group(group: Group, sheet: Sheet, identifier: str, short: bool) -> dict[str, Any]:
+def about(board: Board) -> str:
+    """Return what a board is of, in one line: how many models, benchmarks and runs, and the newest day.
+
+    The days are those of the results that are shown.
+    """
+    counts = ((len(board.models), "model"), (len({group.base for group in board.groups}), "benchmark"), (board.runs, "run"))
+    days = [day(entry.date) for group in board.groups for entry in group.entries]
+    newest = f"; the newest of {max(days)}" if days else ""
+    return ", ".join(f"{count:,} {word}{'s' * (count != 1)}" for count, word in counts) + newest
+
+
+def model(board_title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: Sequence[model_page.Ran], more: int) -> str:
+    """Return the page of one model as HTML.
+
+    Args:
+        board_title: the title of the board.
+        name: the model's.
+        entries: its entries, with their groups.
+        ran: its runs.
+        more: how many older runs are not listed.
+    """
+    sheet = model_page.numbers(entries)
+    whole = [(group, entry) for group, entry in entries if group.number == 1 and not entry.result.nonsense]
+    cases = {id(entry.result): model_page.case(name, entry.result, str(i)) for i, (_, entry) in enumerate(whole)}
+    return (
+        _templates()
+        .get_template("model.html.j2")
+        .render(
+            assets=_assets(),
+            title=f"{name}: {board_title}",
+            board=board_title,
+            model=name,
+            findings=findings(list(cases.values())) if cases else [],
+            sheet=sheet,
+            body=_rows(sheet, {}),
+            ran=ran,
+            more=more,
+        )
+    )
+
+
+def _findings(board: Board) -> tuple[list[Finding], dict[str, tuple[str, str]]]:
+    """Return what was found in the first group of each benchmark, and by the key of a case the id and the name of its table."""
+    cases, shown = {}, {}
+    for i, group in enumerate(board.groups):
+        for k, entry in enumerate(group.entries if group.number == 1 else ()):
+            if id(entry.result) not in cases and not entry.result.nonsense:
+                key = f"g{i}-{k}"
+                cases[id(entry.result)] = model_page.case(entry.model, entry.result, key)
+                shown[key] = f"g{i}", clean(group.base) + ("" if group.kind == "index" else f", {group.kind}")
+    return (findings(list(cases.values())) if cases else []), shown
+
+
+def _links_of(cases: Iterable[str], shown: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the tables of some cases, each once: id and name."""
+    return list(dict.fromkeys(shown[key] for key in cases))
+
+
+def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
+    """Return the body of a table whose rows the search box filters; models are links to their pages."""
+    columns = list(enumerate(sheet.columns))
+    out = []
+    for row in sheet.rows:
+        cells = []
+        for place, column in columns:
+            given = row.get(column.key)
+            made = markup.cell(given, column, not place)
+            if column.key == "model" and given in links:
+                made = made.replace(">", f'><a href="{escape(links[str(given)])}">', 1).replace("</t", "</a></t", 1)
+            cells.append(made)
+        out.append(f'<tr data-find="">{"".join(cells)}</tr>')
+    return Markup("\n".join(out))
+
+
+def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iterable[Place | None]) -> dict[str, Any]:
+    sheet = _model_first(sheet)
+    return {"id": identifier, "sheet": sheet, "body": _rows(sheet, links), "ranges": tables.range_words(places), "chart": None}
+
+
+def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapping[str, str]) -> dict[str, Any]:
     """Return what the page shows of a group; of an index without the columns that say nothing."""
     if group.kind == "index":
         said = {column.key for column in sheet.columns if any(row.get(column.key) not in (None, 0) for row in sheet.rows)} - {"docs_used"}
         kept = {*_KEPT, group.headline} if short else said | {"model", "rank"}
         sheet = dataclasses.replace(sheet, columns=tuple(column for column in sheet.columns if column.key in kept))
-    about = {"settings": tables.settings(group), "remarks": tables.remarks(group)}
-    return {"kind": group.kind, "id": identifier, "models": len(group.entries), "sheet": _model_first(sheet), **about}
+    about = {"kind": group.kind, "models": len(group.entries), "settings": tables.settings(group), "remarks": tables.remarks(group)}
+    drawn = None
+    if group.by is not None:
+        name, index = group.by.name(str(group.entries[0].result.index), group.entries[0].grid), group.kind == "index"
+        key = group.headline if index and group.by.key in ("pcri", "adj") else name
+        drawn = chart(f"{sheet.title}: {group.by.key}", [(entry.model, entry.number(key)) for _, entry in group.ranked], group.by.zero)
+        drawn = drawn and dataclasses.replace(drawn, title=next((c.title for c in sheet.columns if c.key == key), group.by.key))
+    return {**_shown(sheet, identifier, links, [place for place, _ in group.ranked]), **about, "chart": drawn}
 
 
-def _overall(table: Overall) -> Sheet:
+def _overall(table: Overall, identifier: str, links: Mapping[str, str]) -> dict[str, Any]:
     """Return models × benchmarks; the heads say which benchmarks are not in the mean."""
     sheet, apart = tables.overall_sheet(table), {tables.column_of(base) for base in table.benchmarks if base not in table.shared}
     columns = [dataclasses.replace(c, title=f"{c.title}, not in the mean") if c.key in apart else c for c in sheet.columns]
-    return _model_first(dataclasses.replace(sheet, columns=tuple(columns)))
+    shown = _shown(dataclasses.replace(sheet, columns=tuple(columns)), identifier, links, [line.place for line in table.lines])
+    mean = f"Mean {tables.mean_of(table.by, size=True)}"
+    return {**shown, "chart": chart(mean, [(line.model, line.mean_abs) for line in table.lines if line.place], False)}
+
+
+def _change(one: Changes, identifier: str, links: Mapping[str, str]) -> dict[str, Any]:
+    return _shown(tables.changes_sheet(one), identifier, links, ())
 
 
 def _model_first(sheet: Sheet) -> Sheet:

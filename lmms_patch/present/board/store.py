@@ -28,7 +28,7 @@ from lmms_patch.runs.typed import fault
 from lmms_patch.stats import bounds
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
-from lmms_patch.text import arguments
+from lmms_patch.text import arguments, clean
 
 SCHEMA = 1
 NAME = "leaderboard.json"
@@ -154,6 +154,16 @@ def date_order(date: str) -> str:
     True
     """
     return re.sub(r"\D", "", date)[:20].ljust(20, "0")
+
+
+def day(date: str) -> str:
+    """Return the day of a run, however its date is written; a date that names no day as it is.
+
+    >>> day("20260102_030405"), day("2026-01-03T00-00-00.123"), day("once")
+    ('2026-01-02', '2026-01-03', 'once')
+    """
+    match = re.match(r"(\d{4})-?(\d\d)-?(\d\d)(?!\d)", date)
+    return "-".join(match.groups()) if match else clean(date)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
+from lmms_patch.present.board.store import day
 from lmms_patch.present.ranking import LUCK_FREE, By, Place
 from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
@@ -33,6 +34,27 @@ NEAR_ZERO = (
     "The mean distance of the index from 0, over the same benchmarks for every ranked model."
     " Its interval takes benchmarks as independent, and its lower end allows for what noise adds to a distance."
 )
+
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def range_words(places: Iterable[Place | None]) -> str:
+    """Return what a rank such as 2–3 means, by the first range of a table; empty where every rank is one place.
+
+    >>> range_words([Place(1, 1, 3), Place(2, 3, 3), Place(2, 3, 3)])
+    'Rank 2–3 means the intervals cannot separate second from third.'
+    """
+    for place in places:
+        if place is not None and place.first < place.last:
+            return f"Rank {place} means the intervals cannot separate {_ordinal(place.first)} from {_ordinal(place.last)}."
+    return ""
+
+
+def _ordinal(place: int) -> str:
+    if place <= len(_ORDINALS):
+        return _ORDINALS[place - 1]
+    return f"{place}{'th' if place // 10 % 10 == 1 else {1: 'st', 2: 'nd', 3: 'rd'}.get(place % 10, 'th')}"
 
 
 # --- one group ------------------------------------------------------------------------------------
@@ -185,7 +207,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         "chance": result.numbers.get("chance"),
         "docs": result.docs,
         "runs": entry.runs,
-        "date": clean(entry.date),
+        "date": day(entry.date),
         "fingerprint": entry.id,
         "reason": clean(reason) or None,
     }

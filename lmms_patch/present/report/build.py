@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import dataclasses
 import datetime
 import io
 import json
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from lmms_patch import __version__, files
-from lmms_patch.errors import OptionError, PatchError, RecordError, require
-from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published
+from lmms_patch.errors import PatchError, RecordError, require
+from lmms_patch.present.findings import findings
+from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
 from lmms_patch.present.report.gather import Source, Tell
 from lmms_patch.present.sheets import FORMS, Column, Sheet
@@ -71,7 +69,7 @@ def build(
     shown, more = _examples(entries, sources, images, tell)
     regions, unseen = _regions(entries, sources, images, tell)
     contrasts, untold = magic.contrasts(runs, run.labels(source.result.run for source in sources))
-    with _folder(output) as folder:
+    with files.folder(output, "--output") as folder:
         (folder / "figures").mkdir()
         drawn = figures.figures(entries, points, folder / "figures", tell)
         sheets = dict(across.sheets(entries, points))
@@ -81,7 +79,8 @@ def build(
             sheets["tst"] = (*sheets.get("tst", ()), prunings)
         title = title or _title(entries, points)
         told = (*warnings, *more, *unseen, *untold)
-        report = Report(title, _made(), tuple(entries), sheets, tuple(drawn), tuple(shown), tuple(regions), told)
+        found = tuple(findings(shapes.cases(entries)))
+        report = Report(title, _made(), tuple(entries), sheets, tuple(drawn), tuple(shown), tuple(regions), told, found)
         tell("writing tables and page")
         _tables(folder, report)
         (folder / "index.html").write_text(page.page(report), encoding="utf-8", errors="replace")
@@ -192,6 +191,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "title": report.title,
         "made": dict(report.made),
         "warnings": list(report.warnings),
+        "findings": [{"kind": one.kind, "text": one.text, "cases": list(one.cases)} for one in report.findings],
         "results": [_entry_json(entry) for entry in report.entries],
         "tables": {section: [sheet.to_json() for sheet in sheets] for section, sheets in report.sheets.items()},
         "figures": [{"name": f.name, "title": f.title, "caption": f.caption, "section": f.section} for f in report.figures],
@@ -220,42 +220,7 @@ def check_output(output: Path) -> None:
     Raises:
         OptionError: a file, a folder with other things in it, or no right to write.
     """
-    if output.exists() and not output.is_dir():
-        raise OptionError(f"--output {output}: a file is there; name a folder")
-    if output.is_dir() and any(output.iterdir()) and not (output / MARK).is_file():
-        raise OptionError(f"--output {output}: this folder has other files in it; name a new folder, or that of an earlier report")
-    there = next(path for path in (output.absolute(), *output.absolute().parents) if path.exists())
-    if not os.access(there, os.W_OK) or not os.access(output.absolute().parent if output.exists() else there, os.W_OK):
-        raise OptionError(f"--output {output}: {there} cannot be written to; give another --output")
-
-
-@contextlib.contextmanager
-def _folder(output: Path) -> Any:
-    """Give a folder beside the output that takes its place at the end; nothing is left of it where something fails.
-
-    What killed reports left there is removed.
-    """
-    parent = output.absolute().parent
-    made, old = files.temporary(parent), files.temporary(parent, ".old")
-    try:
-        made.mkdir(parents=True)
-        yield made
-        if output.exists() or output.is_symlink():
-            output.rename(old)
-        try:
-            made.rename(output)
-        except OSError:
-            if old.exists():
-                old.rename(output)
-            raise
-        if old.is_symlink():
-            old.unlink()  # what it names is somebody's folder
-        shutil.rmtree(old, ignore_errors=True)
-        files.sweep(parent)
-    except OSError as error:
-        raise OptionError(f"--output {output}: cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    files.check_folder(output, MARK, "--output", "an earlier report")
 
 
 # --- prunings -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lmms_patch.present.findings import Finding
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
@@ -65,6 +66,7 @@ class Entry:
         warnings: one line each.
         tst_details: docs/records.md; empty for other kinds.
         magic: the ``magic`` object of a MAGIC task's results (docs/records.md); empty for other kinds.
+        size: how many docs the benchmark has; None where that is not known.
     """
 
     id: str
@@ -89,6 +91,7 @@ class Entry:
     warnings: tuple[str, ...] = ()
     tst_details: Mapping[str, Any] = field(default_factory=dict)
     magic: Mapping[str, Any] = field(default_factory=dict)
+    size: int | None = None
 
     def shares(self, n: int) -> Mapping[str, Any] | None:
         """Return ``score``, ``win``, ``p_cells`` (n² numbers, row by row), ``centre``, ``p``, ``docs`` of a grid; None where no cell scores."""
@@ -194,12 +197,13 @@ class Figure:
     """One drawing.
 
     Attributes:
-        name: of its files ``figures/<name>.svg`` and ``.png``.
+        name: of its files ``figures/<name>.svg``, ``.pdf``, ``.png``, ``.tex``.
         title, caption: for people; the caption says what is drawn, its scale and units, n, and what the intervals are.
         alt: what it shows, in words, for who cannot see it.
         svg: for the page: no script, no outer link, colours of text and axes as ``currentColor``.
-        section: ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
+        section: ``headline`` (at the top of the page), ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
         entries: ids of the results that it shows.
+        files: names of all its files in ``figures/``.
     """
 
     name: str
@@ -209,6 +213,7 @@ class Figure:
     svg: str
     section: str
     entries: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -224,6 +229,7 @@ class Report:
         examples: picked docs.
         regions: picked docs of MAGIC tasks.
         warnings: of the report as a whole, one line each.
+        findings: what to know first; their cases are ids of entries.
     """
 
     title: str
@@ -234,3 +240,4 @@ class Report:
     examples: tuple[Example, ...] = ()
     regions: tuple[RegionExample, ...] = ()
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()

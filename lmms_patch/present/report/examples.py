@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import CellAnswer, Example
+from lmms_patch.runs import logs
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.record import Record, first_box
+from lmms_patch.runs.record import first_box, full_marks
 from lmms_patch.runs.run import Result
 from lmms_patch.text import cut
 
@@ -28,7 +27,6 @@ RULES = {
 
 QUESTION, ANSWER = 1_500, 400
 """Characters that are shown of a question, and of an answer."""
-_LOSSES = re.compile(r"^[(\[]\s*(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*,", re.IGNORECASE)
 
 
 class Picker:
@@ -109,31 +107,9 @@ def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence
     return sum(right[i] for i in cells) <= often <= len(cells) / 2
 
 
-def full_marks(record: Record, metric: str) -> float:
-    """Return what the doc's gold answer scores; 1 where that is not known or not above 0."""
-    golds = [one.scores.get(metric) for one in record.baselines if "gold" in one.roles]
-    return max([score for score in golds if score is not None and score > 0], default=1.0)
-
-
 def answers_of(line: Line) -> list[str]:
-    """Return the answer to each of a doc's own views; of log-likelihoods the number of the option with the lowest loss, from 0.
-
-    The line of a doc that was also asked on a wrong image has the answers to both, its own first.
-    """
-    views, given = line.record.views, line.filtered_resps
-    given, asked = given if isinstance(given, list) else [], len(views) + len(line.record.wrong_views)
-    each = len(given) // asked if asked else 0
-    if each * asked != len(given) or not each:
-        return [""] * len(views)
-    return [_answer(given[i * each : (i + 1) * each]) for i in range(len(views))]
-
-
-def _answer(given: Sequence[Any]) -> str:
-    if len(given) == 1:
-        return str(given[0])
-    losses = [float(match[1]) if (match := _LOSSES.match(str(one))) else None for one in given]
-    known = [loss for loss in losses if loss is not None]
-    return f"option {losses.index(min(known))}" if len(known) == len(losses) else " | ".join(map(str, given))
+    """Return the answers on the doc's own image; empty where none is known."""
+    return [answer or "" for answer in logs.answers_of(line)[: len(line.record.views)]]
 
 
 def example(entry: str, rule: str, line: Line, metric: str, image: str | None = None) -> Example:

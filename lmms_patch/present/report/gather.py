@@ -14,6 +14,7 @@ from lmms_patch.compare import audit
 from lmms_patch.compare import magic as magic_pairs
 from lmms_patch.compare import result as paired
 from lmms_patch.errors import RecordError
+from lmms_patch.present.findings import case
 from lmms_patch.present.report import magic, magic_examples
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.examples import Picker
@@ -174,6 +175,7 @@ class _Read:
             warnings=tuple(dict.fromkeys([*told, *self.warnings])),
             tst_details=self.result.details.get("tst_details") or {},
             magic=self.result.details.get("magic") or {},
+            size=case(self.result).size,
         )
 
 

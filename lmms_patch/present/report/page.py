@@ -17,7 +17,8 @@ import jinja2
 from markupsafe import Markup
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.present.report import gallery, markup, safe, shapes, wording
+from lmms_patch.present import palette
+from lmms_patch.present.report import gallery, markup, run_sheets, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
 from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
@@ -44,9 +45,13 @@ class Assets:
 
 
 @functools.cache
-def assets() -> Assets:
-    """Return the style sheet, the script and the policy, for ``base.html.j2``."""
-    css, js = (_source(name) for name in ("page.css", "page.js"))
+def assets(more: str = "") -> Assets:
+    """Return the style sheet, the script and the policy, for ``base.html.j2``.
+
+    Args:
+        more: style rules of a page of its own.
+    """
+    css, js = palette.css() + _source("page.css") + more, _source("page.js")
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
     policy = f"default-src 'none'; img-src data:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
@@ -97,7 +102,6 @@ def environment() -> jinja2.Environment:
         "with_ends": lambda number, signed: Markup(markup.estimate(number, signed)),
     }
     made.globals |= {
-        "spark": shapes.spark,
         "sheet_rows": markup.rows,
         "numeric": markup.numeric,
         "kinds": KINDS,
@@ -139,8 +143,8 @@ def page(report: Report) -> str:
         ValueError: a drawing with more in it than shapes (``safe.drawing``).
     """
     facts = shapes.facts(report)
-    places = shapes.placed(report)
-    drawn = [Markup(safe.drawing(figure.svg, f"f{i}")) for i, figure in enumerate(report.figures)]
+    places, tables = shapes.placed(report), shapes.tables(report)
+    drawn = {i: Markup(safe.drawing(report.figures[i].svg, f"f{i}")) for i in places.drawn}
     return (
         environment()
         .get_template("index.html.j2")
@@ -152,9 +156,14 @@ def page(report: Report) -> str:
             matrix=shapes.matrix(report, facts),
             rows=shapes.rows(report.entries),
             drawn=drawn,
-            own_figures=places.own,
-            section_figures=places.sections,
-            other_figures=places.named,
+            sentences=shapes.sentences(report),
+            tables=tables,
+            places=places,
+            shown={*tables, *places.sections},
+            needs=shapes.needs(report.entries),
+            need_words=run_sheets.NEED_WORDS,
+            need_sheets=[sheet for sheet in report.sheets.get("runs", ()) if sheet.name == "necessity"],
+            explore=shapes.explore(report),
             examples=_examples(report, report.examples, RULES),
             regions=_examples(report, report.regions, REGION_RULES),
             rules={**RULES, **REGION_RULES},

@@ -11,6 +11,7 @@ from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.points import counted, once
 from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.runs import reading
+from lmms_patch.runs.need import Need
 from lmms_patch.stats import paired
 from lmms_patch.stats.index import band, span
 from lmms_patch.stats.intervals import of_file
@@ -29,11 +30,13 @@ def band_text(estimate: Estimate | None) -> str | None:
 
 
 def runs(entries: Sequence[Entry]) -> list[Sheet]:
-    """Return each result and grid; the categories; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
+    """Return each result and grid; the categories; the necessity map; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
     entries = [entry for entry in entries if not entry.magic]
     out = [_runs(entries)] if entries else []
     if any(entry.categories for entry in entries):
         out.append(_categories(entries))
+    if any(entry.whole.analysis.get("necessity") for entry in entries):
+        out.append(_necessity(entries))
     if any(any(reasons.values()) for entry in entries for reasons in entry.excluded.values()):
         out.append(_excluded(entries))
     return out
@@ -179,6 +182,50 @@ def _categories(entries: Sequence[Entry]) -> Sheet:
     )
     note = "Each category with its own chance, gate and interval. Many categories at once: one in twenty intervals misses by luck alone."
     return Sheet("categories", "By category", _used(columns, rows), tuple(rows), note)
+
+
+NEED_WORDS: Mapping[Need, str] = {
+    "text": "right without its image, on another doc's or on none",
+    "one cell": "right on some cell alone",
+    "whole image": "right on the full image only",
+    "unsolved": "wrong on the full image and on every cell",
+}
+"""The classes of the necessity map (``numbers.Necessity``), and what they are; each doc is in the first that holds."""
+
+
+def _necessity(entries: Sequence[Entry]) -> Sheet:
+    """Return what each doc needs: shares of the four classes, of each result and grid, and of each category."""
+    rows: list[dict[str, Cell]] = []
+    for entry in entries:
+        for name, part in ((None, entry.whole), *entry.categories.items()):
+            for stored in part.analysis.get("necessity") or ():
+                luck = stored.get("luck")
+                rows.append(
+                    {
+                        **_named(entry),
+                        "category": name,
+                        "n": stored["n"],
+                        "docs": stored["docs"],
+                        **{need: of_file(stored["shares"][need]) for need in NEED_WORDS},
+                        "checked": stored["checked"],
+                        **{f"docs {need}": stored["counts"][need] for need in NEED_WORDS},
+                        "luck": None if luck is None else of_file(luck),
+                        "unscored": stored["unscored"] or None,
+                    }
+                )
+    columns = (
+        *_RUN_COLUMNS[:3],
+        Column("category", "category", help="empty: all docs"),
+        Column("n", "grid n", help="n x n cells"),
+        Column("docs", "docs", help="that the shares are of"),
+        *(Column(need, need, help=words) for need, words in NEED_WORDS.items()),
+        Column("checked", "docs checked", help="docs that were asked without their image"),
+        *(Column(f"docs {need}", f"docs, {need}", help="docs whose class is known") for need in NEED_WORDS),
+        Column("luck", "by luck", help="share of docs that a cell of a wrong image answers where the whole wrong image does not"),
+        Column("unscored", "unscored", help="docs without a class: a view has no score"),
+    )
+    note = "Shares of the docs with 95 % intervals. Right is at least half of what the doc's gold scores (docs/statistics.md)."
+    return Sheet("necessity", "What each question needs", _used(columns, rows), tuple(rows), note)
 
 
 def _excluded(entries: Sequence[Entry]) -> Sheet:

@@ -23,6 +23,9 @@ def picture(uri: str | None) -> str | None:
 
 # --- drawings -------------------------------------------------------------------------------------
 
+SCALE = 1.55
+"""Pixels of the page per point of a drawing: letters of 8 points are 12.4 pixels high."""
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[\w-]+", text))
@@ -53,8 +56,8 @@ def drawing(svg: str, name: str) -> str:
     """Return an SVG drawing that is nothing but shapes and texts, for use inside the page.
 
     Elements and attributes that are not on the list are refused; styles become attributes (the page's policy allows no
-    inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; width and height of
-    the outer element go, so that it scales.
+    inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; the drawing is as wide
+    as its ``viewBox`` says in points, so that letters of all drawings have one size.
 
     Args:
         svg: the drawing, with its ``viewBox``.
@@ -81,6 +84,8 @@ def drawing(svg: str, name: str) -> str:
         _check(element, name)
     for size in ("width", "height"):
         root.attrib.pop(size, None)
+    if box := re.fullmatch(r"[-\d.]+[\s,]+[-\d.]+[\s,]+([\d.]+)[\s,]+[\d.]+", root.get("viewBox", "").strip()):
+        root.attrib["width"] = f"{SCALE * float(box[1]):.0f}"
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "focusable": "false"}
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -111,6 +116,8 @@ def _check(element: ElementTree.Element, name: str) -> None:
     tag = _local(element.tag)
     if tag not in _ELEMENTS:
         raise ValueError(f"figure {name}: element {tag!r} is not allowed")
+    if tag in ("title", "desc") and len(element):  # pages read what is in these as HTML: texts only
+        raise ValueError(f"figure {name}: an element in {tag!r}")
     element.tag = tag
     given, element.attrib = dict(element.attrib), {}
     element.text, element.tail = block(element.text or ""), block(element.tail or "")

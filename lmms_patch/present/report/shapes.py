@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import math
+import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS
+from lmms_patch.present import palette
+from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
-from lmms_patch.present.report.run_sheets import band_text
+from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text
 from lmms_patch.present.report.wording import words
+from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import from_json
 from lmms_patch.runs.measures import NO_INTERVAL
+from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import line
 
+FEW = 8
+"""So many results are named where a finding or a drawing is about several."""
 TABS = 40
 """Categories that get a tab of their own."""
 _INDEX = re.compile(r"^(?P<index>rci|pcri)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
@@ -38,6 +46,88 @@ _PLAIN = {
 _WHAT = {"mpp": "MPP, best cell", "gap": "Gap, FIP less MPP", "drop": "Worst cell hidden"}
 
 
+# --- findings -------------------------------------------------------------------------------------
+
+
+def cases(entries: Sequence[Entry]) -> list[Case]:
+    """Return the results as findings read them; a case's key is the entry's id."""
+    return [Case(e.id, e.model, e.base, e.task, e.kind, e.metric, e.whole.measures, e.whole.analysis, e.size) for e in entries]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a sentence.
+
+    Attributes:
+        text: as it is written.
+        entry: id of the result that it names; None: it names none.
+        aside: whether it stands in brackets: numbers, reasons.
+    """
+
+    text: str
+    entry: str | None = None
+    aside: bool = False
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A finding with its links.
+
+    Attributes:
+        kind: of the finding.
+        pieces: its text, in order.
+        others: names and entries of the results that the text does not name, at most ``FEW``.
+        more: how many further results there are.
+    """
+
+    kind: str
+    pieces: tuple[Piece, ...]
+    others: tuple[tuple[str, str], ...]
+    more: int
+
+
+def sentences(report: Report) -> list[Sentence]:
+    """Return the findings with links to the results that they are about."""
+    called, entries = names(cases(report.entries)), {entry.id: entry for entry in report.entries}
+    out = []
+    for finding in report.findings:
+        about = [entries[key] for key in finding.cases if key in entries]
+        by_name = {text: one.id for one in reversed(about) for text in (line(one.base), called[one.id])}
+        pieces = _pieces(finding.text, by_name)
+        said = {piece.entry for piece in pieces} | {one.id for one in about if any(piece.text == line(one.base) for piece in pieces)}
+        others = [(called[one.id], one.id) for one in about if one.id not in said]
+        out.append(Sentence(finding.kind, tuple(pieces), tuple(others[:FEW]), max(0, len(others) - FEW)))
+    return out
+
+
+_ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
+
+
+def _pieces(text: str, by_name: Mapping[str, str]) -> list[Piece]:
+    """Cut a text at the first mention of each name, and at brackets; a name inside a longer word or name does not count."""
+    longest_first = sorted(by_name, key=len, reverse=True)
+    anywhere = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?![\w-])")
+    out: list[Piece] = []
+    at = 0
+    for match in anywhere.finditer(text):
+        if any(piece.text == match[0] and piece.entry for piece in out):
+            continue
+        out += [*_asides(text[at : match.start()]), Piece(match[0], by_name[match[0]])]
+        at = match.end()
+    return [*out, *_asides(text[at:])]
+
+
+def _asides(text: str) -> Iterator[Piece]:
+    """Yield the parts of a text, those in brackets by themselves, with true minus signs."""
+    text = re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+    at = 0
+    for match in _ASIDE.finditer(text):
+        yield from (piece for piece in (Piece(text[at : match.start()]), Piece(match[0], aside=True)) if piece.text)
+        at = match.end()
+    if text[at:]:
+        yield Piece(text[at:])
+
+
 # --- results --------------------------------------------------------------------------------------
 
 
@@ -48,7 +138,7 @@ class Row:
     Attributes:
         entry: the result.
         n: the grid; None for a kind without an index.
-        score, mpp, index, adj, gap, chance, ceiling: None where the kind has no such number.
+        score, mpp, index, adj, gap, chance: None where the kind has no such number.
         band, span: of the index, in words.
         excluded: docs that the grid leaves out.
         failed: views without a score.
@@ -65,9 +155,6 @@ class Row:
     adj: Estimate | None
     gap: Estimate | None
     chance: Estimate | None
-    ceiling: Estimate | None
-    tst: Estimate | None
-    blind: Estimate | None
     span: str
     excluded: int
     failed: int
@@ -82,8 +169,8 @@ class Row:
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
-    """Return a line for each result and grid. MAGIC tasks have tables of their own."""
-    return [_row(entry, n) for entry in entries if not entry.magic for n in (entry.grids or (None,))]
+    """Return a line for each result and grid. MAGIC tasks and text-only cross-validations have tables of their own."""
+    return [_row(entry, n) for entry in entries if not entry.magic and not KINDS[entry.kind].folds for n in (entry.grids or (None,))]
 
 
 def _row(entry: Entry, n: int | None) -> Row:
@@ -95,15 +182,12 @@ def _row(entry: Entry, n: int | None) -> Row:
     return Row(
         entry,
         n,
-        None if entry.kind == "tst" else get("fip", get("score")),
+        get("fip", get("score")),
         get(f"mpp{n}"),
         index,
         adj,
         get(f"gap{n}"),
         get("chance"),
-        get("ceiling"),
-        get("tst", entry.tst),
-        get("score") if entry.kind == "blind" else entry.blind,
         band_text(headline) or "",
         excluded,
         entry.failures.get("full", 0) + entry.failures.get("cells", 0),
@@ -167,7 +251,7 @@ class Share:
 
     Attributes:
         score, win: fractions; ``win`` None where no cell wins.
-        level: 0 to 8, the colour: 4 is an even share, 8 twice that or more.
+        level: the colour (``palette.share_level``).
         odd: whether it differs from an even share (Holm-corrected p below 0.05).
     """
 
@@ -197,7 +281,7 @@ def shares(part: Part, n: int) -> Shares | None:
         return None
     score, win, p = stored["score"], stored.get("win") or [None] * n * n, stored.get("p_cells") or [None] * n * n
     made = [
-        Share(i // n + 1, i % n + 1, s, w, max(0, min(8, round(4 * s * n * n))), q is not None and q < 0.05)
+        Share(i // n + 1, i % n + 1, s, w, palette.share_level(s, n * n), q is not None and q < 0.05)
         for i, (s, w, q) in enumerate(zip(score, win, p, strict=True))
     ]
     return Shares(
@@ -215,6 +299,81 @@ def marks(part: Part, entry: Entry) -> str:
     """Return how indices and corrected indices of some docs contradict each other, at any grid; empty where they do not."""
     by_grid = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
     return "; ".join(f"{n}×{n}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
+
+
+# --- need of the image ----------------------------------------------------------------------------
+
+_LONG, _SHORT, _TINY = 0.2, 0.11, 0.045
+"""From which share on a part of a bar has room for its name and count on a wide screen, for its percentage on a narrow one, and on a wide one."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """A part of a bar of the necessity map.
+
+    Attributes:
+        name: of ``run_sheets.NEED_WORDS``.
+        style: its class in the style sheet.
+        at, width: where the part begins and how wide it is, in percent of the bar.
+        label: its percentage.
+        count: its docs in words.
+        room: what it has room for: ``long`` (name, percentage and count), ``short`` (percentage), ``tiny`` (percentage, on wide screens), or nothing.
+        says: all of it in words.
+    """
+
+    name: str
+    style: str
+    at: float
+    width: float
+    label: str
+    count: str
+    room: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Needs:
+    """A bar of the necessity map: one result at its finest grid.
+
+    Attributes:
+        entry: the result.
+        n: the grid.
+        docs: docs that the shares are of.
+        parts: from left to right.
+        without_text: whether no doc was asked without its image, so that docs that need none are among the others.
+    """
+
+    entry: Entry
+    n: int
+    docs: int
+    parts: tuple[Need, ...]
+    without_text: bool
+
+
+def needs(entries: Sequence[Entry]) -> list[Needs]:
+    """Return a bar for each result that has a necessity map, benchmark by benchmark."""
+    order = list(dict.fromkeys(entry.base for entry in entries))
+    some = [entry for entry in entries if entry.whole.analysis.get("necessity")]
+    return [_needs(entry, entry.whole.analysis["necessity"][0]) for entry in sorted(some, key=lambda entry: order.index(entry.base))]
+
+
+def _needs(entry: Entry, stored: Mapping[str, Any]) -> Needs:
+    parts = []
+    at = 0.0
+    for name in NEED_WORDS:
+        share = of_file(stored["shares"][name])
+        if not share.value:
+            continue
+        exact = stored["checked"] == stored["docs"]
+        docs = stored["counts"][name] if exact else round(share.value * stored["docs"])
+        count = f"{'' if exact else 'about '}{docs:,}"
+        percent, width = f"{100 * share.value:.0f} %", 100 * share.value
+        ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+        room = "long" if share.value >= _LONG else "short" if share.value >= _SHORT else "tiny" if share.value >= _TINY else ""
+        says = f"{name}: {percent}{ends}, {count} of {stored['docs']:,} docs"
+        parts.append(Need(name, f"need-{name.replace(' ', '-')}", round(at, 3), round(width, 3), percent, f"{count} docs", room, says))
+        at += width
+    return Needs(entry, stored["n"], stored["docs"], tuple(parts), stored["shares"]["text"]["value"] is None)
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -281,8 +440,38 @@ def matrix(report: Report, facts: Facts) -> list[tuple[str, list[list[Entry]]]]:
     return [(base, [[e for e in report.entries if e.base == base and e.model == model] for model in facts.models]) for base in facts.benchmarks]
 
 
-FEW = 8
-"""A drawing of at most so many results is named in the details of each."""
+@dataclass(frozen=True)
+class Tables:
+    """Which tables of a section the page shows: at once, or folded. The others repeat numbers that stand elsewhere on it; their files are linked."""
+
+    shown: tuple[Sheet, ...]
+    folded: tuple[Sheet, ...]
+
+
+_FOLDED = {"fit", "percentiles", "correlations", "by_type", "granularity", "magic_contrast_sides", "magic_tasks", "magic_types", "magic_counts"}
+_IN_RESULTS = {"runs", "categories", "excluded", "necessity", "bands", "indices", "correlation_matrix"}
+"""Tables whose numbers the table of results, the details, or another table has."""
+_CELLS = re.compile(r"cells\d")
+
+
+def tables(report: Report) -> dict[str, Tables]:
+    """Return the tables of each section, so that no number stands on the page twice; sections without any are not there."""
+    published = not report.entries or any(row.get("source") for sheet in report.sheets.get("benchmarks", ()) for row in sheet.rows)
+    repeated = _IN_RESULTS | (set() if published else {"no_index", "rci"})
+    folded = _FOLDED | ({"rci", "no_index"} if report.entries else set())
+    out = {}
+    for section, sheets in report.sheets.items():
+        kept = [sheet for sheet in sheets if sheet.name not in repeated and not (_CELLS.fullmatch(sheet.name) and report.entries)]
+        made = Tables(tuple(sheet for sheet in kept if sheet.name not in folded), tuple(sheet for sheet in kept if sheet.name in folded))
+        if kept:
+            out[section] = made
+    return out
+
+
+def explore(report: Report) -> str:
+    """Return the command that shows every doc of the report's runs."""
+    folders = {os.path.dirname(entry.path) for entry in report.entries if entry.path}
+    return f"lmms-patch explore {shlex.quote(folders.pop() or '.') if len(folders) == 1 else 'RUN'}"
 
 
 @dataclass(frozen=True)
@@ -290,33 +479,38 @@ class Places:
     """Where each drawing goes, by its number.
 
     Attributes:
-        own: entry id -> drawings that stand in its details: those of section ``runs`` that show this one result.
-        sections: section -> all others.
-        named: entry id -> drawings elsewhere that show it among a few.
+        sections: section -> drawings.
+        named: entry id -> drawings that show it among a few.
+        files: entry id -> drawings of it alone whose numbers its details have as a table: only their files are linked.
     """
 
-    own: Mapping[str, Sequence[int]]
     sections: Mapping[str, Sequence[int]]
     named: Mapping[str, Sequence[int]]
+    files: Mapping[str, Sequence[int]]
+
+    @property
+    def drawn(self) -> list[int]:
+        """The drawings that the page shows."""
+        return sorted(i for some in self.sections.values() for i in some)
 
 
 def placed(report: Report) -> Places:
     """Return where each drawing goes."""
-    known = {entry.id for entry in report.entries}
-    own: dict[str, list[int]] = {}
+    alone = {f"cells-{entry.id}": entry.id for entry in report.entries}
     sections: dict[str, list[int]] = {}
     named: dict[str, list[int]] = {}
+    files: dict[str, list[int]] = {}
     for i, figure in enumerate(report.figures):
-        if figure.section == "runs" and len(figure.entries) == 1 and figure.entries[0] in known:
-            own.setdefault(figure.entries[0], []).append(i)
+        if figure.name in alone:
+            files.setdefault(alone[figure.name], []).append(i)
             continue
         sections.setdefault(figure.section, []).append(i)
-        for one in figure.entries if len(figure.entries) <= FEW else ():
+        for one in figure.entries if len(figure.entries) <= FEW and figure.section != "headline" else ():
             named.setdefault(one, []).append(i)
-    return Places(own, sections, named)
+    return Places(sections, named, files)
 
 
-# --- what is missing, and drawings in cells ---------------------------------------------------------
+# --- what is missing -----------------------------------------------------------------------------
 
 
 def notes(entry: Entry) -> Iterator[str]:
@@ -331,15 +525,3 @@ def notes(entry: Entry) -> Iterator[str]:
             yield f"{count:,} × {what}" + (f" (of {views:,} views)" if key != "empty" and views else "")
     if failed := from_json(entry.whole.analysis.get("failed")):
         yield from filter(None, (failed.sentence, failed.native(entry.metric)))
-
-
-def spark(estimate: Estimate | None) -> dict[str, Any] | None:
-    """Return the places of an index and its interval on a line from −1 to +1 that is 100 wide; beyond it, the ends are cut and marked."""
-    if estimate is None or estimate.value is None or not math.isfinite(estimate.value):
-        return None
-
-    def at(value: float) -> float:
-        return round(50 + 46 * max(-1.0, min(1.0, value)), 2)
-
-    low, high = (estimate.value if end is None else end for end in (estimate.low, estimate.high))
-    return {"at": at(estimate.value), "low": at(low), "high": at(high), "under": min(low, estimate.value) < -1, "over": max(high, estimate.value) > 1}

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
+from lmms_patch.present.findings import in_words
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
 from lmms_patch.runs import reading
 from lmms_patch.stats.paired import Difference
+from lmms_patch.text import clean
 
 NAMED = 10
 """Docs of one run alone that are named; the JSON file has all."""
 
-_HEADS = ("", "A", "B", Column("", "B - A", signed=True), "p", "Holm")
+_HEADS = ("", "A", "B", Column("", "B - A", signed=True))
+_MORE = Column("", "would be found", digits=3)
 _SIGNED = Column("", "", signed=True)
 _MAGIC = (
     (("magiscore_f1_macro",), "{higher} looks more at the boxes that the question needs, and at those only", "in region focus"),
@@ -23,25 +27,85 @@ _MAGIC = (
     (("self_heal", "self_heal_words"), "{higher} corrects more of the injected errors", "in self-correction"),
 )
 """Of MAGIC tasks: numbers that get a sentence (the first of each that is there), and how it says so."""
+FIRST = 3
+"""Tasks that the first line gives numbers of; the others are counted."""
+_SCORES = ("fip", "score", "tst")
 _INDEX = re.compile(r"(rci|pcri)\d+(_adj)?$")
 
 
 # --- for a terminal -------------------------------------------------------------------------------
 
 
-def text(comparison: Comparison) -> str:
-    """Return everything, for people."""
-    blocks = [_head(comparison), *(_block(comparison, task) for task in comparison.tasks), _foot(comparison)]
-    return "\n\n".join(block for block in blocks if block)
+def text(comparison: Comparison, *, wide: bool = False, most: int | None = None) -> str:
+    """Return everything, for people: which is better first, then a table for each task.
+
+    Args:
+        comparison: the comparison.
+        wide: all columns.
+        most: characters in a line of a table or a text; None: any.
+    """
+    head = [headline(comparison), f"A: {_of(comparison.first)}", f"B: {_of(comparison.second)}"]
+    blocks = ["\n".join(_folded(head, most)), *(_block(comparison, task, wide, most) for task in comparison.tasks)]
+    return "\n\n".join([*blocks, "\n".join(_folded(_foot(comparison).splitlines(), most))])
 
 
-def _head(comparison: Comparison) -> str:
-    lines = [f"A: {_of(comparison.first)}", f"B: {_of(comparison.second)}"]
+def _folded(lines: Iterable[str], most: int | None) -> list[str]:
+    return [textwrap.fill(one, most, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) if most else one for one in lines]
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the first line: which is better on what, by how much, or that they cannot be told apart, and what would have been found."""
     if comparison.same_run:
-        lines.append("A and B are the same run: every difference is 0.")
-    elif all(task.compared.identical for task in comparison.tasks):
-        lines.append("A and B score the same on every doc and view: a copy of one run, or a model that answers alike.")
-    return "\n".join(lines)
+        return "A and B are the same run: every difference is 0."
+    if all(task.compared.identical for task in comparison.tasks):
+        return "A and B score the same on every doc and view: a copy of one run, or a model that answers alike."
+    better: dict[str, list[Task]] = {}
+    for task in comparison.tasks:
+        better.setdefault(_better(comparison, task), []).append(task)
+    models = {"A": comparison.first.model, "B": comparison.second.model}
+    said = [f"{side} ({clean(models[side], 60)}) is better on {_listed(better[side], _by)}" for side in "BA" if side in better]
+    open_ones = better.get("", [])
+    if open_ones and said:
+        said.append(f"no difference is shown on {_listed(open_ones, _detectable)}")
+    elif open_ones:
+        said.append(f"A and B cannot be told apart on {_listed(open_ones, lambda task: f'{_by(task)}; {_detectable(task)}')}")
+    return f"{'; '.join(said)}."
+
+
+def _better(comparison: Comparison, task: Task) -> str:
+    """Return which side is shown to be better by the primary number, ``A`` or ``B``; empty where none is."""
+    number = task.numbers[0]
+    value = number.difference.estimate.value
+    if number.p_holm is None or number.p_holm > comparison.alpha or not value:
+        return ""
+    return "BA"[_lower(task, number) != (value < 0)]
+
+
+def _lower(task: Task, number: Number) -> bool:
+    """Return whether a number is better when lower."""
+    return number.name in task.compared.lower or (number.name in _SCORES and not task.compared.higher)
+
+
+def _listed(tasks: Sequence[Task], numbers: Callable[[Task], str]) -> str:
+    """Return tasks as a list in words, the first few with their numbers."""
+    names = [clean(task.compared.base or task.second) for task in tasks]
+    names = [clean(task.second) if names.count(name) > 1 else name for name, task in zip(names, tasks, strict=True)]
+    said = [f"{name} ({numbers(task)})" for name, task in zip(names[:FIRST], tasks, strict=False)]
+    return in_words([*said, *([f"{len(tasks) - FIRST} more"] if len(tasks) > FIRST else [])])
+
+
+def _by(task: Task) -> str:
+    number = task.numbers[0]
+    one = number.difference
+    sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (one.first, one.second))
+    name = task.compared.metric if number.name in _SCORES else number.name
+    where = KINDS[task.compared.kind].where
+    return f"{clean(name)}{f' {where}' if where != KINDS['rci'].where else ''} {sides}, B - A = {shown(one.estimate, _SIGNED)}"
+
+
+def _detectable(task: Task) -> str:
+    found = task.numbers[0].detectable
+    return "too little differs to say what would be found" if found is None else f"{found:.3f} would be found in 4 of 5 comparisons"
 
 
 def _of(side: Side) -> str:
@@ -49,25 +113,25 @@ def _of(side: Side) -> str:
     return f"{side.model}  ({side.path}{older})"
 
 
-def _block(comparison: Comparison, task: Task) -> str:
+def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> str:
     compared = task.compared
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
     clusters = "" if compared.clusters is None else f" in {compared.clusters} clusters"
-    most = len(_HEADS) - all(number.tests <= 1 for number in task.numbers)  # without Holm's column where it corrects nothing
-    lines = [
-        f"{name}, {compared.metric}: {compared.docs} docs{clusters}; primary: {task.numbers[0].name}",
-        sheets.table(_HEADS[:most], [_row(n, compared.marks)[:most] for n in task.numbers]).to_text(),
-    ]
-    lines += [line for line in (_right(task), *docs(task)) if line]
+    corrected = any(number.tests > 1 for number in task.numbers)
+    heads: list[str | Column] = [*_HEADS, *(["p"] if wide or not corrected else []), *(["p (Holm)"] if corrected else []), *([_MORE] if wide else [])]
+    rows = [_row(number, task.compared.marks, corrected, wide) for number in task.numbers]
+    about = f"{name}, {compared.metric}: {compared.docs} docs{clusters}; primary: {task.numbers[0].name}"
+    lines = [line for line in (*_right(task), *docs(task)) if line]
     lines += [f"mind: {line}" for line in minds(task)]
-    return "\n".join([*lines, *sentences(comparison, task)])
+    return "\n".join([*_folded([about], most), sheets.table(heads, rows).to_text(most), *_folded([*lines, *sentences(comparison, task)], most)])
 
 
-def _row(number: Number, marks: Collection[str]) -> list[Cell]:
+def _row(number: Number, marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:
     difference = number.difference
     name = f"{number.name}, {reading.CONTRADICTED}" if number.name in marks else number.name
     sides = (NOT_DEFINED if side is None else side for side in (difference.first, difference.second))
-    return [name, *sides, difference.estimate, p_text(difference.p), p_text(number.p_holm)]
+    p = [p_text(difference.p)] * (wide or not corrected) + [p_text(number.p_holm)] * corrected
+    return [name, *sides, difference.estimate, *p, *([number.detectable] if wide else [])]
 
 
 def _foot(comparison: Comparison) -> str:
@@ -93,14 +157,14 @@ def _holm(comparison: Comparison) -> str:
 # --- in words -------------------------------------------------------------------------------------
 
 
-def _right(task: Task) -> str:
+def _right(task: Task) -> list[str]:
     tests = {"": task.compared.mcnemar, **task.compared.tests}
-    return "\n".join(
+    return [
         f"{f'{name}: ' if name else ''}{'better' if name in task.compared.lower else 'right'} in A only: {one.only_first} docs, "
         f"in B only: {one.only_second}; McNemar's exact p {p_text(one.p)}"
         for name, one in tests.items()
         if one is not None and (not name or one.only_first or one.only_second)
-    )
+    ]
 
 
 def docs(task: Task) -> list[str]:
@@ -126,14 +190,16 @@ def minds(task: Task) -> list[str]:
 
 
 def sentences(comparison: Comparison, task: Task) -> list[str]:
-    """Say in words what the numbers of a task show: one sentence for its score, one for each index."""
+    """Say in words what the numbers of a task show: a sentence for its score where the first line has several tasks, one for each index."""
     if task.compared.identical:
         return ["A and B score the same on each of these docs."]
     out = []
     if task.compared.kind == "magic":
         return _magic_sentences(comparison, task)
     for number in task.numbers:
-        if number.name in ("fip", "score", "tst"):
+        if number.name in _SCORES:
+            if number.primary and len(comparison.tasks) == 1:
+                continue
             place = KINDS[task.compared.kind].where
             out.append(_sentence(comparison, task, number, f"{{higher}} is better {place}", place))
         elif _INDEX.match(number.name):
@@ -169,7 +235,7 @@ def _sentence(comparison: Comparison, task: Task, number: Number, more: str, whe
     after = after if number.tests > 1 else ""
     said = f"B - A = {value}, p = {p_text(one.p)}{after}".replace("= <", "< ")
     if number.p_holm <= comparison.alpha:
-        upwards = task.compared.higher or number.name not in ("fip", "score", "tst")
+        upwards = task.compared.higher or number.name not in _SCORES
         higher, lower = "BA" if (estimate.value > 0) == upwards else "AB"
         return f"{more.format(higher=higher, lower=lower)} ({what}): {said}."
     return f"No difference is shown {where} ({what}): {said}. {_power(number, estimate.reason)}"
@@ -224,7 +290,7 @@ def _title(comparison: Comparison) -> str:
 
 def _cells(task: Task, number: Number) -> dict[str, Cell]:
     compared, one = task.compared, number.difference
-    tested = compared.mcnemar if number.name in ("fip", "score", "tst") else compared.tests.get(number.name)
+    tested = compared.mcnemar if number.name in _SCORES else compared.tests.get(number.name)
     return {
         "task": task.second,
         "metric": compared.metric,

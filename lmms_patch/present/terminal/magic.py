@@ -19,22 +19,23 @@ _WHAT = {
 }
 
 
-def text(runs: MagicRuns) -> str:
-    """Return everything, for people."""
+def text(runs: MagicRuns, width: int | None = None) -> str:
+    """Return everything, for people; ``width`` characters in a line of a table (None: any)."""
     blocks = []
     models = list(dict.fromkeys(task.model for task in runs.tasks))
     for model in models:
         tasks = [task.result for task in runs.tasks if task.model == model]
-        blocks += [*([model] if len(models) > 1 else []), table(tasks), "\n".join(minds(tasks))]
-        blocks += [contrast_table(one) for one in runs.contrasts if one.model == model]
+        blocks += [*([model] if len(models) > 1 else []), table(tasks, width), "\n".join(minds(tasks))]
+        blocks += [contrast_table(one, width) for one in runs.contrasts if one.model == model]
     return "\n\n".join(block for block in [*blocks, "\n".join(runs.notes)] if block)
 
 
-def table(tasks: Sequence[Result]) -> str:
+def table(tasks: Sequence[Result], width: int | None = None) -> str:
     """Return one row per metric, one column per task; fractions with their intervals.
 
     Args:
         tasks: MAGIC tasks in which something was scored.
+        width: characters in a line; None: any.
     """
     numbers = [numbers_of(task) for task in tasks]
     names = [name for name in _ORDER if any(name in own for own in numbers)]
@@ -43,7 +44,7 @@ def table(tasks: Sequence[Result]) -> str:
     level = next((one.level for own in numbers for one in own.values()), 0.95)
     judges = sorted({str(judge) for task in tasks if (judge := task.details["magic"].get("judge"))})
     judged = f" Judge: {', '.join(judges)}." if judges else ""
-    shown = sheets.table(["metric", *(task.task for task in tasks)], rows).to_text()
+    shown = sheets.table(["metric", *(task.task for task in tasks)], rows).to_text(width)
     return f"{shown}\n\nFractions with {100 * level:g} % intervals, images resampled.{judged}"
 
 
@@ -55,7 +56,7 @@ def minds(tasks: Sequence[Result]) -> list[str]:
     return [*(f"mind: {line}" for line in common), *own]
 
 
-def contrast_table(one: Contrasted) -> str:
+def contrast_table(one: Contrasted, width: int | None = None) -> str:
     """Return the table of a contrast, and what its first accuracy says."""
     rows = []
     for name, d in one.found.differences.items():
@@ -63,7 +64,7 @@ def contrast_table(one: Contrasted) -> str:
         rows.append([name, *sides, d.estimate, p_text(d.p)])
     heads = ("metric", one.first, one.second, Column("", "difference", signed=True), "p")
     head = f"{one.second} - {one.first}, {_WHAT[one.found.name]}: {one.found.items} items in both"
-    return "\n".join([head, sheets.table(heads, rows).to_text(), *(f"mind: {line}" for line in one.minds), *sentence(one)])
+    return "\n".join([head, sheets.table(heads, rows).to_text(width), *(f"mind: {line}" for line in one.minds), *sentence(one)])
 
 
 def sentence(one: Contrasted) -> list[str]:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
+
 from lmms_patch import text
 from lmms_patch.ask.spec import KINDS, REGIONS, Key, end
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, number
+from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, number
+from lmms_patch.present.terminal import necessity
 from lmms_patch.rci.analysis import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import failures, reading
-from lmms_patch.runs.numbers import DIFFERENCES, Analysis, metrics, sets_in, to_json
+from lmms_patch.runs.numbers import DIFFERENCES, metrics, sets_in
 from lmms_patch.runs.run import Result, read
-from lmms_patch.stats.gate import NOT_SHOWN
-from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Estimate
 
 _OF_EARLIER_VERSIONS = {"text priors not removed from the adjusted index: run the blind task too": ASSUMED}
@@ -84,35 +86,91 @@ def _of(result: Result, name: str) -> Shown:
 
 def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
     """Return the rows of the table with recomputed numbers."""
-    out = []
-    for a in analyzed:
-        stored = _of(a.run.result, a.run.name)
-        analysis = stored.analysis if a.analysis is None else to_json(a.analysis)
-        metric = analysis.get("metric", stored.described["metric"])
-        numbers: dict[str, Any] = {**stored.metrics, **a.metrics}
-        if a.analysis is not None:
-            numbers |= _of_metric(metric, a.analysis)
-        out.append(Shown(stored.name, {**stored.described, "metric": metric}, numbers, analysis))
-    return out
+    return [_of(a.result, a.run.name) for a in analyzed]
 
 
-def _of_metric(metric: str, analysis: Analysis) -> dict[str, float | None]:
-    """Return the metric on full images and on best cells or boxes, by the names that the harness writes."""
-    return {metric: analysis.fip.value, **{f"{metric}_mpp{end(key)}": grid.mpp.value for key, grid in analysis.sets.items()}}
-
-
-def table(shown: Sequence[Shown]) -> str:
+def table(shown: Sequence[Shown], width: int | None = None) -> str:
     """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
 
     Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
     says that the index means nothing. FIP, MPP and the index leave out the docs that the third column counts: where they are not the
     same docs at every grid, there is a FIP for each. Of docs with a failed call, all or some numbers are missing. What stands beside an
     index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
+
+    Args:
+        shown: the tasks.
+        width: characters in a line; where the table is wider, it has a row per grid and fewer columns. None: any.
     """
     of_grids, of_boxes = [s for s in shown if not s.regions], [s for s in shown if s.regions]
-    parts = [_grid_table(of_grids)] if of_grids or not shown else []
-    parts += [_region_table(of_boxes), _difference_table(of_boxes)] if of_boxes else []
+    parts = [_fitted(of_grids, width)] if of_grids or not shown else []
+    parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
     return "\n\n".join(parts)
+
+
+def _fitted(shown: Sequence[Shown], width: int | None) -> str:
+    """Return the table in the fullest form that fits a width.
+
+    The forms: a row per task; a row per task and grid; that without what is said elsewhere; that with names above; the same in parts.
+    """
+    few = _by_grid(shown, full=False)
+    made = _grid_table(shown).to_text()
+    made = made if _fits(made, width) else _by_grid(shown, full=True).to_text()
+    made = made if _fits(made, width) else few.to_text()
+    made = made if _fits(made, width) else _names_above(few)
+    return made if _fits(made, width) else few.to_text(width)
+
+
+def _fits(made: str, width: int | None) -> bool:
+    return width is None or max(map(cell_len, made.splitlines())) <= width
+
+
+def _by_grid(shown: Sequence[Shown], *, full: bool) -> Sheet:
+    """Return a row per task and grid.
+
+    Args:
+        shown: the tasks.
+        full: with docs, chance, and the intervals of both indices; else the interval of the one that people should go by, and docs where some
+            are left out.
+    """
+    noted = full or any("(" in _docs(s) for s in shown)
+    occluded = any(s.described["kind"] == "occlude" for s in shown)
+    columns = (
+        ("task", True),
+        ("grid", True),
+        ("docs", noted),
+        ("chance", full),
+        ("full (FIP)" if full else "full", True),
+        ("best cell (MPP)" if full else "best", True),
+        ("worst cell hidden", occluded),
+        (f"RCI {_level(shown)}" if full else "RCI", True),
+        (f"luck removed {_level(shown)}", True),
+    )
+    rows = [_row_of_grid(s, n, full) for s in shown for n in s.described["grids"] or [None]]
+    heads = [Column("", title, signed="RCI" in title or "luck" in title) for title, there in columns if there]
+    return sheets.table(heads, [[cell for cell, (_, there) in zip(row, columns, strict=True) if there] for row in rows])
+
+
+def _row_of_grid(shown: Shown, n: int | None, full: bool) -> list[Cell]:
+    """Return all cells of a task at a grid; without a grid, those that it has."""
+    metric, name = shown.described["metric"], f"{shown.index}{n}"
+    grid = {} if n is None else shown.set(n)
+    raw, adj = (_index(shown, name, n), _adjusted(shown, name, n)) if n is not None and shown.index else (None, None)
+    if not full and isinstance(raw, Estimate) and isinstance(adj, Estimate) and reading.null_of(grid) == reading.MEASURED:
+        raw = ", ".join([number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))])
+    scores = [_or_na(shown.metrics[key]) if (key := f"{metric}_{what}{n}") in shown.metrics else None for what in ("mpp", "drop")]
+    fip = _fip_text(shown) if grid.get("fip") is None else number(grid["fip"])
+    return [shown.name, None if n is None else f"{n}x{n}", _docs(shown), _or_na(shown.metrics.get("chance")), fip, *scores, raw, adj]
+
+
+def _names_above(sheet: Sheet) -> str:
+    """Return a table whose first column stands on lines of its own, each above the rows that begin with it."""
+    first, *others = sheet.columns
+    head, rule, *lines = Sheet("", "", (Column("", "  "), *others), sheet.rows).to_text().splitlines()
+    out = [head, rule]
+    for place, (row, line) in enumerate(zip(sheet.rows, lines, strict=True)):
+        name = row[first.key]
+        out += [*([text.line(name)] if place == 0 or name != sheet.rows[place - 1][first.key] else []), line]
+    return "\n".join(out)
 
 
 def _level(shown: Sequence[Shown]) -> str:
@@ -124,7 +182,7 @@ def _or_na(cell: Cell) -> Cell:
     return NOT_DEFINED if cell is None else cell
 
 
-def _region_table(shown: Sequence[Shown]) -> str:
+def _region_table(shown: Sequence[Shown]) -> Sheet:
     """Return one row per task and set of boxes."""
     heads: list[str | Column] = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
     heads += [Column("", f"RCI {_level(shown)}", signed=True), Column("", "luck removed", signed=True), "one box, on average"]
@@ -136,10 +194,10 @@ def _region_table(shown: Sequence[Shown]) -> str:
             scores = (s.metrics.get("chance"), numbers.get("fip"), s.metrics.get(f"{s.described['metric']}_mpp{end(key)}"))
             name = f"rci{end(key)}"
             rows.append([s.name, key, docs, *map(_or_na, scores), _index(s, name, key), _adjusted(s, name, key), _estimate(s, f"mean_{key}")])
-    return sheets.table(heads, rows).to_text()
+    return sheets.table(heads, rows)
 
 
-def _difference_table(shown: Sequence[Shown]) -> str:
+def _difference_table(shown: Sequence[Shown]) -> Sheet:
     """Return what sets relevant and adversarial boxes apart, one row per task."""
     titles = ("best boxes", "best of equally many", "one box, on average")
     heads: list[str | Column] = ["task", "relevant minus adversarial", "docs with both"]
@@ -148,10 +206,10 @@ def _difference_table(shown: Sequence[Shown]) -> str:
     for s in shown:
         docs = s.metrics.get("n_both")
         rows.append([s.name, s.described["metric"], NOT_DEFINED if docs is None else int(docs), *(_estimate(s, name) for name in DIFFERENCES)])
-    return sheets.table(heads, rows).to_text()
+    return sheets.table(heads, rows)
 
 
-def _grid_table(shown: Sequence[Shown]) -> str:
+def _grid_table(shown: Sequence[Shown]) -> Sheet:
     """Return one row per task with its grids side by side."""
     grids = sorted({n for s in shown for n in s.grids})
     name = next((s.index for s in shown if s.index), None) or "rci"
@@ -161,7 +219,7 @@ def _grid_table(shown: Sequence[Shown]) -> str:
         heads += [Column("", f"{name.upper()}_{n} {_level(shown)}", signed=True), Column("", "luck removed", signed=True)]
     heads += [f"drop_{n}" for n in hidden]
     rows = [[s.name, s.described["metric"], _docs(s), _or_na(s.metrics.get("chance")), _fip_text(s), *_cells(s, grids, hidden)] for s in shown]
-    return sheets.table(heads, rows).to_text()
+    return sheets.table(heads, rows)
 
 
 def _fip(shown: Shown) -> float | None:
@@ -274,7 +332,7 @@ def _of_failures(shown: Shown) -> list[str]:
     return [failed.sentence, *filter(None, [failed.native(metric) if shown.metrics.get(metric) is not None else ""])]
 
 
-def chances(shown: Sequence[Shown]) -> str:
+def chances(shown: Sequence[Shown], width: int | None = None) -> str:
     """Return every chance floor of every task, and the gate: what the full image had to beat, a wrong image among it."""
     heads: list[str | Column] = [
         "task",
@@ -297,7 +355,7 @@ def chances(shown: Sequence[Shown]) -> str:
         needs = [s.name, s.described["metric"], _fip(s), gate.get("threshold"), reading.gate_word(gate)]
         cells = [*needs, looked.get("other"), difference, looked.get("docs"), *floors, chance.get("published"), s.metrics.get("ceiling")]
         rows.append([_or_na(cell) for cell in cells])
-    return sheets.table(heads, rows).to_text()
+    return sheets.table(heads, rows).to_text(width)
 
 
 def cell_tables(shown: Sequence[Shown]) -> str:
@@ -316,32 +374,32 @@ def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
     return "\n".join([f"{title}, in % (even: p = {shares['p']:.3f}; * a cell that is not even, Holm-corrected{middle})", *rows])
 
 
-def category_table(analyzed: Analyzed) -> str:
+def category_table(analyzed: Analyzed, width: int | None = None) -> str:
     """Return one row per category of a task."""
-    described = {**analyzed.run.result.described, "metric": analyzed.analysis.metric if analyzed.analysis else ""}
-    rows = []
-    for name, analysis in analyzed.categories.items():
-        flat: dict[str, Any] = metrics(analysis, KINDS[described["kind"]].prefix) | _of_metric(analysis.metric, analysis)
-        rows.append(Shown(name, described, flat, to_json(analysis)))
-    return f"{analyzed.run.name}, by category\n{table(rows)}"
+    prefix = analyzed.run.result.kind.prefix
+    parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=metrics(one, prefix)) for name, one in analyzed.categories.items()}
+    rows = [_of(part.result, name) for name, part in parts.items()]
+    needs = necessity.table(((s.name, s.analysis) for s in rows), width)
+    return "\n\n".join(filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", needs]))
 
 
-def pooled_table(pooled: Sequence[Pooled]) -> str:
+def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
     """Return one row per group and grid: the index of the pooled FIP and MPP."""
     heads: list[str | Column] = ["group", "grid", "docs", "full (FIP)", "best cell (MPP)", Column("", "RCI [interval]", signed=True)]
     rows: list[list[Cell]] = []
     for p in pooled:
         index = p.index.reason if p.index.value is None else p.index
         rows.append([p.group, f"{p.n}x{p.n}", p.index.n, number(p.fip), number(p.mpp), index])
-    return sheets.table(heads, rows).to_text()
+    return sheets.table(heads, rows).to_text(width)
 
 
-def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyzed]] = ()) -> str:
+def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyzed]] = (), width: int | None = None) -> str:
     """Return one row per task and number: mean over runs, standard deviation between runs, and the interval over docs.
 
     Args:
         averaged: the tasks.
         runs: what they are averaged of; an index that must not be read as it stands in one of them is marked.
+        width: characters in a line; None: any.
     """
     heads: list[str | Column] = ["task", "number", "runs", "mean", "SD between runs", "interval over docs"]
     rows: list[list[Cell]] = []
@@ -352,7 +410,7 @@ def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyze
                 said = ", ".join([name, *beside.get(name, ())])
                 rows.append([a.task, said, a.runs, number(value), number(a.spread[name]), _span(a.intervals.get(name))])
         rows += [[a.task, f"{name}, cell chosen on another run", a.runs, number(one.value), "", _span(one)] for name, one in a.split.items()]
-    return sheets.table(heads, rows).to_text()
+    return sheets.table(heads, rows).to_text(width)
 
 
 def _span(estimate: Estimate | None) -> str:
@@ -373,72 +431,3 @@ def _in_any(task: str, runs: Sequence[Sequence[Analyzed]]) -> dict[str, tuple[st
             if grid.adj is not None and grid.adj.null != reading.MEASURED:
                 out[f"{name}{end(key)}_adj"] = (reading.ASSUMED,)
     return out
-
-
-def meaning(shown: Sequence[Shown]) -> str:
-    """Return one sentence: which tasks one cell answers as well as the whole image, and which need the whole image.
-
-    "As well" is an interval of the index up to 0 at most, at every grid. "Need" is an interval from 0.30 on, at every grid (the papers'
-    band for strong global reasoning). The index is the corrected one where its null is measured; else the raw one, of which nothing is
-    said where the corrected one contradicts it or is shown to be above 0. A task whose gate fails is said to show nothing, and why.
-    Where no task has an index, that is said.
-    """
-    if shown and not any(s.grids or s.regions for s in shown):
-        kinds = _listed(sorted({s.described["kind"] for s in shown}))
-        return f"In words: tasks of the kind {kinds} have no index; set them beside the full image: lmms-patch gap FULL BLIND, or lmms-patch report."
-    said: dict[str, list[str]] = {phrase: [] for phrase in _PHRASES}
-    for s in shown:
-        if phrase := _phrase(s) if s.grids else "":
-            said[phrase].append(_named(s))
-    parts = _words_of_regions([s for s in shown if s.regions]) + [phrase.format(_listed(names)) for phrase, names in said.items() if names]
-    if not parts and not any(s.grids for s in shown):
-        return "In words: neither relevant nor adversarial boxes are clearly worth more than the other."
-    return f"In words: {'; '.join(parts)}." if parts else "In words: no task is clearly answered by one cell, and none clearly needs the whole image."
-
-
-_LOCAL = ("one cell is enough for {} (RCI at or below 0)", "one cell is enough for {} (RCI with luck removed at or below 0)")
-_WHOLE = ("only the whole image answers {} (RCI of 0.30 or more)", "only the whole image answers {} (RCI with luck removed of 0.30 or more)")
-_MISLEAD = "cells mislead in {}: a single cell does worse than a wrong picture"
-_REFUSED = {
-    reading.DOES_NOT_LOOK: "{} cannot be read: the answers do not depend on the image",
-    NOT_SHOWN: "{} cannot be read: it is not shown that the answers depend on the image",
-    reading.NEAR_CHANCE: "{} cannot be read: the full image does not beat an uninformed answer",
-}
-_PHRASES = (*_LOCAL, *_WHOLE, _MISLEAD, *_REFUSED.values())
-"""What ``meaning`` may say of tasks, in its order."""
-
-
-def _phrase(shown: Shown) -> str:
-    """Return what is true of a task, of ``_PHRASES``; empty where nothing is clear."""
-    if shown.refused:
-        return _REFUSED[shown.refused]
-    grids = [shown.set(n) for n in shown.grids]
-    measured = bool(grids) and all(reading.null_of(grid) == reading.MEASURED for grid in grids)
-    names = [f"{shown.index}{n}{'_adj' * measured}" for n in shown.grids]
-    low, high = ([end for name in names if (end := shown.metrics.get(f"{name}_{ending}")) is not None] for ending in ("low", "high"))
-    if len(low) + len(high) < 2 * len(names) or (not measured and any(reading.mark_of(grid) for grid in grids)):
-        return ""
-    if any(a == b for a, b in zip(low, high, strict=True)):  # of an earlier version: an interval without width says nothing
-        return ""
-    if measured and all(end > 1 for end in low):
-        return _MISLEAD
-    if all(band(end) == "strong global" for end in low):
-        return _WHOLE[measured]
-    lucky = not measured and any((shown.metrics.get(f"{name}_adj_low") or 0) > 0 for name in names)
-    return _LOCAL[measured] if all(end <= 0 for end in high) and not lucky else ""
-
-
-def _words_of_regions(shown: Sequence[Shown]) -> list[str]:
-    """Say whether one relevant box is worth more than one adversarial box, where the interval of their means tells."""
-    more = [_named(s) for s in shown if (s.metrics.get("regions_mean_low") or 0) > 0]
-    less = [_named(s) for s in shown if (s.metrics.get("regions_mean_high") or 0) < 0]
-    out = [f"a relevant box answers more than an adversarial one in {_listed(more)}"] if more else []
-    return out + ([f"an adversarial box answers more than a relevant one in {_listed(less)}"] if less else [])
-
-
-def _named(shown: Shown) -> str:
-    return shown.name if "," in shown.name else shown.described["base"]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

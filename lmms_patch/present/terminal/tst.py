@@ -26,11 +26,16 @@ CELL = 40
 _FOLDS = {"source": "by source", "none": "random", "text": "by text"}
 
 
-def stress_table(tested: Sequence[Result]) -> str:
-    """Return one row per task: what answers the questions without looking, and what that is to be compared with."""
+def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
+    """Return one row per task: what answers the questions without looking, and what that is to be compared with.
+
+    Args:
+        tested: text-only cross-validations.
+        width: characters in a line; None: any.
+    """
     heads: list[str | Column] = ["task", "metric", "diagnostic", "docs", "folds", "chance", "majority", "TsT [95 %]", "SD", "p"]
     heads += ["random folds", "by text", "zero-shot", Column("", "delta", signed=True)]
-    return sheets.table(heads, [_row(result) for result in tested]).to_text()
+    return sheets.table(heads, [_row(result) for result in tested]).to_text(width)
 
 
 def _told(result: Result) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -43,7 +44,11 @@ def refused(found, *words):
 def test_it_prints_and_writes(run, two, tmp_path):
     status, out, err = run(*two, "--json", tmp_path / "o" / "c.json", "--sheet", tmp_path / "o" / "c.md")
     assert (status, err) == (0, "")
-    assert "B is better on the full image (fip)" in out
+    assert out.startswith("B (b) is better on toy (acc 0.")
+    assert max(map(len, out.partition("written: ")[0].splitlines())) <= 80
+    assert re.search(r"\n\nA by itself:\n- \w.* toy .*\n\nB by itself:\n- \w.* toy ", out, re.S), "what lmms-patch show says of each"
+    assert "would be found" not in out
+    assert "would be found" in run(*two, "--wide")[1]
     assert json.loads((tmp_path / "o" / "c.json").read_text())["tasks"][0]["docs"] == 120
     assert (tmp_path / "o" / "c.md").read_text().startswith("| task | metric |")
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["c.json", "c.md"]

@@ -27,12 +27,15 @@ def test_it_prints_the_table_and_says_what_it_did(runs, tmp_path, capsys):
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert lines[0] == "All benchmarks, 3×3"
-    assert lines[1].split() == ["Rank", "Model", "Mean", "|PCRI|", "Mean", "PCRI", "toy", "Lacks"]
+    assert lines[1].split() == ["Rank", "Model", "Mean", "|PCRI|", "Mean", "PCRI"]
     assert set(lines[2]) == {"-"}
     assert lines[3].startswith("1     a      0.100 [0.038, 0.200]  -0.100 [-0.200, -0.050]")
     assert lines[4].startswith("2     b      0.500 [0.400, 0.600]")
     assert lines[5].startswith("      c")
     assert lines[-1] == f"written: {tmp_path / 'board' / 'index.html'}"
+    assert max(map(len, lines[:-1])) <= 80
+    assert cli.main(["leaderboard", "--output", str(tmp_path / "board"), "--wide"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["Rank", "Model", "Mean", "|PCRI|", "Mean", "PCRI", "toy", "Lacks"]
     assert "runs 3, models 3; results files: 3 read, 0 known" in err
     assert "toy 3×3: group 2 (1 of the models) stands apart; it differs in prompts (p and o)" in err
 

@@ -36,15 +36,35 @@ def run(tmp_path_factory):
     return write_run(tmp_path_factory.mktemp("run"), {"toy_rci2": mc_run(n=60)})
 
 
+def test_alone_it_says_what_to_type_first(capsys):
+    assert main([]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    named = re.findall(r"^ +lmms-patch (\w+)", printed.out, re.M)
+    assert set(named) <= set(COMMANDS)
+    assert len(named) == 3
+    assert max(map(len, printed.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("lmms-patch sh", "show"), ("lmms-patch show --wi", "--wide"), ("lmms-patch magic ste", "steps\nstepsense"), ("lmms-patch zz", "")],
+)
+def test_a_shell_is_told_what_may_come_next(typed, offered):
+    """As bash asks: the words so far, and which of them is being typed."""
+    env = {**os.environ, "_LMMS_PATCH_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = subprocess.run([sys.executable, "-m", "lmms_patch.app.cli"], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == offered
+
+
 # --- mistakes -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "no command given; allowed: tasks, "),
         (["shw"], "no command 'shw'; did you mean show? type 'lmms-patch --help'"),
-        (["zzzz"], "no command 'zzzz'; allowed: tasks, "),
+        (["zzzz"], "no command 'zzzz'; allowed: demo, tasks, "),
         (["--folds"], "no option --folds; type 'lmms-patch --help'"),
         (["--verson"], "no option --verson; did you mean --version?"),
         (["show"], "OUT is missing; type 'lmms-patch show OUT', or 'lmms-patch show --help' for examples"),

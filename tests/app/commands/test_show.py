@@ -16,13 +16,26 @@ def test_tables_are_printed_as_asked(run, capsys):
     plain = capsys.readouterr().out
     assert main(["show", str(run.parent), "--cells", "--chance"]) == 0
     more = capsys.readouterr()
-    assert plain.splitlines()[0].split()[:3] == ["task", "metric", "docs"]
-    assert plain.rstrip().splitlines()[-1].startswith("In words: ")
+    assert plain.startswith("- ")
+    assert plain.index("toy") < plain.index("task  ")
     assert "published rule" not in plain
     assert "published rule" in more.out
     assert "share of the cells' score" in more.out
     assert "\x1b" not in more.out
     assert more.err == ""
+
+
+@pytest.mark.parametrize("words", [["show"], ["analyze"]])
+def test_no_line_is_wider_than_the_terminal_unless_asked_for(run, capsys, monkeypatch, words):
+    """The terminal's width is what the environment says; 80 where nothing does."""
+    for columns in (None, "80", "120"):
+        monkeypatch.delenv("COLUMNS", raising=False)
+        if columns:
+            monkeypatch.setenv("COLUMNS", columns)
+        assert main([*words, str(run)]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= int(columns or 80)
+    assert main([*words, str(run), "--wide"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 120
 
 
 def test_of_several_runs_the_newest_and_it_is_told_on_stderr(run, tmp_path, capsys):
@@ -69,7 +82,7 @@ def test_a_model_that_never_looks_is_refused_everywhere(tmp_path, capsys):
     assert main(["show", str(tmp_path / "run")]) == 0
     shown = capsys.readouterr().out
     assert "does not look" in shown
-    assert shown.rstrip().endswith("In words: toy cannot be read: the answers do not depend on the image.")
+    assert shown.startswith("- No image is needed for toy (acc 0.")
     assert main(["leaderboard", str(tmp_path / "run"), "--output", str(tmp_path / "board")]) == 0
     (group,) = json.loads((tmp_path / "board" / "board.json").read_text())["groups"]
     (row,) = group["table"]["rows"]

@@ -10,7 +10,7 @@ import pytest
 from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness.asking import portions, ranks
+from lmms_patch.harness.asking import ranks
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.settings import with_environment
 from tests.harness import toys
@@ -21,13 +21,6 @@ DOCS = 120
 NULL = 10
 OPTIONS = {"null": NULL, "pilot": 20, "precision": 0.15}
 PORTION = 32
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    monkeypatch.setattr(portions, "FIRST", PORTION)
-    monkeypatch.setattr(portions, "GROWTH", 1)
-    monkeypatch.setattr(portions, "SECONDS", 1e9)
 
 
 @pytest.fixture(scope="module")

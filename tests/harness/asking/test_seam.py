@@ -5,21 +5,13 @@ from argparse import Namespace
 
 import pytest
 
-from lmms_patch.harness.asking import journal, portions
+from lmms_patch.harness.asking import journal
 from tests.harness import toys
 from tests.harness.askers import KINDS, Killed, Likelihood, PerRequest, pixels
 from tests.harness.toys import rows, write_task
 
 DOCS = 12
 PORTION = 16
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """Portions of 16 requests, whatever their speed."""
-    monkeypatch.setattr(portions, "FIRST", PORTION)
-    monkeypatch.setattr(portions, "GROWTH", 1)
-    monkeypatch.setattr(portions, "SECONDS", 1e9)
 
 
 @pytest.fixture(scope="module")

@@ -1003,14 +1003,17 @@ def test_every_public_attribute_of_a_task_is_overridden_or_delegated(folder):
 def test_installing_twice_changes_nothing():
     from lmms_eval import evaluator
     from lmms_eval.caching.response_cache import ResponseCache
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
-    from lmms_patch.harness.plugin import install, keep_no_failures
+    from lmms_patch.harness.plugin import install, keep_no_failures, write_tables
 
-    owners = {"TaskManager": TaskManager, "ResponseCache": ResponseCache, "lmms_eval.evaluator": evaluator}
+    owners = {"TaskManager": TaskManager, "ResponseCache": ResponseCache, "EvaluationTracker": EvaluationTracker, "lmms_eval.evaluator": evaluator}
     keep_no_failures()
+    write_tables()
     before = {(name, f): getattr(owner, f) for name, owner in owners.items() for f in compat.PATCHED[name]}
     install()
     keep_no_failures()
+    write_tables()
     assert {(name, f): getattr(owners[name], f) for name, f in before} == before
     assert all(hasattr(function, "__wrapped__") for function in before.values())
 

@@ -21,7 +21,7 @@ from tests.making.boards import blind_task, document, index_task, tst_task  # fm
 from tests.making.boards import write as write_runs
 from tests.making.runs import mc_run, write_run
 
-FILES = {write.LOCK, "board.json", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md", "model-index"}
+FILES = {write.LOCK, "board.json", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md", "model-index", "models"}
 
 
 @pytest.fixture
@@ -47,6 +47,7 @@ def test_a_folder_is_made(tmp_path):
     board = tmp_path / "new" / "board"
     assert {one.name for one in board.iterdir()} == FILES
     assert (board / "model-index" / "org__m.md").is_file()
+    assert (board / "models" / "org__m.html").is_file()
     assert built.update.read == 1
     assert built.update.gone == 0
     (run,) = json.loads((board / "leaderboard.json").read_text())["runs"]
@@ -111,7 +112,7 @@ def test_one_more_run_is_the_only_one_read(tmp_path, reads):
     built = leaderboard([tmp_path / "runs"], tmp_path / "board")
     assert reads == [new]
     assert models(built) == {"m0", "m1", "m2", "new"}
-    assert not {name for name in built.written if name.startswith("model-index") and "new" not in name}
+    assert not {name for name in built.written if name.startswith("model") and "new" not in name}
 
 
 def test_a_touched_file_is_not_read_a_changed_one_is(tmp_path, reads):
@@ -125,6 +126,7 @@ def test_a_touched_file_is_not_read_a_changed_one_is(tmp_path, reads):
     assert len(reads) == 2
     assert models(built) == {"other"}
     assert [one.name for one in (tmp_path / "board" / "model-index").iterdir()] == ["other.md"]
+    assert [one.name for one in (tmp_path / "board" / "models").iterdir()] == ["other.html"]
 
 
 def test_runs_that_have_gone_stay_until_the_board_is_made_fresh(tmp_path):
@@ -171,10 +173,12 @@ def test_other_files_in_the_folder_stay(tmp_path):
     (board / "model-index").mkdir(parents=True)
     (board / "README.md").write_text("mine")
     (board / "model-index" / "mine.md").write_text("mine")
+    (board / "models").mkdir()
+    (board / "models" / "mine.html").write_text("mine")
     write_runs(tmp_path / "runs", document("m"))
     leaderboard([tmp_path / "runs"], board)
     leaderboard([tmp_path / "runs"], board, fresh=True)
-    assert (board / "README.md").read_text() == (board / "model-index" / "mine.md").read_text() == "mine"
+    assert {(board / name).read_text() for name in ("README.md", "model-index/mine.md", "models/mine.html")} == {"mine"}
 
 
 def test_a_store_cannot_have_other_files_removed(tmp_path):
@@ -184,7 +188,7 @@ def test_a_store_cannot_have_other_files_removed(tmp_path):
     (tmp_path / "precious.md").write_text("x")
     (board / "README.md").write_text("x")
     data = json.loads((board / "leaderboard.json").read_text())
-    data["written"] |= {"../precious.md": "1", "README.md": "1", "model-index/../../precious.md": "1"}
+    data["written"] |= {"../precious.md": "1", "README.md": "1", "model-index/../../precious.md": "1", "models/../README.md": "1"}
     (board / "leaderboard.json").write_text(json.dumps(data))
     leaderboard([tmp_path / "runs"], board)
     assert (tmp_path / "precious.md").exists()
@@ -286,7 +290,7 @@ def test_options_that_are_not_possible(tmp_path):
 # --- writing ---
 
 
-@pytest.mark.parametrize("fails_at", range(7))
+@pytest.mark.parametrize("fails_at", range(8))
 def test_an_interrupted_write_leaves_the_old_board(tmp_path, monkeypatch, fails_at):
     write_runs(tmp_path / "runs", document("old"))
     leaderboard([tmp_path / "runs"], tmp_path / "board")
@@ -301,7 +305,7 @@ def test_an_interrupted_write_leaves_the_old_board(tmp_path, monkeypatch, fails_
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    if fails_at < 6:  # five files of the board and one card
+    if fails_at < 7:  # five files of the board, and a card and a page of the new model
         with pytest.raises(PatchError, match="No space left on device"):
             leaderboard([tmp_path / "runs"], tmp_path / "board")
         assert contents(tmp_path / "board") == before

@@ -62,7 +62,7 @@ OURS = {
         "span",
     ),
     *("main", "section", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "output", "footer", "strong", "button"),
-    *("dl", "dt", "dd", "nav", "ul", "li", "svg", "path", "circle"),
+    *("dl", "dt", "dd", "nav", "ul", "li", "svg", "path", "circle", "line", "text", "tfoot", "pre", "code"),
 }
 
 
@@ -75,21 +75,37 @@ class Tags(HTMLParser):
         self.seen.append((tag, dict(attrs)))
 
 
-def test_the_page_has_our_elements_only(folder):
-    text = (folder / "index.html").read_text(encoding="utf-8")
+def seen(file):
+    """The text of a page and its tags; it has our elements only, and nothing that runs."""
+    text = file.read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(text)
     assert {tag for tag, _ in tags.seen} <= OURS
     assert sum(tag == "script" for tag, _ in tags.seen) == 1
-    assert not [name for _, attrs in tags.seen for name in attrs if name.startswith("on")]
-    links = {attrs["href"] for tag, attrs in tags.seen if tag == "a"}
-    assert all(re.fullmatch(r"#[\w-]+|leaderboard\.(csv|md)|board\.json", link) for link in links)
+    assert not [name for _, attrs in tags.seen for name in attrs if name.startswith("on") or name == "style"]
     ids = [attrs["id"] for _, attrs in tags.seen if "id" in attrs]
     assert len(ids) == len(set(ids))
     assert "<script>alert" not in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", text)
+    return text, {attrs["href"] for tag, attrs in tags.seen if tag == "a"}
+
+
+def test_the_page_has_our_elements_only(folder):
+    text, links = seen(folder / "index.html")
+    pages = {link for link in links if link.startswith("models/")}
+    assert all(re.fullmatch(r"#[\w-]+|leaderboard\.(csv|md)|board\.json|models/[\w.-]+\.html", link) for link in links)
+    assert len(pages) == len(HOSTILE), "a page for each model"
+    assert all((folder / link).is_file() for link in pages)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "{{ 7*7 }}" in text
-    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", text)
+
+
+def test_so_has_the_page_of_each_model(folder):
+    pages = sorted((folder / "models").iterdir())
+    assert len(pages) == len(HOSTILE)
+    for file in pages:
+        _, links = seen(file)
+        assert links == {"#content", "../index.html"}
 
 
 def test_no_cell_of_the_csv_is_a_formula(folder):

@@ -75,6 +75,8 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
     data = json.loads((out / "report.json").read_text())
     jsonschema.validate(data, api.schema("report"))
     rci = data["results"][0]["measures"]["rci2"]["value"]
+    assert [one["cases"] for one in data["findings"]] == [[data["results"][0]["id"]]]
+    assert " ".join(data["findings"][0]["text"].split()[:3]) in "".join(page.text)
     with open(out / "tables" / "runs.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert any(value == repr(rci) for row in rows for value in row.values())
@@ -255,7 +257,7 @@ def test_what_a_killed_report_left_is_removed_and_a_linked_folder_is_let_alone(t
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / build.MARK).write_text("{}")
     (tmp_path / "r").symlink_to(tmp_path / "mine")
-    with build._folder(tmp_path / "r") as folder:
+    with files.folder(tmp_path / "r", "--output") as folder:
         (folder / "index.html").write_text("new")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".r.abcdefgh", "mine", "r"]
     assert not (tmp_path / "r").is_symlink()
@@ -274,7 +276,7 @@ def test_where_the_new_report_cannot_take_its_place_the_earlier_one_is_back(tmp_
         return real(self, target)
 
     monkeypatch.setattr(Path, "rename", rename)
-    with pytest.raises(OptionError, match="No space left on device"), build._folder(tmp_path / "r") as folder:
+    with pytest.raises(OptionError, match="No space left on device"), files.folder(tmp_path / "r", "--output") as folder:
         (folder / "index.html").write_text("new")
     assert (tmp_path / "r" / "index.html").read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["r"]

@@ -8,7 +8,7 @@ import pytest
 
 from lmms_patch.present.report import across, benchmarks, models, published, shapes
 from lmms_patch.present.report.data import Report
-from lmms_patch.present.report.figures import indices
+from lmms_patch.present.report.figures import canvas, forests
 from lmms_patch.present.report.figures import models as ranked
 from lmms_patch.present.report.gather import gather
 from lmms_patch.present.report.page import page
@@ -70,13 +70,12 @@ def test_what_can_be_read_is_counted_without_what_is_contradicted_or_refused(rep
     assert (found.readable, found.contradicted, found.refused, found.unknown) == (2, 2, {"does not look": 1}, 0)
     tiles = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.partition('<dl class="tiles">')[2].partition("</dl>")[0]))
     assert "Index can be read ✓ 2 Contradicted ! 2 Does not look ✕ 1" in tiles
-    assert "1 of 5 results with an index: the answers do not depend on the image" in html
     assert "Not checked whether the answers depend on the image, in 1 of 5 results" in html
 
 
 def test_no_tick_stands_beside_a_contradicted_or_refused_index(results):
-    """Columns 7 and 8: the index as published, and with luck removed; 13: the gate."""
-    assert {name: row[13] for name, row in results.items()} == {
+    """Columns 7 and 8: the index as published, and with luck removed; 10: the gate."""
+    assert {name: row[10] for name, row in results.items()} == {
         "never": "✕ does not look",
         "guesses": "! valid, index contradicted",
         "known": "✓ valid",
@@ -93,7 +92,7 @@ def test_the_index_to_go_by_is_coloured_and_no_other(html, entries):
     """The bands of both cells, index as published and luck removed, by their classes."""
     table = html.partition('id="results-table"')[2].partition("</table>")[0]
     rows = {name: next(row for row in table.split("<tr")[1:] if f'data-value="{name}"' in row) for name in entries}
-    coloured = {name: [found.strip() for found in re.findall(r'<td class="num([^"]*)"', row)][4:6] for name, row in rows.items()}
+    coloured = {name: [found.strip() for found in re.findall(r'<td class="num([^"]*)"', row)][5:7] for name, row in rows.items()}
     assert coloured == {
         "never": ["", ""],
         "guesses": ["", "strong-global"],
@@ -185,10 +184,14 @@ def test_a_saturated_point_has_no_place_among_corrected_ones():
 
 def test_drawings_show_what_the_tables_rank_by():
     points = [point("a", 0.05, 0.6, words=("contradicted",)), point("b", 0.2, 0.1)]
-    titles = [made[2] for made in ranked.drawings(points)]
+    titles = [made.title for made in ranked.drawings(points)]
     assert titles
     assert all(title.endswith(", luck removed") for title in titles)
-    (forest,) = indices.forests(points)
-    assert "Hollow: with luck removed the index says something else (x with a)." in forest[3]
-    hollow = [line for line in forest[0].axes[0].get_lines() if line.get_markerfacecolor() == "none"]
-    assert [line.get_xdata()[0] for line in hollow] == [0.05]
+    (headline,) = forests.drawings(points)
+    with canvas.style():
+        (axes,) = headline.draw(canvas.TWO).axes
+    marks = {float(line.get_xdata()[0]): canvas.told(line.get_gid()) for line in axes.lines if line.get_marker() in ("D", "s", "o")}
+    assert set(marks) == {0.05, 0.6, 0.2, 0.1}
+    assert marks[0.6].endswith("raw contradicted")
+    assert marks[0.05].endswith(", contradicted")
+    assert "c raw contradicted" in headline.caption

@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_patch.present.report import gallery, markup, page, shapes, wording
+from lmms_patch.present.findings import Finding
+from lmms_patch.present.report import across, gallery, markup, page, shapes, wording
 from lmms_patch.present.report.data import Part, Report
 from lmms_patch.present.sheets import Column
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block
 from tests.making import pages
+from tests.making import reports as made
 from tests.making.pages import rows_of, squeezed
 
 
@@ -159,6 +161,96 @@ def test_any_model_name_stays_in_its_place(name):
     assert block(name) in found.text
 
 
+# --- findings -------------------------------------------------------------------------------------
+
+
+def told(text, *names, models=("m",)):
+    """The pieces of a sentence about results of these benchmarks; links as ``[name|id]``, what is in brackets in braces."""
+    entries = tuple(pages.index_entry(f"e-{i}", one, name, 0.8, {2: 0.1}) for i, (name, one) in enumerate((n, m) for n in names for m in models))
+    finding = Finding("cell", text, tuple(entry.id for entry in entries))
+    (made,) = shapes.sentences(pages.report(entries=entries, findings=(finding,)))
+    pieces = [f"[{p.text}|{p.entry}]" if p.entry else f"{{{p.text}}}" if p.aside else p.text for p in made.pieces]
+    return "".join(pieces), [key for _, key in made.others], made.more
+
+
+def test_a_sentence_links_the_first_mention_of_each_result():
+    assert told("One cell is enough for b (RCI -0.20 [-0.3, -0.1]) and a; b too.", "a", "b") == (
+        "One cell is enough for [b|e-1] {(RCI −0.20 [−0.3, −0.1])} and [a|e-0]; b too.",
+        [],
+        0,
+    )
+
+
+def test_a_name_inside_a_longer_name_is_no_mention():
+    assert told("See mosaic_local, mosaic_local-2 and gqa.", "local", "mosaic_local-2", "gqa")[:2] == (
+        "See mosaic_local, [mosaic_local-2|e-1] and [gqa|e-2].",
+        ["e-0"],
+    )
+
+
+def test_a_benchmark_of_several_models_is_linked_once_for_all():
+    text, others, _ = told("The whole image is needed for a (all 2 models, RCI +0.50) and b (n).", "a", "b", models=("m", "n"))
+    assert text == "The whole image is needed for [a|e-0] {(all 2 models, RCI +0.50)} and [b (n)|e-3]."
+    assert others == ["e-2"]
+
+
+def test_results_that_a_sentence_counts_are_linked_below_it_or_counted():
+    _, others, more = told("One cell is enough for 11 results.", *(f"bench{i}" for i in range(11)))
+    assert others == [f"e-{i}" for i in range(8)]
+    assert more == 3
+
+
+def test_a_finding_of_a_result_that_is_not_there_has_no_link(read):
+    assert "not-in-this-report" not in read.text
+    assert f"{pages.SCRIPT} One cell is enough for 3 results." in read.text
+
+
+def test_the_page_opens_with_the_findings_and_the_headline(html):
+    """Before any table: the sentences, then the figure."""
+    places = [html.index(mark) for mark in ('id="findings"', "needs the whole image", "Figure headline", "<table")]
+    assert places == sorted(places)
+
+
+# --- need of the image ----------------------------------------------------------------------------
+
+
+def needing(base, *maps, **more):
+    """A result with necessity maps, the finest grid first."""
+    one = made.entry(base, **more)
+    return dataclasses.replace(one, whole=dataclasses.replace(one.whole, analysis={**one.whole.analysis, "necessity": list(maps)}))
+
+
+def test_a_bar_has_the_classes_of_the_finest_grid_one_after_the_other():
+    one = needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2), made.necessity(0.1, 0.7, 0.0, text=0.2, n=2))
+    (bar,) = shapes.needs([one, made.entry("none")])
+    assert (bar.n, bar.docs, bar.without_text) == (3, 200, False)
+    assert [(part.name, part.at, part.width) for part in bar.parts] == [("text", 0, 20), ("one cell", 20, 30), ("whole image", 50, 50)]
+    assert bar.parts[1].says == "one cell: 30 % [27, 33], 60 of 200 docs"
+
+
+def test_counts_that_are_estimated_say_so_and_an_unknown_class_has_no_part():
+    sampled, unknown = needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2, checked=50)), needing("b", made.necessity(0.25, 0.75, 0.0))
+    first, second = shapes.needs([sampled, unknown])
+    assert first.parts[0].says == "text: 20 % [17, 23], about 40 of 200 docs"
+    assert [part.name for part in second.parts] == ["one cell", "whole image"]
+    assert second.without_text
+
+
+def test_a_part_is_labelled_as_far_as_it_has_room():
+    (bar,) = shapes.needs([needing("a", made.necessity(0.04, 0.12, 0.77, text=0.07))])
+    assert [part.room for part in bar.parts] == ["tiny", "", "short", "long"]
+
+
+def test_needs_have_a_place_in_the_page_and_a_table_and_none_where_nothing_is_known():
+    entries = [needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2), model="m1"), needing("a", made.necessity(0.4, 0.4, 0.0, text=0.2), model="m2")]
+    html = page.page(Report("t", {}, tuple(entries), across.sheets(entries, ())))
+    assert html.count('class="needbar"') == 2
+    assert "one cell: 40 % [37, 43], 80 of 200 docs" in html
+    assert rows_of(html, "s-needs-1")[0][:6] == ["m1", "a", "a_rci", "3", "200", "0.200 [0.170, 0.230]"]
+    bare = [made.entry("a")]
+    assert 'id="needs"' not in page.page(Report("t", {}, tuple(bare), across.sheets(bare, ())))
+
+
 # --- what it shows --------------------------------------------------------------------------------
 
 
@@ -168,24 +260,31 @@ def test_the_table_of_results_says_each_number_with_its_interval(html):
     assert first[5] == "0.825 [0.785, 0.865]"
     # 0.825 · (1 + 0.15) = 0.94875, ± 0.04
     assert first[6] == "0.949 [0.909, 0.989]"
-    assert first[7] == "−0.150 [−0.240, −0.060] moderate local to balanced"
-    assert first[8] == "−0.180 assumed null"
-    assert first[10] == "−0.124 [−0.174, −0.074]"
-    assert first[11:14] == ["0.150 [0.120, 0.180]", "1.000", "✓ valid"]
-    assert first[14:] == ["0.180 [0.140, 0.220]", "0.220 [0.180, 0.260]", "0", "3", "2026-11-21T20-33-11"]
+    assert first[7] == "−0.124 [−0.174, −0.074]"
+    assert first[8] == "−0.150 [−0.240, −0.060] moderate local to balanced"
+    assert first[9] == "−0.180 assumed null"
+    assert first[10:] == ["0.150 [0.120, 0.180]", "✓ valid", "0", "3"]
+
+
+def test_the_table_of_results_has_no_column_that_says_nothing():
+    bare = dataclasses.replace(pages.index_entry("e-1", "m", "b", 0.8, {2: 0.1}), excluded={}, failures={})
+    html = page.page(pages.report(entries=(bare,), examples=(), figures=(), sheets={}, findings=()))
+    head = re.search(r'id="results-table">.*?<thead>(.*?)</thead>', html, re.DOTALL)[1]
+    titles = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<th[^>]*>.*?</th>", head)]
+    assert titles == ["Benchmark", "Grid", "Docs", "Score (FIP)", "MPP", "Gap", "RCI / PCRI", "Luck removed", "Chance", "Gate"]
 
 
 def test_docs_that_a_grid_leaves_out_show_their_own_fip(html):
     second = rows_of(html, "results-table")[1]
     assert second[3] == "3×3"
     assert second[6].endswith("FIP of its docs 0.824")
-    assert second[16] == "2"
+    assert second[12] == "2"
 
 
 def test_a_result_near_chance_has_no_index_and_says_why(html):
     near = next(row for row in rows_of(html, "results-table") if row[0] == "mosaic_text" and row[2] == "rci")
-    assert near[7] == near[8] == near[10] == "N/A near chance"
-    assert near[13] == "✕ near chance"
+    assert near[7] == near[8] == near[9] == "N/A near chance"
+    assert near[11] == "✕ near chance"
     assert "FIP 0.210 &lt; 0.257" in html
 
 
@@ -194,7 +293,6 @@ def test_what_is_not_defined_is_never_a_number():
     assert wording.number(None) == wording.number(float("nan")) == wording.number(float("inf")) == "N/A"
     assert wording.raw(nothing) == wording.raw(None) == wording.raw(float("nan")) == ""
     assert wording.ends(nothing) == ""
-    assert shapes.spark(nothing) is None
 
 
 @pytest.mark.parametrize(
@@ -289,14 +387,15 @@ def test_the_summary_counts_what_was_run(read):
     found = shapes.facts(pages.report())
     assert (found.results, len(found.models), len(found.benchmarks), found.docs) == (14, 4, 4, 480)
     assert (found.readable, found.contradicted, found.refused, found.unknown) == (5, 0, {"near chance": 2}, 0)
-    assert "2 of 7 results with an index are near chance" in squeezed(read.text)
+    assert "14 results of 4 models on 4 benchmarks, 480 docs" in squeezed(read.text)
 
 
-def test_drawings_of_one_result_stand_in_its_details(html):
+def test_a_heat_map_of_one_result_is_a_table_in_its_details_and_a_file(html):
     details = html.split('<details class="entry" id="e0-mosaic-local"')[1].split('<details class="entry"')[0]
-    assert 'id="figure-0"' in details
-    assert 'href="#figure-3"' in details
-    assert html.count('id="figure-') == 5
+    assert 'class="heat"' in details
+    assert 'href="figures/cells-e0-mosaic-local.svg"' in details
+    assert 'href="#figure-4"' in details  # of the ranking, which shows two results
+    assert html.count('class="drawing"') == 4
 
 
 @pytest.mark.parametrize("name", ["fip", "mpp", "rci", "pcri", "adj", "gap", "chance", "gate", "interval", "heatmap", "blind", "tst", "counts"])
@@ -333,10 +432,10 @@ def test_differences_of_scores_are_not_coloured_as_indices():
 
 def test_files_are_linked_beside_the_page(html):
     for target in (
-        "tables/indices.csv",
-        "tables/indices.json",
-        "tables/indices.md",
-        "tables/indices.tex",
+        "tables/overview.csv",
+        "tables/overview.json",
+        "tables/overview.md",
+        "tables/overview.tex",
         "figures/forest.svg",
         "figures/forest.png",
         "report.json",
@@ -344,11 +443,32 @@ def test_files_are_linked_beside_the_page(html):
         assert f'href="{target}"' in html
 
 
+@pytest.mark.parametrize("models", [1, 3])
+def test_an_index_stands_in_one_table_beside_the_details(models):
+    """Each index has digits of its own; the page writes them in full where a table is sorted by them."""
+    entries = [
+        made.entry(f"b{b}", f"m{m}", indices=(0.1 + 0.0101 * b**2 + 0.00107 * m**2, -0.2 - 0.0103 * b**2 - 0.00109 * m**2))
+        for b in range(5)
+        for m in range(models)
+    ]
+    html = page.page(Report("t", {}, tuple(entries), across.sheets(entries, across.points_of(entries))))
+    outside = html[: html.index('id="details"')] + html[html.index('id="reading"') :]
+    values = re.findall(r'data-value="(-?0\.\d+)"', outside)
+    for entry in entries:
+        for name in ("rci2", "rci3"):
+            assert values.count(repr(entry.whole.measures[name].value)) == 1
+    assert {"rci", "bands", "indices", "cells2"} <= {sheet.name for sheet in across.sheets(entries, across.points_of(entries))["benchmarks"]}
+    for name in ("rci", "bands", "indices", "cells2", "categories"):
+        assert f'id="t-{name}"' not in html
+        assert (f'href="tables/{name}.csv"' in html) == (name != "categories")
+
+
 def test_a_report_of_published_tables_alone_has_a_page():
-    read = Read(page.page(Report("published", {}, (), {"benchmarks": (pages.sheet(),)})))
+    read = Read(page.page(Report("published", {}, (), {"benchmarks": (pages.sheet("rci"), pages.sheet("indices"))})))
     assert "Published tables only" in read.text
     assert "results" not in read.ids()
-    assert "benchmarks" in read.ids()
+    assert "s-benchmarks-1" in read.ids()
+    assert "s-benchmarks-2" not in read.ids()  # the same numbers, one a row: a file only
 
 
 def test_many_categories_get_tabs_only_as_far_as_they_help():

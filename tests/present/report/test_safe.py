@@ -30,6 +30,11 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/19
         '<animate attributeName="href" to="javascript:alert(1)"/>',
         "<style>@import url(https://example.org)</style>",
         "<style>path { fill: red } * { }</style>",
+        "<g><title>x<script>alert(1)</script></title></g>",
+        '<g><title>x<image href="#a"/></title></g>',
+        "<desc><text>x</text></desc>",
+        '<g><title onclick="alert(1)">x</title></g>',
+        '<rect fill="var(--a, url(https://example.org/x))"/>',
         "<path",
     ],
 )
@@ -47,7 +52,9 @@ def test_what_is_no_drawing_is_refused(text):
 def test_a_drawing_keeps_its_looks_without_styles_and_its_links_inside():
     found = safe.drawing(pages.figure("x", "runs").svg, "f7")
     assert "style" not in found
-    assert not re.search(r'<svg[^>]* (width|height)="', found)
+    (width,) = re.findall(r'<svg[^>]* width="([^"]*)"', found)
+    assert float(width) == pytest.approx(safe.SCALE * float(re.search(r'viewBox="0 0 ([\d.]+) ', found)[1]), abs=0.5)
+    assert not re.search(r'<svg[^>]* height="', found)
     assert 'stroke-linejoin="round"' in found
     assert 'stroke="currentColor"' in found
     assert 'clip-path="url(#f7-c)"' in found
@@ -56,6 +63,13 @@ def test_a_drawing_keeps_its_looks_without_styles_and_its_links_inside():
     assert 'font-size="10px"' in found
     assert 'text-anchor="middle"' in found
     assert "RCI, 3×3" in found
+
+
+def test_what_a_mark_tells_is_text():
+    told = "&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt; &amp;lt;b&amp;gt; \u202e −0.25"
+    kept = safe.drawing(SVG.format(f'<g><title>{told}</title><path fill="var(--series-1, #0072b2)" d="M0 0"/></g>'), "f0")
+    assert "<title>&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt; &amp;lt;b&amp;gt; \ufffd −0.25</title>" in kept
+    assert 'fill="var(--series-1, #0072b2)"' in kept
 
 
 def test_a_drawing_of_matplotlib_passes():

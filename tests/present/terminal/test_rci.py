@@ -1,12 +1,15 @@
 import re
 
 import pytest
+from rich.cells import cell_len
 
 from lmms_patch.ask.spec import parse
-from lmms_patch.present.terminal.rci import Shown, averaged_table, cell_tables, chances, load, meaning, pooled_table, table, warnings
+from lmms_patch.present.findings import case, findings
+from lmms_patch.present.terminal.rci import Shown, averaged_table, cell_tables, chances, load, pooled_table, table, warnings
 from lmms_patch.rci.pooling import average, groups
 from lmms_patch.rci.recompute import load as recompute_load
 from lmms_patch.rci.recompute import recompute
+from lmms_patch.runs.run import read
 from tests.making.runs import as_before, guesses_on_cells, mc_run, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
 
 
@@ -53,36 +56,6 @@ def test_table_shows_every_number():
     assert lines[5].split() == ["zero_rci", "acc", "100", "N/A", "0.000", "0.500", "0.500", "N/A", "N/A"]
 
 
-def test_the_sentence_says_what_cannot_be_read():
-    said = meaning(RUN)
-    assert "one cell is enough for local" in said
-    assert "only the whole image answers count" in said
-    assert "larger cannot be read" in said
-    assert "zero" not in said
-
-
-def test_nothing_is_said_where_the_interval_does_not_say_it():
-    """RCI -0.019 [-0.068, 0.025] is not "one cell is enough", and neither is a low index that luck alone explains."""
-    unclear = shown("toy", 0.8, 0.816, 0.816)
-    assert "no task is clearly" in meaning([unclear])
-    wide = shown("toy", 0.8, 0.9, 0.9, wide=0.3)
-    assert "no task is clearly" in meaning([wide])
-    lucky = shown("toy", 0.8, 0.9, 0.9, rci3_adj=1.0, rci3_adj_low=0.9)
-    assert "no task is clearly" in meaning([lucky])
-    assert "one cell is enough for toy" in meaning([shown("toy", 0.8, 0.9, 0.9)])
-    assert "no task is clearly" in meaning([shown("toy", 0.8, 0.55, 0.55)])  # 0.31, from 0.26 on
-
-
-def test_the_sentence_of_an_unclear_run():
-    assert "no task is clearly" in meaning([shown("middle", 0.8, 0.7, 0.7)])
-
-
-def test_a_run_without_an_index_is_not_spoken_of_as_if_it_had_cells():
-    blind = Shown("toy_blind", {**parse("toy_blind").described(), "metric": "acc"}, {"acc": 0.5, "records": 9})
-    assert meaning([blind]).startswith("In words: tasks of the kind blind have no index")
-    assert "no task is clearly" in meaning([blind, shown("middle", 0.8, 0.7, 0.7)])
-
-
 def test_docs_that_are_left_out_are_shown():
     assert "100 (3 left out)" in table(RUN)
 
@@ -116,12 +89,6 @@ def test_nobody_is_told_to_run_what_ran_beside_it(tmp_path):
         assert not any("run the blind task" in line for line in told)
 
 
-def test_two_filters_are_two_named_rows():
-    said = meaning([shown("two", 0.8, 0.9, 0.9, name="two_rci, first"), shown("two", 0.8, 0.1, 0.1, name="two_rci, second")])
-    assert "one cell is enough for two_rci, first" in said
-    assert "only the whole image answers two_rci, second" in said
-
-
 def test_occlude_shows_its_drop():
     spec = parse("gqa_occlude2")
     lines = table([Shown(spec.name, {**spec.described(), "metric": "acc"}, {"acc": 0.8, "acc_drop2": 0.25, "records": 10})]).splitlines()
@@ -149,9 +116,10 @@ def test_a_run_shows_what_it_computed(tmp_path):
 
 
 def test_an_index_below_chance_is_said_not_shown(tmp_path):
-    (shown,) = load(write_run(tmp_path, {"toy_rci2": mc_run(know_full=0.0)}))
-    assert "near chance" in table([shown])
-    assert "toy cannot be read" in meaning([shown])
+    path = write_run(tmp_path, {"toy_rci2": mc_run(know_full=0.0)})
+    assert "near chance" in table(load(path))
+    (said,) = told(path)
+    assert said.startswith("Cannot be read: toy (acc 0.")
 
 
 def test_groups_and_averages_are_tables(tmp_path):
@@ -168,12 +136,17 @@ def test_groups_and_averages_are_tables(tmp_path):
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory):
-    """One task of each planted model, as ``show`` loads it; 1,000 docs where luck must not saturate."""
+    """The results file of a task of each planted model; 1,000 docs where luck must not saturate."""
     made = {"never": (never_looks, 300), "guesses": (guesses_on_cells, 1000), "known": (one_cell_knows, 300), "misled": (misled_by_cells, 300)}
     out = {}
     for name, (model, docs) in made.items():
-        (out[name],) = load(write_run(tmp_path_factory.mktemp(name), {"toy_rci3": world_run(model, n=docs, grid=3)}))
+        out[name] = write_run(tmp_path_factory.mktemp(name), {"toy_rci3": world_run(model, n=docs, grid=3)})
     return out
+
+
+def told(path):
+    """What a run found, in sentences."""
+    return [one.text for one in findings([case(result) for result in read(path).results])]
 
 
 def cells_of(one):
@@ -183,12 +156,13 @@ def cells_of(one):
 
 def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
     """Right in 60 % from the text, alike on every view: FIP = MPP, an index of 0 that would read "balanced"."""
-    one = worlds["never"]
+    (one,) = load(worlds["never"])
     assert one.metrics["acc"] == one.metrics["acc_mpp3"] > 0.5
     assert "does not look" in table([one]).splitlines()[2]
     assert "near chance" not in table([one])
     assert any("toy_rci3: the answers do not depend on the image (full image 0.58" in line for line in warnings([one]))
-    assert meaning([one]) == "In words: toy cannot be read: the answers do not depend on the image."
+    (said,) = told(worlds["never"])
+    assert re.fullmatch(r"No image is needed for toy \(acc 0\.58\d with its images, 0\.58\d with wrong images\)\.", said)
     row = chances([one]).splitlines()[2]
     assert "does not look" in row
     known, low, high = re.search(rf"{one.metrics['acc']:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row).groups()
@@ -198,18 +172,20 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
 
 def test_pure_guessing_on_cells_is_marked(worlds):
     """1 - (3/4)^9 = 0.925 by luck alone against 0.85 on the full image: raw index -0.09, corrected 1."""
-    one = worlds["guesses"]
+    (one,) = load(worlds["guesses"])
     raw, adj = one.metrics["rci3"], one.metrics["rci3_adj"]
     assert raw < 0 < 0.8 < adj
     assert cells_of(one)[0] == f"{raw:+.3f} [{one.metrics['rci3_low']:+.3f}, {one.metrics['rci3_high']:+.3f}], contradicted"
     (line,) = [line for line in warnings([one]) if "contradicted" in line]
     assert line.startswith(f"toy_rci3: 3x3, contradicted: raw {raw:.3f} (")
     assert line.endswith(f"), corrected {adj:.3f} (strong global): the raw index is mostly luck")
-    assert meaning([one]) == "In words: only the whole image answers toy (RCI with luck removed of 0.30 or more)."
+    said, marked = told(worlds["guesses"])
+    assert said.startswith(f"The whole image is needed for toy (RCI {adj:+.2f}, 95 % interval")
+    assert marked == f"Raw and corrected index disagree in toy (raw {raw:+.2f}, corrected {adj:+.2f})."
 
 
 def test_a_measured_null_stands_plainly_with_its_interval(worlds):
-    one = worlds["known"]
+    (one,) = load(worlds["known"])
     adj, low, high = (one.metrics[f"rci3_adj{end}"] for end in ("", "_low", "_high"))
     assert abs(adj) < 0.0005  # 0 has no sign
     assert cells_of(one)[1] == f"0.000 [{low:+.3f}, {high:+.3f}]"
@@ -217,10 +193,11 @@ def test_a_measured_null_stands_plainly_with_its_interval(worlds):
 
 
 def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
-    one = worlds["misled"]
+    (one,) = load(worlds["misled"])
     assert one.metrics["rci3_adj_low"] > 1
     assert cells_of(one)[1] == "1.00, cells mislead"
-    assert meaning([one]) == "In words: cells mislead in toy: a single cell does worse than a wrong picture."
+    (said,) = told(worlds["misled"])
+    assert said.startswith("Single cells mislead in toy")
 
 
 def test_an_earlier_run_says_what_it_lacks(tmp_path):
@@ -229,14 +206,15 @@ def test_an_earlier_run_says_what_it_lacks(tmp_path):
     def model(stream, gold):
         return guesses_on_cells(stream, gold)[0], None
 
-    (one,) = load(as_before(write_run(tmp_path, {"toy_rci3": world_run(model, n=1000, grid=3)})))
+    path = as_before(write_run(tmp_path, {"toy_rci3": world_run(model, n=1000, grid=3)}))
+    (one,) = load(path)
+    assert told(path)[0].startswith("Undecided: toy (raw and corrected index disagree")
     raw, adj = cells_of(one)
     assert raw.endswith("], contradicted")
     assert adj == f"{one.metrics['rci3_adj']:+.3f}, assumed null"
     lines = warnings([one])
     assert any("not checked whether the answers depend on the image" in line for line in lines)
     assert any(line.endswith("the raw index is mostly luck (assumed null)") for line in lines)
-    assert "no task is clearly" in meaning([one])
     assert chances([one]).splitlines()[2].split()[4:8] == ["valid", "N/A", "N/A", "N/A"]
 
 
@@ -261,16 +239,6 @@ def test_too_few_docs_to_tell_reads_otherwise_than_a_model_that_does_not_look():
     one = judged({"valid": False, "looks": [{"against": "wrong images", "value": False, "reason": reason}], "reason": reason})
     assert "not shown that it looks" in table([one])
     assert f"{one.name}: {reason}" in warnings([one])
-    assert meaning([one]) == "In words: toy cannot be read: it is not shown that the answers depend on the image."
-
-
-def test_the_sentence_goes_by_the_corrected_index_only_where_its_null_is_measured():
-    """Raw 0.2 says nothing; corrected 0.5 [0.4, 0.6] needs the whole image, if it is measured."""
-    for null, said in (("measured", "only the whole image answers toy (RCI with luck removed of 0.30 or more)"), ("assumed", "no task is clearly")):
-        one = judged({"valid": True, "looks": [], "reason": ""})
-        grids = {n: {**grid, "adj": {"null": null, "estimate": {}}} for n, grid in one.analysis["grids"].items()}
-        adj = {f"rci{n}_adj{end}": value for n in (2, 3) for end, value in (("", 0.5), ("_low", 0.4), ("_high", 0.6))}
-        assert said in meaning([Shown(one.name, one.described, {**one.metrics, **adj}, {**one.analysis, "grids": grids})])
 
 
 def test_an_interval_without_width_is_not_shown_and_says_nothing():
@@ -278,5 +246,38 @@ def test_an_interval_without_width_is_not_shown_and_says_nothing():
     whole = {f"rci{n}_{end}": 1.0 for n in (2, 3) for end in ("low", "high")}
     one = shown("count", 0.9, 0.0, 0.0, **whole)
     assert cells_of(one)[0] == "+1.000"
-    assert meaning([one]).endswith("none clearly needs the whole image.")
-    assert "only the whole image answers count" in meaning([shown("count", 0.9, 0.0, 0.0)])
+
+
+# --- how wide it is -------------------------------------------------------------------------------
+
+
+def widths(made):
+    return {cell_len(line) for line in made.splitlines()}
+
+
+@pytest.mark.parametrize("width", [120, 80, 60])
+@pytest.mark.parametrize("name", ["a", "mosaic_center", "a_benchmark_whose_name_takes_fifty_characters_by_itself"])
+def test_a_table_fits_and_keeps_its_names_and_indices(width, name):
+    """Two grids take 150 characters and more; every form has the name, and the index that people should go by, with its interval."""
+    one = judged({"valid": True, "looks": [], "reason": ""})
+    grids = {n: {**grid, "adj": {"null": "measured", "estimate": {}}} for n, grid in one.analysis["grids"].items()}
+    adj = {f"rci{n}_adj{end}": value for n in (2, 3) for end, value in (("", 0.5), ("_low", 0.4), ("_high", 0.6))}
+    one = Shown(f"{name}_rci", one.described, {**one.metrics, **adj}, {**one.analysis, "grids": grids})
+    made = table([one], width)
+    assert max(widths(made)) <= width
+    assert f"{name}_rci" in made
+    assert made.count("+0.500 [+0.400, +0.600]") == 2
+    assert "+0.200" in made
+    assert max(widths(table([one]))) > width
+
+
+def test_docs_left_out_are_told_in_every_form():
+    for width in (None, 120, 80):
+        assert "100 (3 left out)" in table(RUN, width)
+
+
+def test_an_occluded_task_keeps_its_drops_in_every_form():
+    spec = parse("gqa_occlude2")
+    hidden = Shown(spec.name, {**spec.described(), "metric": "acc"}, {"acc": 0.8, "acc_drop2": 0.25, "records": 10})
+    for width in (None, 120, 80):
+        assert "0.250" in table([hidden, *RUN], width)

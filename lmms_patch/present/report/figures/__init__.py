@@ -7,16 +7,17 @@ from itertools import chain
 from pathlib import Path
 
 from lmms_patch.present.report.data import Entry, Figure
-from lmms_patch.present.report.figures import canvas, heatmaps, indices, models, regions, scores
-from lmms_patch.present.report.figures.heatmaps import Made
+from lmms_patch.present.report.figures import canvas, forests, heatmaps, indices, models, regions, scores
 from lmms_patch.present.report.points import Point, distinct
 
 MOST_HEATMAPS = 30
 """Results with a drawing of their own; the others are in the overviews."""
+FEW = 8
+"""Of more results, these drawings have no PDFs: the overviews have."""
 
 
 def figures(entries: Sequence[Entry], points: Sequence[Point], folder: Path, tell: Callable[[str], None] = lambda line: None) -> tuple[Figure, ...]:
-    """Draw what there is to draw, and write ``<name>.svg`` and ``<name>.png``.
+    """Draw what there is to draw, and write the files of each (``canvas.write``).
 
     Args:
         entries: the results of our runs; may be empty.
@@ -25,24 +26,23 @@ def figures(entries: Sequence[Entry], points: Sequence[Point], folder: Path, tel
         tell: is handed a line before drawing, and one on what is not drawn.
 
     Returns:
-        What the page shows, in the order of its sections.
+        What the page shows, in the order of its sections; the headline first.
     """
     tell("drawing figures")
-    out = []
     with canvas.style():
-        for made in _all(entries, distinct(points), tell):
-            out.append(canvas.write(made[0], folder, *made[1:]))
-            made[0].clear()
-    return tuple(out)
+        return tuple(canvas.write(sketch, folder) for sketch in sketches(entries, distinct(points), tell))
 
 
-def _all(entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[str], None]) -> Iterator[Made]:
+def sketches(entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[str], None] = lambda line: None) -> Iterator[canvas.Sketch]:
+    """Yield every figure, not drawn yet."""
     alone = [entry for entry in entries if any(entry.shares(n) for n in entry.grids)]
     if len(alone) > MOST_HEATMAPS:
         tell(f"heatmaps of their own: the first {MOST_HEATMAPS} of {len(alone)} results; all are in the overviews")
+    yield from forests.drawings(points)
     yield from scores.whole_and_best(entries)
-    yield from (made for entry in alone[:MOST_HEATMAPS] if (made := heatmaps.heatmap(entry)))
-    yield from chain(indices.forests(points), indices.maps(points), indices.matrices(points), heatmaps.overview(entries), heatmaps.boxes(entries))
+    papers = (canvas.ONE,) if len(alone) <= FEW else ()
+    yield from (made for entry in alone[:MOST_HEATMAPS] if (made := heatmaps.heatmap(entry, papers)))
+    yield from chain(indices.maps(points), indices.matrices(points), heatmaps.overview(entries), heatmaps.boxes(entries))
     yield from models.drawings(points)
     yield from scores.without_image(entries)
     yield from regions.drawings(entries)

@@ -1,7 +1,10 @@
-"""How every figure looks, and how it is written: SVG for the page, SVG and PNG for files. matplotlib, by its objects alone (no pyplot).
+"""How every figure looks, and how it is written: for one and for two columns of a paper, for slides, for the page. matplotlib, by its objects alone.
 
-Text and axes are drawn in one colour, ``INK``, that nothing else has; in the page's SVG it becomes ``currentColor``, so that a
-figure reads on light and on dark ground.
+Text and axes are drawn in one colour, ``INK``, that nothing else has; in the page's SVG it becomes ``currentColor``, and colours of the palette
+become the page's custom properties, so that a figure reads on light and on dark ground.
+
+All places are in inches. We lay out by ourselves, because matplotlib's layout takes most of the time of a drawing, and cannot know how wide the
+reader's fonts are for characters that ours lacks.
 """
 
 from __future__ import annotations
@@ -10,42 +13,60 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
+from lmms_patch.present import palette
 from lmms_patch.present.report.data import Figure
-from lmms_patch.text import line
+from lmms_patch.present.report.figures.lettering import FONT, SIZE, SMALL, fit, height, width
+from lmms_patch.text import latex, line
 
 INK = "#010203"
 """All but black, so that it serves as black in the files."""
 FAINT = 0.35
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
-"""Okabe & Ito's colours that can be told apart by colour-blind readers on light and dark ground."""
-MARKERS = ("o", "s", "D", "^", "v", "P")
-DPI = 130
+ONE, TWO = 3.3, 6.9
+"""Width of one and of two columns of a paper."""
+PAGE = 9.2
+"""Height of a page of a paper: of a taller drawing for one column there is no file."""
+EDGE = 0.06
+"""Room that is left free around everything."""
+DPI = 140
+EASTERN = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Source Han Sans SC", "WenQuanYi Zen Hei"),
+    *("PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Arial Unicode MS"),
+)
+"""Fonts for Chinese, Japanese and Korean, used where they are installed."""
+_TIP, _SPAN = "tip:", "span:"
 SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "lmms-patch",
     "svg.id": None,
+    "pdf.fonttype": 42,
     "text.parse_math": False,
     "text.usetex": False,
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
+    "font.sans-serif": [FONT],
+    "font.size": SIZE,
+    "axes.titlesize": SIZE,
+    "axes.labelsize": SIZE,
+    "axes.labelpad": 3,
+    "axes.titlepad": 4,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SIZE,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 0,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.linewidth": 0.8,
+    "axes.linewidth": 0.7,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
     "lines.linewidth": 1.2,
     "path.simplify": True,
+    "axes.unicode_minus": True,
     **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"), INK),
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -53,108 +74,351 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Sketch:
+    """A figure before it is drawn.
+
+    Attributes:
+        name: of its files.
+        title: for people.
+        caption: what is drawn.
+        alt: what it shows, in words.
+        section: of the page.
+        draw: takes a width in inches (``ONE``, ``TWO``), and returns matplotlib's figure.
+        entries: ids of the results that it shows.
+        papers: widths of its PDFs: not every drawing has room in one column, and a PDF takes longer than all the rest of a drawing.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    section: str
+    draw: Callable[[float], Any]
+    entries: tuple[str, ...] = ()
+    papers: tuple[float, ...] = (ONE, TWO)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An entry of a legend: a marker, a line (no marker), or a patch of colour (``shape`` is ``patch``)."""
+
+    label: str
+    shape: str
+    colour: str
+    hollow: bool = False
+    size: float = 4.8
+    alpha: float = 1.0
+
+
 @contextlib.contextmanager
 def style() -> Iterator[None]:
     """Hold our settings while figures are drawn; those of the process come back.
 
-    Characters without a glyph are left to the reader's fonts.
+    Characters that no font here has are left to the reader's fonts; pictures have a box in their place.
     """
     import matplotlib
+    from matplotlib.font_manager import fontManager
 
     known: Any = {name: value for name, value in SETTINGS.items() if name in matplotlib.rcParams}
+    installed = {font.name for font in fontManager.ttflist}
+    known["font.sans-serif"] = [FONT, *(font for font in EASTERN if font in installed)]
     with matplotlib.rc_context(known), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         yield
 
 
-def new(width: float, height: float, rows: int = 1, columns: int = 1, fixed: bool = False, **more: Any) -> tuple[Any, Any]:
-    """Return a figure and its axes, shape (rows, columns); sizes in inches. ``fixed``: the caller places the axes."""
+# --- places ---------------------------------------------------------------------------------------
+
+
+def new(across: float, tall: float) -> Any:
+    """Return an empty figure of so many inches."""
     from matplotlib.figure import Figure as Drawing
 
-    drawing = Drawing(figsize=(width, height), layout=None if fixed else "constrained")
-    return drawing, drawing.subplots(rows, columns, squeeze=False, **more)
+    return Drawing(figsize=(across, tall))
 
 
-def name(given: str, most: int = 36) -> str:
-    """Return a name as it is drawn: on one line, its middle left out where it is long.
-
-    Both ends stay equally long: names of models differ near their end (``-7B-Instruct``, ``-72B-Instruct``).
-
-    >>> name("Qwen/Qwen2.5-VL-72B-Instruct", 24)
-    'Qwen/Qwen2.…72B-Instruct'
-    """
-    shown = line(given)
-    if len(shown) <= most:
-        return shown
-    head = (most - 1) // 2
-    return f"{shown[:head]}…{shown[len(shown) - (most - 1 - head) :]}"
+def axes(drawing: Any, left: float, bottom: float, across: float, tall: float) -> Any:
+    """Return new axes at a place in inches, from the lower left."""
+    whole, high = drawing.get_size_inches()
+    return drawing.add_axes((left / whole, bottom / high, across / whole, tall / high))
 
 
-def key(drawing: Any, marks: Sequence[Any]) -> None:
-    """Draw a legend below all axes, in as many columns as there is room for."""
-    if marks:
-        longest = max(len(mark.get_label()) for mark in marks)
-        room = int(drawing.get_figwidth() * 12.5 / (longest + 8))
-        drawing.legend(handles=list(marks), loc="outside lower center", ncols=max(1, min(room, len(marks), 6)))
+def write_at(drawing: Any, x: float, y: float, text: str, size: float = SMALL, **more: Any) -> Any:
+    """Write a text at a place in inches from the lower left."""
+    return drawing.text(x, y, text, transform=drawing.dpi_scale_trans, fontsize=size, **more)
 
 
-def mark(label: str, shape: str, colour: str, **more: Any) -> Any:
-    """Return an entry of a legend."""
+def box(drawing: Any, x: float, y: float, side: float, said: str, tall: float | None = None, **looks: Any) -> None:
+    """Draw a rectangle that tells its number at a place in inches from the lower left; a square without a height."""
+    from matplotlib.patches import Rectangle
+
+    drawing.add_artist(tip(Rectangle((x, y), side, side if tall is None else tall, transform=drawing.dpi_scale_trans, **looks), said))
+
+
+# --- legends --------------------------------------------------------------------------------------
+
+_ROW, _SIGN, _GAP = 0.165, 0.2, 0.16
+"""Height of a row of a legend, room of its sign, and room between two entries."""
+
+
+def key_height(marks: Sequence[Mark], across: float) -> float:
+    """Return how tall a legend is; 0 without entries."""
+    return _ROW * len(_rows(marks, across)) + (0.04 if marks else 0.0)
+
+
+def _rows(marks: Sequence[Mark], across: float) -> list[list[Mark]]:
+    """Return the rows of a legend; patches of colour begin a new one, so that a scale stays together."""
+    out: list[list[Mark]] = []
+    used, before = across, None
+    for one in marks:
+        room = _SIGN + width(one.label, SMALL) + _GAP
+        new_kind = before is not None and (before == "patch") != (one.shape == "patch")
+        before = one.shape
+        if used + room - _GAP > across or not out or new_kind:
+            out.append([])
+            used = 0.0
+        out[-1].append(one)
+        used += room
+    return out
+
+
+def key(drawing: Any, marks: Sequence[Mark], left: float, bottom: float, across: float) -> None:
+    """Draw a legend: its entries one after the other, in as many rows as they take."""
+    from matplotlib.colors import to_rgba
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
 
-    return Line2D([], [], **{"linestyle": "", "marker": shape, "color": colour, "markersize": 5, "label": label, **more})
+    rows = _rows(marks, across)
+    for i, row in enumerate(rows):
+        x, y = left, bottom + _ROW * (len(rows) - i - 0.5)
+        for one in row:
+            if one.shape == "patch":
+                box = Rectangle((x + 0.01, y - 0.045), 0.14, 0.09, linewidth=0.4, edgecolor=INK)
+                box.set_facecolor(to_rgba(one.colour, one.alpha))
+                box.set_transform(drawing.dpi_scale_trans)
+                drawing.add_artist(box)
+            else:
+                looks: dict[str, Any] = {"marker": one.shape, "linestyle": ""} if one.shape else {"linewidth": 3}
+                places = [x + 0.08] if one.shape else [x, x + 0.15]
+                looks |= {"markerfacecolor": "none" if one.hollow else one.colour, "markersize": one.size, "color": one.colour}
+                drawing.add_artist(Line2D(places, [y] * len(places), transform=drawing.dpi_scale_trans, **looks))
+            write_at(drawing, x + _SIGN, y, one.label, va="center_baseline")
+            x += _SIGN + width(one.label, SMALL) + _GAP
 
 
-def plain_bar(bar: Any) -> None:
-    """Take the frame off a colour bar, and the seams between its colours."""
-    bar.outline.set_visible(False)
-    bar.solids.set_edgecolor("face")
-    bar.solids.set_linewidth(0.4)
+# --- what a reader points at ----------------------------------------------------------------------
 
 
-def in_cells(mesh_colour: Sequence[float]) -> str:
-    """Return black or white, whichever is read better on a colour (WCAG relative luminance)."""
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in mesh_colour[:3])
-    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
+def tip(artist: Any, text: str, sign: str = _TIP) -> Any:
+    """Let a mark tell its number: browsers show the text to who points at it.
+
+    The text travels through matplotlib as the mark's id; in hexadecimal, because matplotlib changes its quotes with what is in it.
+    """
+    artist.set_gid(sign + line(text).encode().hex())
+    return artist
+
+
+def told(identifier: str) -> str:
+    """Return the text of a mark's id."""
+    return bytes.fromhex(identifier.rpartition(":")[2]).decode()
+
+
+def mark(where: Any, x: float, y: float, look: Mark, said: str, **more: Any) -> None:
+    """Draw a mark that tells its number."""
+    fill = "none" if look.hollow else look.colour
+    style = {"color": look.colour, "markersize": look.size, "markerfacecolor": fill, "zorder": 4, "clip_on": False, **more}
+    tip(where.plot([x], [y], look.shape, **style)[0], said)
+
+
+def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said: str, **more: Any) -> None:
+    """Draw an interval that tells its number; so do its surroundings in an SVG, because the line itself is hard to point at."""
+    style = {"color": colour, "linewidth": 1.3, "solid_capstyle": "butt", "zorder": 3, **more}
+    tip(where.plot(xs, ys, **style)[0], said, _SPAN)
+
+
+def label_rows(where: Any, places: Sequence[float], shown: Sequence[str], whole: Sequence[str], size: float = SIZE) -> None:
+    """Write the names of rows left of the axes; each tells its whole name."""
+    where.set_yticks(list(places), list(shown), fontsize=size)
+    for tick, name in zip(where.yaxis.get_major_ticks(), whole, strict=True):
+        tip(tick.label1, name)
+
+
+def line_rows(where: Any, places: Sequence[float]) -> None:
+    """Draw a faint line through each row."""
+    for place in places:
+        where.axhline(place, color=INK, alpha=0.14, linewidth=0.5, zorder=1)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A figure whose rows have names.
+
+    Attributes:
+        drawing: matplotlib's figure.
+        axes: of each panel; a row's place is in inches from the top.
+        places: of each row.
+        plot: inches across a panel.
+    """
+
+    drawing: Any
+    axes: list[Any]
+    places: list[float]
+    plot: float
+
+
+def row_panels(across: float, names: Sequence[str], whole: Sequence[str], row: float, titles: Sequence[str], marks: Sequence[Mark]) -> Rows:
+    """Return panels with the same rows: side by side for two columns, one below the other for one.
+
+    Args:
+        across: inches.
+        names: of the rows; wrapped or shortened here. One of two lines keeps these.
+        whole: what each row tells who points at its name.
+        row: the least height of a row, in inches.
+        titles: of the panels; a single empty one: no title.
+        marks: the legend, drawn below.
+    """
+    room = 2.0 if across >= TWO else 1.05
+    parts = [name.split("\n") for name in names]
+    shown = ["\n".join(fit(part, room, SIZE, 2 if len(some) == 1 else 1) for part in some) for some in parts]
+    heights = [max(row, height(one.count("\n") + 1) + 0.04) for one in shown]
+    places = [sum(heights[:i]) + heights[i] / 2 for i in range(len(heights))]
+    left = max(map(width, shown), default=0.0) + 0.1 + EDGE
+    beside = len(titles) if across >= TWO else 1
+    gap = 0.2
+    plot = (across - left - 2 * EDGE - (beside - 1) * gap) / beside
+    lines = [fit(title, plot, SIZE) for title in titles]
+    head = height(max(one.count("\n") + 1 for one in lines), SIZE) + 0.07 if any(lines) else EDGE
+    body, below, legend = sum(heights), 0.5, key_height(marks, across - 2 * EDGE)
+    stacked = len(titles) if beside == 1 else 1
+    tall = stacked * (head + body + below) + legend + EDGE / 2
+    drawing = new(across, tall)
+    made = []
+    for k, title in enumerate(lines):
+        bottom = tall - (head + body) - (k if beside == 1 else 0) * (head + body + below)
+        one = axes(drawing, left + (k * (plot + gap) if beside > 1 else 0.0), bottom, plot, body)
+        one.set_ylim(body, 0)
+        one.spines["left"].set_visible(False)
+        one.set_title(title)
+        label_rows(one, places, shown if beside == 1 or k == 0 else [""] * len(shown), whole)
+        line_rows(one, places)
+        few_ticks(one, plot)
+        made.append(one)
+    key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
+    return Rows(drawing, made, places, plot)
+
+
+def few_ticks(where: Any, across: float) -> None:
+    """Let the horizontal axis have no more ticks than there is room for."""
+    from matplotlib.ticker import MaxNLocator
+
+    where.xaxis.set_major_locator(MaxNLocator(nbins=max(2, int(across / 0.48)), steps=[1, 2, 2.5, 5, 10]))
+
+
+def inside(room: float, text: str, size: float = SMALL) -> bool:
+    """Return whether a text has room."""
+    return width(text, size) <= room
 
 
 # --- writing --------------------------------------------------------------------------------------
 
+_NOTHING: dict[str, Any] = {
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
+"""What matplotlib would write of time and version: the same figure has the same bytes."""
 
-def write(drawing: Any, folder: Path, name: str, title: str, caption: str, alt: str, section: str, entries: Sequence[str] = ()) -> Figure:
-    """Return the figure's files, and what the page shows of it.
 
-    Args:
-        drawing: matplotlib's figure.
-        folder: where ``<name>.svg`` and ``<name>.png`` go.
-        name: of the files; this and the following are the fields of ``data.Figure``.
-        title: for people.
-        caption: what is drawn.
-        alt: what it shows, in words.
-        section: of the page.
-        entries: ids of the results that it shows.
+def write(sketch: Sketch, folder: Path) -> Figure:
+    """Draw a figure, write its files, and return what the page shows of it.
+
+    ``<name>.svg``, ``.pdf`` and ``.png`` are two columns wide, ``<name>-1col.pdf`` is one, where that fits a page; ``<name>.tex`` places them in a
+    paper. The PNG has its title in the picture, for slides; papers have it in the caption.
     """
-    title, caption, alt = (line(words) for words in (title, caption, alt))  # XML has no place for control characters
-    drawing.suptitle(line(title, int(11 * drawing.get_figwidth())), fontsize=10.5)
-    if drawing.get_layout_engine() is not None:
-        drawing.get_layout_engine().execute(drawing)
-    drawing.set_layout_engine("none")  # the places stay: laying out again for each file would take most of the time
-    out = io.StringIO()
-    drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}, transparent=True)
-    plain = _plain(out.getvalue())
-    picture = io.BytesIO()
-    drawing.savefig(picture, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
-    files.write(folder / f"{name}.svg", on_white(plain).encode())
-    files.write(folder / f"{name}.png", picture.getvalue())
-    return Figure(name, title, caption, alt, for_page(plain, name, alt), section, tuple(entries))
+    title, caption, alt = (line(words) for words in (sketch.title, sketch.caption, sketch.alt))  # XML has no place for control characters
+    drawing = sketch.draw(TWO)
+    plain = _svg(drawing)
+    made = {f"{sketch.name}.svg": on_white(plain).encode()}
+    if TWO in sketch.papers:
+        made[f"{sketch.name}.pdf"] = _bytes(drawing, "pdf")
+    made[f"{sketch.name}.png"] = _png(drawing, title)
+    drawing.clear()
+    papers = [paper for paper in sketch.papers if paper == TWO]
+    if ONE in sketch.papers:
+        drawing = sketch.draw(ONE)
+        if drawing.get_figheight() <= PAGE:
+            made[f"{sketch.name}-1col.pdf"] = _bytes(drawing, "pdf")
+            papers.insert(0, ONE)
+        drawing.clear()
+    if papers:
+        made[f"{sketch.name}.tex"] = snippet(sketch.name, f"{title}. {caption}", papers).encode()
+    for name, content in made.items():
+        files.write(folder / name, content)
+    return Figure(sketch.name, title, caption, alt, for_page(plain, sketch.name, alt), sketch.section, sketch.entries, tuple(made))
+
+
+def _bytes(drawing: Any, form: str, **more: Any) -> bytes:
+    out = io.BytesIO()
+    drawing.savefig(out, format=form, metadata=_NOTHING[form], **more)
+    return out.getvalue()
+
+
+def _svg(drawing: Any) -> str:
+    return _plain(_bytes(drawing, "svg").decode())
+
+
+def _png(drawing: Any, title: str) -> bytes:
+    """Return the drawing as a picture, with its title above it."""
+    from matplotlib.transforms import Bbox
+
+    across, tall = drawing.get_size_inches()
+    shown = fit(title, across - 2 * EDGE, SIZE + 1)
+    above = height(shown.count("\n") + 1, SIZE + 1) + EDGE
+    write_at(drawing, across / 2, tall + above - EDGE / 2, shown, SIZE + 1, ha="center", va="top")
+    return _bytes(drawing, "png", dpi=DPI, facecolor="white", bbox_inches=Bbox([[0, 0], [across, tall + above]]))
+
+
+def snippet(name: str, caption: str, papers: Sequence[float]) -> str:
+    r"""Return LaTeX that places a figure: ``\caption`` and ``\label`` included, needs ``graphicx``. Of two widths, the second is a comment."""
+    forms = {ONE: ("figure", "columnwidth", f"{name}-1col"), TWO: ("figure*", "textwidth", name)}
+    label = re.sub(r"[^A-Za-z0-9-]", "-", name)
+    out = [f"% \\usepackage{{graphicx}}{'; for one column, and for two' if len(papers) > 1 else ''}"]
+    for k, (environment, room, file) in enumerate(forms[paper] for paper in papers):
+        lines = (
+            f"\\begin{{{environment}}}[t]",
+            "  \\centering",
+            f"  \\includegraphics[width=\\{room}]{{figures/{file}.pdf}}",
+            f"  \\caption{{{latex(caption)}}}",
+            f"  \\label{{fig:{label}}}",
+            f"\\end{{{environment}}}",
+        )
+        out += [f"{'% ' * bool(k)}{one}" for one in lines]
+    return "\n".join(out) + "\n"
 
 
 def _plain(svg: str) -> str:
-    """Return a drawing without declaration, doctype, metadata and style sheet. Its style goes to the root: a sheet would hold for the whole page."""
+    """Return a drawing without declaration, doctype, metadata and style sheet, its tips as titles.
+
+    Its style goes to the root: a sheet would hold for the whole page.
+    """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>\s*", "", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(rf'<g id="({_TIP}[^"]*)">', lambda found: f"<g>{_title(found[1])}", svg)
+    svg = re.sub(rf'<g id="({_SPAN}[^"]*)">\s*<path d="([^"]*)" ([^>]*)/>', _widened, svg)
     return svg.replace("<svg ", '<svg style="stroke-linejoin:round;stroke-linecap:butt" ', 1)
+
+
+def _title(identifier: str) -> str:
+    return f"<title>{escape(told(identifier))}</title>"
+
+
+def _widened(match: re.Match[str]) -> str:
+    """Return an interval with its title, and with an unseen wide line over it."""
+    identifier, way, looks = match.groups()
+    wide = f'<path d="{way}" style="fill: none; stroke: {INK}; stroke-opacity: 0; stroke-width: 7"/>'
+    return f'<g>{_title(identifier)}<path d="{way}" {looks}/>{wide}'
 
 
 def on_white(svg: str) -> str:
@@ -164,7 +428,7 @@ def on_white(svg: str) -> str:
 
 
 def for_page(svg: str, name: str, alt: str) -> str:
-    """Return a drawing for a page: no size of its own, no ground, ink in the page's colour, own ids, and what it shows in words."""
+    """Return a drawing for a page: no size of its own, no ground, colours that follow the page's, own ids, and what it shows in words."""
     head, rest = svg.split(">", 1)
     head = re.sub(r'\s(width|height|version|xmlns:xlink)="[^"]*"', "", head)
     used = set(re.findall(r'(?:url\(|xlink:href=")#([^)"]*)', rest))
@@ -172,6 +436,7 @@ def for_page(svg: str, name: str, alt: str) -> str:
     def tag(match: re.Match[str]) -> str:
         """Return what is between < and >; names in texts are left as they are."""
         one = match[0].replace(INK, "currentColor").replace("xlink:href=", "href=")
+        one = re.sub(r"#[0-9a-f]{6}\b", lambda colour: palette.in_page(colour[0]), one)
         one = re.sub(r'\sid="([^"]*)"', lambda known: f' id="{name}-{known[1]}"' if known[1] in used else "", one)
         return re.sub(r'(url\(|href=")#([^)"]*)', lambda known: f"{known[1]}#{name}-{known[2]}", one)
 

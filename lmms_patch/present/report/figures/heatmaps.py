@@ -3,181 +3,218 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.benchmarks import readable
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.figures import canvas
+from lmms_patch.present.report.figures import canvas, lettering
+from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
+from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import counted, once
 from lmms_patch.stats.resample import Array
 
 ALPHA = 0.05
-PANELS, PER_ROW = 24, 4
+PANELS = 16
 NUMBERED = 5
-"""Finest grid whose cells carry their numbers."""
+"""Finest grid whose cells carry their numbers; of finer ones each cell tells its number to who points at it."""
 MOST_BOXES = 4
 """Finest grid of the box plots: 16 cells."""
-SCORE = "Share of the score, cells in isolation"
-WIN = "Share of best cells, ties split"
-Made = tuple[Any, str, str, str, str, str, tuple[str, ...]]
-"""Arguments of ``canvas.write`` but the folder: drawing, name, title, caption, alt, section, entries."""
+SCORE = "share of the score"
+WIN = "share of best cells"
+_SIDE, _SPACE = 1.36, 0.24
+"""Inches: side of a heatmap where there is room, and the room between two."""
+_COLOURS = "Colours: share over even (1/n²), from none (green) over even (white) to twice even or more (purple)."
+_READ = "Percent; row 1, column 1 is the top left."
 
 
-def square(shares: Sequence[float], n: int) -> Array:
-    """Return n² shares, row by row from the top left, as percent in the shape that is drawn: [row, column]."""
-    return 100 * np.asarray(shares, float).reshape(n, n)
+@dataclass(frozen=True)
+class Grid:
+    """A heatmap.
+
+    Attributes:
+        n: the grid.
+        shares: n² fractions, row by row from the top left.
+        title: in lines.
+        whole: what the title names, for who points at it.
+        p: the cells' p-values; empty: not tested.
+    """
+
+    n: int
+    shares: Sequence[float]
+    title: str
+    whole: str
+    p: Sequence[float] = ()
 
 
-def mesh(axes: Any, values: Array, most: float, stars: Sequence[bool] = (), numbers: bool = True) -> Any:
-    """Draw percentages of cells; row 1 on top, column 1 on the left.
+def place(i: int, n: int) -> str:
+    """Return where a cell is, in words: from 1, from the top left.
+
+    >>> place(2, 3)
+    'row 1, column 3'
+    """
+    return f"row {i // n + 1}, column {i % n + 1}"
+
+
+def draw_grid(drawing: Any, grid: Grid, left: float, bottom: float, side: float, numbered: bool = True, named: bool = True) -> None:
+    """Draw a heatmap; row 1 on top, column 1 on the left. Cells that differ from even by their p-value are outlined.
 
     Args:
-        axes: matplotlib's.
-        values: shape (n, n), percent.
-        most: where the colours end; they begin at 0.
-        stars: shape (n²,): cells whose share is not even by chance.
-        numbers: write each.
+        drawing: matplotlib's figure. Axes would take most of the time of a drawing, so the cells are put into the figure itself.
+        grid: what is drawn.
+        left: of the cells, in inches.
+        bottom: of the cells.
+        side: of the square.
+        numbered: write each share.
+        named: number rows and columns.
     """
-    import matplotlib
-
-    n = len(values)
-    colours = matplotlib.colormaps["cividis"].resampled(32)
-    made = axes.pcolormesh(np.arange(n + 1), np.arange(n + 1), values, cmap=colours, vmin=0, vmax=most, edgecolors="face", linewidth=0.3)
-    axes.set_aspect("equal")
-    axes.invert_yaxis()
-    axes.set_xticks(np.arange(n) + 0.5, [str(i + 1) for i in range(n)])
-    axes.set_yticks(np.arange(n) + 0.5, [str(i + 1) for i in range(n)])
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    for i in range(n * n if numbers else 0):
+    n = grid.n
+    step = side / n
+    size = min(SIZE, 72 * 0.8 * step / 2.6)
+    for i, share in enumerate(grid.shares):
         row, column = divmod(i, n)
-        star = "*" if len(stars) and stars[i] else ""
-        ink = canvas.in_cells(colours(values[row, column] / most if most else 0.0))
-        axes.text(
-            column + 0.5,
-            row + 0.5,
-            f"{values[row, column]:.1f}{star}",
-            ha="center",
-            va="center",
-            color=ink,
-            fontsize=9 if n <= 3 else 7,
-            in_layout=False,
-        )
-    return made
+        x, y = left + column * step, bottom + (n - 1 - row) * step
+        colour = palette.SHARES[palette.share_level(share, n * n)]
+        told = f"{grid.whole}, {n}×{n}, {place(i, n)}: {wording.percent(share)} % (even: {wording.percent(1 / n**2)} %)"
+        told += f", {wording.p_value(grid.p[i])}" if len(grid.p) else ""
+        canvas.box(drawing, x, y, step, told, facecolor=colour, edgecolor=INK, linewidth=0.3)
+        if len(grid.p) and grid.p[i] < ALPHA:
+            canvas.box(drawing, x + 0.03, y + 0.03, step - 0.06, told, fill=False, edgecolor=palette.on(colour), linewidth=1.2)
+        if numbered and size >= 4.5:
+            looks = {"ha": "center", "va": "center_baseline", "color": palette.on(colour)}
+            canvas.tip(canvas.write_at(drawing, x + step / 2, y + step / 2, wording.percent(share), size, **looks), told)
+    top = bottom + side + 0.05
+    title = canvas.write_at(drawing, left + side / 2, top, grid.title, SMALL, ha="center", va="bottom", linespacing=1.2)
+    canvas.tip(title, grid.whole)
+    for i in range(n if named else 0):
+        canvas.write_at(drawing, left + (i + 0.5) * step, bottom - 0.04, str(i + 1), ha="center", va="top")
+        canvas.write_at(drawing, left - 0.04, bottom + (n - i - 0.5) * step, str(i + 1), ha="right", va="center_baseline")
+    if named:
+        canvas.write_at(drawing, left + side / 2, bottom - 0.17, "column", ha="center", va="top")
+        canvas.write_at(drawing, left - 0.17, bottom + side / 2, "row", ha="right", va="center", rotation=90)
 
 
-def _bar(drawing: Any, made: Any, axes: Any, n: int) -> None:
-    _label(drawing.colorbar(made, ax=axes, shrink=0.9, aspect=18, pad=0.02), n)
+def scale(tested: bool) -> list[Mark]:
+    """Return the legend of the colours."""
+    out = [
+        Mark("none", "patch", palette.SHARES[0]),
+        Mark("half of even", "patch", palette.SHARES[2]),
+        Mark("even (1/n²)", "patch", palette.SHARES[4]),
+    ]
+    out += [Mark("1.5 × even", "patch", palette.SHARES[6]), Mark("2 × even or more", "patch", palette.SHARES[8])]
+    return [*out, Mark(f"outlined: not even, p < {ALPHA:g}", "s", INK, hollow=True, size=6)] if tested else out
 
 
-def _label(bar: Any, n: int) -> None:
-    bar.set_label(f"share, % (even: {100 / n**2:.1f})")
-    canvas.plain_bar(bar)
+def lay(grids: Sequence[Grid], across: float, most: int, axes_named: bool = True) -> Any:
+    """Draw heatmaps in rows, with the legend of their colours.
 
-
-def _p(value: float | None) -> str:
-    return wording.p_value(value) or "not tested"
+    Args:
+        grids: at least one.
+        across: inches.
+        most: heatmaps in a row, where there is room.
+        axes_named: whether rows and columns are numbered and named.
+    """
+    left = 0.38 if axes_named else EDGE
+    columns = max(1, min(most, len(grids), int((across - left + _SPACE) / (1.02 + _SPACE))))
+    gap = _SPACE + (0.16 if axes_named else 0)
+    side = min(_SIDE if axes_named else 1.5, (across - left - EDGE - (columns - 1) * gap) / columns)
+    rows = math.ceil(len(grids) / columns)
+    title = lettering.height(max(one.title.count("\n") + 1 for one in grids), SMALL) + 0.08
+    foot = 0.36 if axes_named else 0.06
+    marks = scale(any(len(one.p) for one in grids))
+    key = canvas.key_height(marks, across - 2 * EDGE)
+    tall = rows * (title + side + foot) + key + EDGE
+    drawing = canvas.new(across, tall)
+    used = left + columns * side + (columns - 1) * gap + EDGE
+    start = left + max(0.0, (across - used) / 2)
+    for i, one in enumerate(grids):
+        row, column = divmod(i, columns)
+        bottom = tall - (row + 1) * (title + side + foot) + foot
+        draw_grid(drawing, one, start + column * (side + gap), bottom, side, one.n <= NUMBERED, axes_named)
+    canvas.key(drawing, marks, EDGE, EDGE, across - 2 * EDGE)
+    return drawing
 
 
 # --- one result -----------------------------------------------------------------------------------
 
 
-def heatmap(entry: Entry) -> Made | None:
-    """Return both shares of each cell, a row of drawings per grid; None where no cell scores."""
-    grids = [(n, shares) for n in entry.grids if (shares := entry.shares(n))]
-    if not grids:
+def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
+    """Return both shares of each cell at each grid; None where no cell scores. ``papers``: as in ``Sketch``."""
+    known = [(n, shares) for n in entry.grids if (shares := entry.shares(n))]
+    if not known:
         return None
-    drawing, axes, bars = _places(len(grids))
-    for (n, shares), pair, bar in zip(grids, axes, bars, strict=True):
-        score = square(shares["score"], n)
-        win = square(shares["win"], n) if shares.get("win") is not None else None
-        most = max(float(score.max()), 0.0 if win is None else float(win.max()))
-        stars = [p < ALPHA for p in shares.get("p_cells") or ()]
-        made = mesh(pair[0], score, most, stars, n <= NUMBERED)
-        if win is not None:
-            mesh(pair[1], win, most, numbers=n <= NUMBERED)
-        pair[0].set_title(
-            f"{n}×{n}, {counted(shares['docs'], 'doc')}; even spread: {_p(shares.get('p'))}\n{SCORE[0].lower()}{SCORE[1:]}", fontsize=8.5
-        )
-        pair[1].set_title(f"{WIN[0].lower()}{WIN[1:]}", fontsize=8.5)
-        pair[0].set(xlabel="column", ylabel="row")
-        pair[1].set(xlabel="column")
-        _label(drawing.colorbar(made, cax=bar), n)
+    who = f"{entry.base} with {entry.model}"
+    grids = [one for n, shares in known for one in _pair(n, shares, who)]
     near = f" ({entry.whole.gate_word})" if entry.whole.gate == 0 else ""
     caption = (
-        "Left, how the score that the cells earn in isolation spreads over them; right, how often a cell is a doc's best. Percent; row 1, column 1 "
-        f"is the top left. Star: Holm-corrected p < {ALPHA}, random turns of each doc's cells; p in the title: of an even spread over all cells."
+        f"How the score that cells earn in isolation spreads over them, and how often a cell is a doc's best. {_READ} {_COLOURS} Outlined: "
+        f"Holm-corrected p < {ALPHA} against random turns of each doc's cells; p above: of an even spread over all cells."
     )
-    caption += " Near chance: the cells are noise." if near else ""
-    title = f"{canvas.name(entry.base, 30)} with {canvas.name(entry.model, 30)}{near}: where the score comes from"
-    return drawing, f"cells-{entry.id}", title, caption, _alt(entry, grids), "runs", (entry.id,)
+    caption += " The gate refuses the index: the cells are noise." if near else ""
+
+    def draw(across: float) -> Any:
+        return lay(grids, across, 4)
+
+    return Sketch(f"cells-{entry.id}", f"Where the score comes from: {who}{near}", caption, _alt(who, known), "runs", draw, (entry.id,), papers)
 
 
-def _places(rows: int) -> tuple[Any, Any, list[Any]]:
-    """Return a figure with two squares and a colour bar in each row, at fixed places: many are drawn, and laying out would take most of the time."""
-    side, above, below, title = 2.3, 0.45, 0.45, 0.4
-    width, height = 6.6, title + rows * (side + above + below)
-    drawing, axes = canvas.new(width, height, rows, 2, fixed=True)
-    bars = []
-    for row in range(rows):
-        low = (height - title - (row + 1) * (side + above + below) + below) / height
-        for column, left in enumerate((0.6, 3.25)):
-            axes[row, column].set_position((left / width, low, side / width, side / height))
-        bars.append(drawing.add_axes((5.75 / width, low, 0.13 / width, side / height)))
-    return drawing, axes, bars
+def _pair(n: int, shares: Mapping[str, Any], who: str) -> Iterator[Grid]:
+    spread = wording.p_value(shares.get("p")) or "not tested"
+    docs = counted(shares["docs"], "doc")
+    yield Grid(n, shares["score"], f"{n}×{n}, {SCORE}\n{docs}; even: {spread}", f"{who}, {SCORE}", shares.get("p_cells") or ())
+    if shares.get("win") is not None:
+        yield Grid(n, shares["win"], f"{n}×{n}, {WIN}\nties split", f"{who}, {WIN}")
 
 
-def _alt(entry: Entry, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
+def _alt(who: str, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
     parts = []
     for n, shares in grids:
         most = int(np.argmax(shares["score"]))
-        place = f"row {most // n + 1}, column {most % n + 1}"
-        parts.append(f"{n} by {n}: most of the score, {100 * shares['score'][most]:.1f} %, in {place}; {_p(shares.get('p'))}")
-    return f"Heatmap of {entry.base} with {entry.model}. {'. '.join(parts)}."
+        spread = wording.p_value(shares.get("p")) or "not tested"
+        parts.append(f"{n} by {n}: most of the score, {wording.percent(shares['score'][most])} %, in {place(most, n)}; even spread: {spread}")
+    return f"Heatmap of {who}. {'. '.join(parts)}."
 
 
 # --- many results ---------------------------------------------------------------------------------
 
 
-def overview(entries: Sequence[Entry]) -> Iterator[Made]:
+def overview(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
     for n in once(n for entry in entries for n in entry.grids):
         shown = readable(entries, n)
         parts = [shown[i : i + PANELS] for i in range(0, len(shown), PANELS)] if len(shown) > 1 else []
         for k, part in enumerate(parts):
-            yield _overview(
-                part, n, f"cells{n}-all" + (f"-{k + 1}" if len(parts) > 1 else ""), f" ({k + 1} of {len(parts)})" if len(parts) > 1 else ""
-            )
+            end, told = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
+            yield _overview(part, n, f"cells{n}-all{end}", told)
 
 
-def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Made:
-    columns = min(PER_ROW, len(entries))
-    rows = math.ceil(len(entries) / columns)
-    drawing, axes = canvas.new(max(4.2, 1.95 * columns + 0.8), 0.4 + 2.1 * rows, rows, columns)
-    values = [square((entry.shares(n) or {})["score"], n) for entry in entries]
-    most = max(float(one.max()) for one in values)
-    several = len({entry.model for entry in entries}) > 1
-    for i, one in enumerate(axes.flat):
-        if i >= len(entries):
-            one.set_visible(False)
-            continue
-        made = mesh(one, values[i], most, numbers=n <= 3)
-        one.set_xticks([])
-        one.set_yticks([])
-        model = f"\n{canvas.name(entries[i].model, 24)}" if several else ""
-        one.set_title(canvas.name(entries[i].base, 24) + model, fontsize=8)
-    _bar(drawing, made, axes.ravel().tolist(), n)
-    caption = f"{SCORE}, percent, {n}×{n}; one scale for all; row 1, column 1 is the top left. Without results that the gate refuses, or few scores."
-    title = f"Where the score comes from, {n}×{n}{part}"
-    names = ", ".join(once(entry.base for entry in entries)[:8])
-    return drawing, name, title, caption, f"Small heatmaps of {counted(len(entries), 'result')}: {names}.", "benchmarks", tuple(e.id for e in entries)
+def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Sketch:
+    names = lettering.short(entry.model for entry in entries)
+    several = len(names) > 1
+
+    def grid(entry: Entry, room: float) -> Grid:
+        shares = entry.shares(n) or {}
+        title = lettering.fit(entry.base, room, SMALL, 1 if several else 2) + (
+            f"\n{lettering.fit(names[entry.model], room, SMALL, 1)}" if several else ""
+        )
+        return Grid(n, shares["score"], title, f"{entry.base} with {entry.model}", shares.get("p_cells") or ())
+
+    def draw(across: float) -> Any:
+        return lay([grid(entry, 1.35) for entry in entries], across, 4 if across >= TWO else 2, axes_named=False)
+
+    caption = f"{SCORE.capitalize()} that each cell earns in isolation, {n}×{n}. {_READ} {_COLOURS} Outlined: Holm-corrected p < {ALPHA}. "
+    caption += f"Without results that the gate refuses, or few scores.{lettering.explained(names) if several else ''}"
+    told = ", ".join(once(entry.base for entry in entries)[:8])
+    alt = f"Small heatmaps of {counted(len(entries), 'result')}: {told}."
+    return Sketch(name, f"Where the score comes from, {n}×{n}{part}", caption, alt, "benchmarks", draw, tuple(e.id for e in entries))
 
 
-def boxes(entries: Sequence[Entry]) -> Iterator[Made]:
+def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
     for n in once(n for entry in entries for n in entry.grids):
         shown = readable(entries, n)
@@ -185,46 +222,73 @@ def boxes(entries: Sequence[Entry]) -> Iterator[Made]:
             yield _boxes(shown, n)
 
 
-def _boxes(entries: Sequence[Entry], n: int) -> Made:
-    drawing, axes = canvas.new(8.6, 3.5, 1, 2, width_ratios=[1, 1.9])
-    values = np.array([100 * np.asarray((entry.shares(n) or {})["score"], float) for entry in entries])
-    mean = values.mean(axis=0).reshape(n, n)
-    made = mesh(axes[0, 0], mean, float(mean.max()))
-    axes[0, 0].set(xlabel="column", ylabel="row", title=f"Mean over {counted(len(entries), 'result')}")
-    _bar(drawing, made, axes[0, 0], n)
-    spread, places = axes[0, 1], np.arange(n * n) + 1
-    line = {"color": canvas.INK}
-    spread.boxplot(
-        values,
-        positions=places,
-        widths=0.6,
-        whis=(0, 100),
-        medianprops={"color": canvas.COLOURS[4], "linewidth": 1.8},
-        boxprops=line,
-        whiskerprops=line,
-        capprops=line,
-    )
-    nudge = np.linspace(-0.18, 0.18, len(entries)) if len(entries) > 1 else np.zeros(1)
-    colour = model_colours([entry.model for entry in entries])
-    for entry, row, by in zip(entries, values, nudge, strict=True):
-        spread.plot(places + by, row, "o", markersize=3.2, alpha=0.75, color=colour(entry.model), markeredgewidth=0)
-    spread.axhline(100 / n**2, color=canvas.INK, linewidth=0.8, linestyle=":")
-    labels = [f"{i + 1}\nr{i // n + 1} c{i % n + 1}" for i in range(n * n)]
-    spread.set_xticks(places, labels)
-    spread.set(
-        xlabel="cell, by row and column from the top left",
-        ylabel="share of the score, %",
-        ylim=(_floor(float(values.min()), 100 / n**2), None),
-        title="Each cell over results (dotted: even)",
-    )
-    model_key(drawing, [entry.model for entry in entries])
+def _boxes(entries: Sequence[Entry], n: int) -> Sketch:
+    values = np.array([(entry.shares(n) or {})["score"] for entry in entries], float)
+    mean = values.mean(axis=0)
+    over = counted(len(entries), "result")
     caption = (
-        f"{SCORE}, percent. Left the mean of each cell over {counted(len(entries), 'result')} (benchmarks and models); right each result as a "
-        "point, with median, quartiles, and whiskers to the lowest and highest. Without what the gate refuses, or with very few docs that score."
+        f"{SCORE.capitalize()} that each cell earns in isolation, percent: its mean over {over} (benchmarks and models), and each result as a point, "
+        f"with median, quartiles, and whiskers to the lowest and highest. {_COLOURS} Dotted: even. Without what the gate refuses, or with very few "
+        f"docs that score.{_many(entries)}"
     )
     top = int(np.argmax(mean))
-    alt = f"Mean share per cell, {n} by {n}: largest, {mean.flat[top]:.1f} %, in row {top // n + 1}, column {top % n + 1}; box plots of each cell."
-    return drawing, f"spread{n}", f"Cells over benchmarks, {n}×{n}", caption, alt, "benchmarks", tuple(entry.id for entry in entries)
+    alt = f"Mean share per cell, {n} by {n}: largest, {wording.percent(float(mean[top]))} %, in {place(top, n)}; box plots of each cell."
+
+    def draw(across: float) -> Any:
+        return _draw_boxes(entries, values, n, across)
+
+    return Sketch(f"spread{n}", f"Cells over benchmarks, {n}×{n}", caption, alt, "benchmarks", draw, tuple(entry.id for entry in entries))
+
+
+def _many(entries: Sequence[Entry]) -> str:
+    names = lettering.short(entry.model for entry in entries)
+    return lettering.explained(names) if 1 < len(names) <= len(palette.MARKERS) else ""
+
+
+def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, across: float) -> Any:
+    models = once(entry.model for entry in entries)
+    marks = model_marks(models)
+    key = canvas.key_height(marks, across - 2 * EDGE)
+    stacked = across < TWO
+    side, left, below, head = 1.5, 0.5, 0.48, lettering.height(2, SMALL) + 0.1
+    tall = head + (2.0 if not stacked else 2.0 + side + 0.45 + head) + below + key
+    drawing = canvas.new(across, tall)
+    mean = values.mean(axis=0)
+    over = f"mean over {counted(len(entries), 'result')}"
+    draw_grid(drawing, Grid(n, [float(one) for one in mean], f"{over}, %", over), left, tall - head - side, side)
+    start = left if stacked else left + side + 0.6
+    spread = canvas.axes(drawing, start, below + key, across - start - EDGE, 2.0)
+    _spread(spread, entries, values, n)
+    canvas.key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
+    return drawing
+
+
+def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int) -> None:
+    """Draw a box of each cell over results, and each result as a point."""
+    from matplotlib.patches import Rectangle
+
+    colour, shape = model_looks([entry.model for entry in entries])
+    percent = 100 * values
+    for i in range(n * n):
+        low, first, middle, third, high = (float(q) for q in np.quantile(percent[:, i], (0, 0.25, 0.5, 0.75, 1)))
+        told = f"{place(i, n)}: median {middle:.1f} %, quartiles {first:.1f} and {third:.1f}, from {low:.1f} to {high:.1f}"
+        axes.add_artist(canvas.tip(Rectangle((i - 0.32, first), 0.64, third - first, facecolor="none", edgecolor=INK, linewidth=0.8), told))
+        for ends in ((low, first), (third, high)):
+            axes.plot([i, i], ends, color=INK, linewidth=0.8)
+        canvas.tip(axes.plot([i - 0.32, i + 0.32], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")[0], told)
+    nudge = np.linspace(-0.22, 0.22, len(entries))
+    for entry, row, by in zip(entries, percent, nudge, strict=True):
+        for i, value in enumerate(row):
+            told = f"{entry.base} with {entry.model}, {place(i, n)}: {value:.1f} %"
+            look = Mark("", shape(entry.model), colour(entry.model), size=2.8)
+            canvas.mark(axes, i + by, value, look, told, alpha=0.8, markeredgewidth=0)
+    axes.axhline(100 / n**2, color=INK, linewidth=0.8, linestyle=":", zorder=1)
+    small = n > 3
+    axes.set_xticks(range(n * n), [f"{i // n + 1},{i % n + 1}" for i in range(n * n)], fontsize=SMALL - 0.5 * small)
+    axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
+    least = float(percent.min())
+    axes.set(xlabel="cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, n * n - 0.4))
+    axes.set_ylim(_floor(least, 100 / n**2), None)
 
 
 def _floor(least: float, even: float) -> float:
@@ -232,15 +296,28 @@ def _floor(least: float, even: float) -> float:
     return 0.0 if least < even / 2 else even / 2
 
 
-def model_colours(models: Sequence[str]) -> Callable[[str], str]:
-    """Return a colour for each of up to six models; one for all of more."""
-    known = once(models)
-    few = len(known) <= len(canvas.COLOURS)
-    return lambda model: canvas.COLOURS[known.index(model) if few else 0]
+# --- models ---------------------------------------------------------------------------------------
 
 
-def model_key(drawing: Any, models: Sequence[str]) -> None:
-    """Draw the legend of models, where there are several, and few."""
+def model_looks(models: Sequence[str]) -> tuple[Any, Any]:
+    """Return functions from a model to its colour and to its marker: of its own for up to six models, else one for all."""
     known = once(models)
-    if 1 < len(known) <= len(canvas.COLOURS):
-        canvas.key(drawing, [canvas.mark(canvas.name(model), "o", model_colours(models)(model)) for model in known])
+    few = len(known) <= len(palette.MARKERS)
+
+    def colour(model: str) -> str:
+        return palette.SERIES_LIGHT[known.index(model) if few else 0]
+
+    def shape(model: str) -> str:
+        return palette.MARKERS[known.index(model)] if few else "o"
+
+    return colour, shape
+
+
+def model_marks(models: Sequence[str], room: float = 2.6) -> list[Mark]:
+    """Return the legend of models, where there are several, and few."""
+    known = once(models)
+    if not 1 < len(known) <= len(palette.MARKERS):
+        return []
+    colour, shape = model_looks(known)
+    names = lettering.short(known)
+    return [Mark(lettering.fit(names[model], room, SMALL, 1), shape(model), colour(model)) for model in known]

@@ -1,133 +1,29 @@
-"""The index over benchmarks, and whether models agree on it (RCI paper, figures 2 and 5)."""
+"""The index of benchmarks by models in colours, and whether models agree on it (RCI paper, figure 2)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from lmms_patch.present import palette
 from lmms_patch.present.report import benchmarks as tables
-from lmms_patch.present.report.figures import canvas
-from lmms_patch.present.report.figures.heatmaps import Made
-from lmms_patch.present.report.points import Point, benchmarks, columns, counted, listed, once
-from lmms_patch.stats.index import BANDS, fragmentation
+from lmms_patch.present.report import wording
+from lmms_patch.present.report.figures import canvas, forests, lettering
+from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
+from lmms_patch.present.report.figures.lettering import SIZE, SMALL
+from lmms_patch.present.report.points import Point, benchmarks, columns, counted, once
+from lmms_patch.stats.resample import Estimate
 
-LEAST, EDGE = 0.45, 1.1
-"""The axis reaches at least to ±0.45, and at most to ±1.1: an index beyond is written at its edge."""
-ROWS, MODELS, MOST_MODELS = 30, 6, 12
-MAP_FROM, MAP_MODELS = 4, 24
-MATRIX, NUMBERED, WITH_INTERVAL = 24, 20, 8
-SHADES = ("#B35806", "#FDB863", "#9A9A9A", "#B2ABD2", "#542788")
-"""Of the five bands, from local to global: ColorBrewer's PuOr, with grey in the middle."""
-
-
-def reach(values: Sequence[float]) -> float:
-    """Return how far the axis reaches from 0."""
-    return min(EDGE, max(LEAST, 1.12 * max((abs(v) for v in values), default=0.0)))
-
-
-def shade_bands(axes: Any, most: float) -> None:
-    """Draw the bands of the RCI paper, 3.2, behind the points; horizontal axis is the index."""
-    ends = [-most, *(end for end, _ in BANDS), most]
-    for left, right, colour in zip(ends[:-1], ends[1:], SHADES, strict=True):
-        axes.axvspan(left, right, color=colour, alpha=0.13, linewidth=0, zorder=0)
-    axes.axvline(0, color=canvas.INK, linewidth=0.8, zorder=1)
-    axes.set_xlim(-most, most)
-
-
-def band_names(axes: Any, most: float) -> None:
-    """Write the bands' names above the axes."""
-    ends = [-most, *(end for end, _ in BANDS), most]
-    for left, right, name in zip(
-        ends[:-1], ends[1:], ("strong\nlocal", "moderate\nlocal", "balanced", "moderate\nglobal", "strong\nglobal"), strict=True
-    ):
-        axes.text((left + right) / 2, 1.01, name, transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=7)
-
-
-# --- forest ---------------------------------------------------------------------------------------
-
-
-def forests(points: Sequence[Point]) -> Iterator[Made]:
-    """Draw index and interval of each benchmark, a drawing per grid; split by models and benchmarks where there are many."""
-    own = [p for p in points if not p.source]
-    if len({p.model for p in points}) > (MOST_MODELS if any(p.low is not None for p in points) else MODELS):
-        points = own  # the published ones are in the map
-    models = once(p.model for p in points)
-    if len(models) > MOST_MODELS:
-        return
-    for n in sorted({p.n for p in points}):
-        of_grid = [p for p in points if p.n == n]
-        order = _order(of_grid)
-        parts = [(models[i : i + MODELS], order[j : j + ROWS]) for i in range(0, len(models), MODELS) for j in range(0, len(order), ROWS)]
-        for k, (some, rows) in enumerate(parts):
-            shown = [p for p in of_grid if p.model in some and p.benchmark in rows]
-            if shown:
-                end = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
-                yield _forest(shown, some, rows, n, f"index{n}{end[0]}", end[1])
-
-
-def _order(points: Sequence[Point]) -> list[str]:
-    """Return the benchmarks from the most local to the most global, by the mean over models; those without an index last."""
-
-    def mean(name: str) -> float:
-        values = [p.value for p in points if p.benchmark == name and p.valid and p.value is not None]
-        return float(np.mean(values)) if values else np.inf
-
-    return sorted(benchmarks(points), key=mean)
-
-
-def _forest(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Made:
-    many = len(models)
-    drawing, axes = canvas.new(7.4, 1.25 + len(rows) * max(0.3, 0.17 * many) + 0.2 * ((many + 2) // 3), 1, 1)
-    one = axes[0, 0]
-    most = reach([v for p in points for v in (p.value, p.low, p.high) if v is not None and p.valid])
-    shade_bands(one, most)
-    band_names(one, most)
-    for point in points:
-        m = models.index(point.model)
-        place = rows.index(point.benchmark) + (m - (many - 1) / 2) * min(0.17, 0.8 / many)
-        _draw(one, point, place, m, most)
-    one.set_yticks(range(len(rows)), [canvas.name(row) for row in rows])
-    one.set_ylim(len(rows) - 0.5, -0.5)
-    for place in range(len(rows)):
-        one.axhline(place, color=canvas.INK, alpha=0.12, linewidth=0.6, zorder=0)
-    levels = once(f"{100 * p.level:g} %" for p in points if p.low is not None)
-    one.set_xlabel("index = 1 − MPP/FIP (below 0: one cell beats the whole image)" + (f";\nlines: {' or '.join(levels)} intervals" if levels else ""))
-    canvas.key(drawing, [canvas.mark(canvas.name(name), canvas.MARKERS[m], canvas.COLOURS[m]) for m, name in enumerate(models)])
-    docs = [p.docs for p in points if p.docs]
-    size = "" if not docs else f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
-    caption = f"The index of each benchmark and model on the {n}×{n} grid. {interval_text(points)}{size} Shaded: the bands of the RCI paper, 3.2."
-    caption += f" Mind: {fragmentation(n)}." if fragmentation(n) else ""
-    out = [f"{p.benchmark} with {p.model}" for p in points if not p.valid]
-    caption += f" N/A (refused by the gate, or not defined): {listed(out, 6)}." if out else ""
-    marked = [f"{p.benchmark} with {p.model}" for p in points if p.valid and p.contradicted]
-    caption += f" Hollow: with luck removed the index says something else ({listed(marked, 6)})." if marked else ""
-    lines = [f"{p.benchmark}, {p.model}: {p.value:+.2f}" for p in points if p.valid and p.value is not None]
-    alt = f"Index by benchmark at {n} by {n}. " + "; ".join(lines[:12]) + ("; and more, in the table." if len(lines) > 12 else ".")
-    return drawing, name, f"Index by benchmark, {n}×{n}{part}", caption, alt, "benchmarks", ()
-
-
-def interval_text(points: Sequence[Point]) -> str:
-    """Return what the lines are."""
-    levels = once(f"{100 * p.level:g} %" for p in points if p.low is not None)
-    return f"Lines: {' or '.join(levels)} interval, bootstrap over docs." if levels else "Published numbers, without intervals."
-
-
-def _draw(axes: Any, point: Point, place: float, m: int, most: float) -> None:
-    colour = canvas.COLOURS[m % MODELS]
-    if not point.valid or point.value is None:
-        axes.text(-0.985 * most, place, "N/A", va="center", ha="left", fontsize=7, color=colour)
-        return
-    if abs(point.value) > most:
-        side = -1 if point.value < 0 else 1
-        label = f"◂ {point.value:+.2f}" if side < 0 else f"{point.value:+.2f} ▸"
-        axes.text(side * 0.985 * most, place, label, va="center", ha="left" if side < 0 else "right", fontsize=7, color=colour)
-        return
-    if point.low is not None and point.high is not None:
-        axes.plot([max(point.low, -most), min(point.high, most)], [place, place], color=colour, linewidth=1.3, solid_capstyle="butt", zorder=2)
-    fill = "none" if point.contradicted else colour
-    axes.plot([point.value], [place], canvas.MARKERS[m % MODELS], color=colour, markerfacecolor=fill, markersize=5, zorder=3)
+MAP_FROM, MAP_MODELS, ROWS = 4, 14, 30
+MATRIX = 24
+NARROW = 4
+"""Columns that one column of a paper has room for."""
+_NAMES = 1.35
+"""Room for the names of rows and of columns."""
+_TURN = 45.0
 
 
 def short(value: float) -> str:
@@ -140,71 +36,103 @@ def short(value: float) -> str:
     return ".00" if text[1:] == "0.00" else text.replace("-", "−").replace("0.", ".", 1) if text[1] == "0" else text.replace("-", "−")
 
 
+# --- a table in colours ---------------------------------------------------------------------------
+
+
+def _room(rows: Sequence[str], heads: Sequence[str]) -> tuple[float, float]:
+    """Return the room left of the cells and above them, in inches: of names of rows, and of slanted heads."""
+    left = max(map(lettering.width, rows)) + 0.1 + EDGE
+    above = max(lettering.width(one) for one in heads) * math.sin(math.radians(_TURN)) + 0.2
+    return left, above
+
+
+def _table(across: float, rows: Sequence[str], heads: Sequence[str], widest: float, marks: Sequence[Mark]) -> tuple[Any, Any, float]:
+    """Return a figure, the axes of a table with slanted heads, and the width of a cell; row 0 is on top."""
+    shown = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in rows]
+    named = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in heads]
+    left, above = _room(shown, named)
+    beyond = lettering.width(named[-1]) * math.cos(math.radians(_TURN))  # the last head leans over the right edge
+    side = min(widest, (across - left - EDGE) / len(heads), (across - left - EDGE - beyond) / max(0.5, len(heads) - 0.5))
+    tall = max(0.22, min(side * 0.72, 0.46, 6.4 / len(rows)))
+    key = canvas.key_height(marks, across - 2 * EDGE)
+    drawing = canvas.new(across, above + tall * len(rows) + key + 0.12)
+    axes = canvas.axes(drawing, left, key + 0.1, side * len(heads), tall * len(rows))
+    axes.set(xlim=(0, len(heads)), ylim=(len(rows), 0))
+    axes.spines[:].set_visible(False)
+    axes.xaxis.tick_top()
+    axes.set_xticks(np.arange(len(heads)) + 0.5, named, rotation=_TURN, ha="left", rotation_mode="anchor", fontsize=SIZE)
+    axes.tick_params(length=0, pad=2)
+    for tick, name in zip(axes.xaxis.get_major_ticks(), heads, strict=True):
+        canvas.tip(tick.label2, name)
+    canvas.label_rows(axes, [i + 0.5 for i in range(len(rows))], shown, rows)
+    canvas.key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
+    return drawing, axes, side
+
+
+def _cell(axes: Any, row: int, column: int, colour: str | None, text: str, told: str, size: float) -> None:
+    """Draw a cell with its number; without a colour it is empty, and outlined."""
+    from matplotlib.patches import Rectangle
+
+    looks = {"facecolor": colour, "edgecolor": INK} if colour else {"fill": False, "edgecolor": INK, "alpha": 0.5}
+    axes.add_artist(canvas.tip(Rectangle((column, row), 1, 1, linewidth=0.3, **looks), told))
+    if text:
+        ink = palette.on(colour) if colour else INK
+        canvas.tip(axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=size, color=ink, linespacing=1.05), told)
+
+
 # --- maps -----------------------------------------------------------------------------------------
 
 
-def maps(points: Sequence[Point]) -> Iterator[Made]:
-    """Draw benchmarks by models in colours that diverge around 0, per grid: for many models."""
+def maps(points: Sequence[Point]) -> Iterator[Sketch]:
+    """Draw benchmarks by models in the colours of the bands, per grid: for many models."""
     models, names = once(p.model for p in points), benchmarks(points)
     if len(models) < MAP_FROM or len(names) < 2:
         return
     for n in sorted({p.n for p in points}):
         shown = [p for p in points if p.n == n]
-        order = _order(shown)
-        parts = [(models[i : i + MAP_MODELS], order[j : j + ROWS]) for i in range(0, len(models), MAP_MODELS) for j in range(0, len(order), ROWS)]
-        for k, (some, rows) in enumerate(parts):
+        rows = forests.order(shown)
+        parts = [(models[i : i + MAP_MODELS], rows[j : j + ROWS]) for i in range(0, len(models), MAP_MODELS) for j in range(0, len(rows), ROWS)]
+        for k, (some, part) in enumerate(parts):
             end = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
-            yield _map(shown, some, rows, n, f"map{n}{end[0]}", end[1])
+            yield _map(shown, some, part, n, f"map{n}{end[0]}", end[1])
 
 
-def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Made:
-    import matplotlib
-
-    at = {(p.benchmark, p.model): p for p in points}
-    drawing, axes = canvas.new(2.6 + 0.46 * len(models), 1.9 + 0.27 * len(rows), 1, 1)
-    one = axes[0, 0]
-    values = np.full((len(rows), len(models)), np.nan)
-    colours = matplotlib.colormaps["PuOr"].resampled(33)
-    for i, row in enumerate(rows):
-        for j, model in enumerate(models):
-            point = at.get((row, model))
-            if point is not None and point.valid and point.value is not None:
-                values[i, j] = point.value
-                ink = canvas.in_cells(colours((np.clip(point.value, -0.6, 0.6) + 0.6) / 1.2))
-                label = f"({short(point.value)})" if point.contradicted else short(point.value)
-                one.text(j + 0.5, i + 0.5, label, ha="center", va="center", fontsize=7, color=ink, in_layout=False)
-            elif point is not None:
-                one.text(j + 0.5, i + 0.5, "N/A", ha="center", va="center", fontsize=7, in_layout=False)
-    made = one.pcolormesh(
-        np.arange(len(models) + 1),
-        np.arange(len(rows) + 1),
-        np.ma.masked_invalid(values),
-        cmap=colours,
-        vmin=-0.6,
-        vmax=0.6,
-        edgecolors="face",
-        linewidth=0.3,
+def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:
+    names = lettering.short(models)
+    at = {(p.benchmark, p.model): p for p in points if p.model in models and p.benchmark in rows}
+    contradicted = any(p.valid and p.contradicted for p in at.values())
+    caption = (
+        f"The index as published on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; no cell: not asked. N/A: refused by the "
     )
-    one.set_xticks(np.arange(len(models)) + 0.5, [canvas.name(m, 28) for m in models], rotation=50, ha="right", rotation_mode="anchor")
-    one.set_yticks(np.arange(len(rows)) + 0.5, [canvas.name(row, 28) for row in rows])
-    one.tick_params(length=0)
-    one.invert_yaxis()
-    one.spines[:].set_visible(False)
-    bar = drawing.colorbar(made, ax=one, extend="both", shrink=0.8, aspect=20, pad=0.02)
-    bar.set_label("index = 1 − MPP/FIP")
-    canvas.plain_bar(bar)
-    caption = f"The index on the {n}×{n} grid; colours end at ±0.6; empty: not asked. N/A: refused by the gate, or not defined."
-    caption += " Intervals are in the tables."
-    caption += " In brackets: with luck removed the index says something else." if any(p.valid and p.contradicted for p in points) else ""
+    caption += f"gate, or not defined. Intervals are in the tables.{' In brackets: with luck removed the index says something else.' * contradicted}"
+    caption += lettering.explained(names)
     what = f"{counted(len(rows), 'benchmark')} with {counted(len(models), 'model')}"
     alt = f"Table in colours of the index of {what} at {n} by {n}; the numbers are in the table of indices."
-    return drawing, name, f"Index of each benchmark and model, {n}×{n}{part}", caption, alt, "benchmarks", ()
+
+    def draw(across: float) -> Any:
+        marks = [Mark(band, "patch", colour) for band, colour in zip(palette.NAMES, palette.BAND_LIGHT, strict=True)]
+        drawing, axes, _ = _table(across, rows, [names[model] for model in models], 0.85, marks)
+        for (row, model), point in at.items():
+            _map_cell(axes, rows.index(row), models.index(model), point)
+        return drawing
+
+    title = f"Index of each benchmark and model, {n}×{n}{part}"
+    return Sketch(name, title, caption, alt, "benchmarks", draw, papers=(ONE, TWO) if len(models) <= NARROW else (TWO,))
+
+
+def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
+    who = f"{point.benchmark}, {point.model}, {point.n}×{point.n}"
+    if point.valid and point.value is not None:
+        label = f"({short(point.value)})" if point.contradicted else short(point.value)
+        _cell(axes, row, column, palette.band_colour(point.value), label, f"{who}: {forests.said(point.estimate)}", SMALL)
+    else:
+        _cell(axes, row, column, None, "N/A", f"{who}: N/A, {point.reason or 'not defined'}", SMALL)
 
 
 # --- agreement ------------------------------------------------------------------------------------
 
 
-def matrices(points: Sequence[Point]) -> Iterator[Made]:
+def matrices(points: Sequence[Point]) -> Iterator[Sketch]:
     """Draw the correlation over benchmarks between models and grids; one drawing per grid where there are many columns."""
     usable = [p for p in points if p.valid]
     sets = [usable] if len(columns(usable)) <= tables.WIDEST_MATRIX else [[p for p in usable if p.n == n] for n in sorted({p.n for p in usable})]
@@ -214,60 +142,59 @@ def matrices(points: Sequence[Point]) -> Iterator[Made]:
             yield _matrix(some, pairs, "correlation" if len(sets) == 1 else f"correlation{some[0].n}")
 
 
-def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str) -> Made:
-    import matplotlib
+_LEVELS = ((-0.6, 0), (-0.2, 2), (0.2, 4), (0.6, 6), (1.01, 8))
+"""Upper ends of r, and which colour of a share it takes: a correlation below 0 green, about 0 white, above 0 purple."""
 
+
+def r_colour(r: float) -> str:
+    """Return the colour of a correlation."""
+    return palette.SHARES[next(level for end, level in _LEVELS if r < end)]
+
+
+def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str) -> Sketch:
+    known = {(pairs.index(b), pairs.index(a)): r for (a, b), (r, _) in tables.by_pair(points).items()}
+    names = lettering.short(model for model, _ in pairs)
     size = len(pairs)
-    by_place = {(pairs.index(b), pairs.index(a)): r for (a, b), (r, _) in tables.by_pair(points).items()}
-    values = np.full((size, size), np.nan)
-    np.fill_diagonal(values, 1.0)
-    for (a, b), r in by_place.items():
-        values[a, b] = values[b, a] = np.nan if r.value is None else r.value
-    least = -1.0 if np.nanmin(values) < 0 else 0.0
-    colours = matplotlib.colormaps["PuOr" if least else "cividis"].resampled(33)
-    width = (0.92 if size <= WITH_INTERVAL else 0.45) * size
-    drawing, axes = canvas.new(2.9 + width, 1.7 + 0.72 * width if size <= WITH_INTERVAL else 1.9 + 0.8 * width, 1, 1)
-    one = axes[0, 0]
-    edges = np.arange(size + 1)
-    made = one.pcolormesh(edges, edges, np.ma.masked_invalid(values), cmap=colours, vmin=least, vmax=1, edgecolors="face", linewidth=0.3)
-    for a in range(size):
-        for b in range(size):
-            one_r = by_place.get((max(a, b), min(a, b)))
-            label = "1" if a == b else _r(one_r, size <= WITH_INTERVAL)
-            ink = canvas.INK if np.isnan(values[a, b]) else canvas.in_cells(colours((values[a, b] - least) / (1 - least)))
-            if size <= NUMBERED:
-                one.text(b + 0.5, a + 0.5, label, ha="center", va="center", fontsize=8 if size <= WITH_INTERVAL else 6.5, color=ink, in_layout=False)
-    labels = [f"{canvas.name(model, 24)}, {n}×{n}" for model, n in pairs]
-    one.set_xticks(np.arange(size) + 0.5, labels, rotation=45, ha="right", rotation_mode="anchor")
-    one.set_yticks(np.arange(size) + 0.5, labels)
-    one.tick_params(length=0)
-    one.invert_yaxis()
-    one.spines[:].set_visible(False)
-    bar = drawing.colorbar(made, ax=one, shrink=0.85, aspect=20, pad=0.02)
-    bar.set_label("Pearson's r over benchmarks")
-    canvas.plain_bar(bar)
-    counts = sorted({r.n for r in by_place.values()})
+    counts = sorted({r.n for r in known.values()})
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    known = [r.value for r in by_place.values() if r.value is not None]
-    span = f" r from {min(known):.3f} to {max(known):.3f}." if known else ""
-    caption = f"Pearson's r of the index over {over} benchmarks.{span} 95 % intervals by Fisher's z are in the table."
-    if len(once(model for model, _ in pairs)) < size:
+    values = [r.value for r in known.values() if r.value is not None]
+    spanned = f" r from {min(values):.3f} to {max(values):.3f}." if values else ""
+    caption = f"Pearson's r of the index over {over} benchmarks.{spanned} In brackets or in the table: 95 % intervals by Fisher's z. Outlined: the "
+    caption += f"interval leaves out 0.{lettering.explained(names)}"
+    if len(names) < size:
         caption += " Columns of one model share its answers to the full images, so they agree by construction."
     grid = "" if name == "correlation" else f", {pairs[0][1]}×{pairs[0][1]}"
-    return (
-        drawing,
-        name,
-        f"Do models agree on benchmarks{grid}?",
-        caption,
-        f"Correlation matrix of {counted(size, 'column')}.{span}",
-        "benchmarks",
-        (),
-    )
+
+    def draw(across: float) -> Any:
+        heads = [f"{names[model]}, {n}×{n}" for model, n in pairs]
+        marks = [
+            Mark(label, "patch", palette.SHARES[level])
+            for (_, level), label in zip(_LEVELS, ("r < −0.6", "to −0.2", "to 0.2", "to 0.6", "above"), strict=True)
+        ]
+        drawing, axes, side = _table(across, heads, heads, 0.95, marks)
+        for a in range(size):
+            for b in range(size):
+                r = known.get((max(a, b), min(a, b)))
+                _r_cell(axes, a, b, r, f"{heads[a]} and {heads[b]}", side)
+        return drawing
+
+    alt = f"Correlation matrix of {counted(size, 'column')}.{spanned}"
+    return Sketch(name, f"Do models agree on benchmarks{grid}?", caption, alt, "benchmarks", draw, papers=(ONE, TWO) if size <= NARROW else (TWO,))
 
 
-def _r(r: Any, ends: bool) -> str:
+def _r_cell(axes: Any, a: int, b: int, r: Estimate | None, who: str, side: float) -> None:
+    from matplotlib.patches import Rectangle
+
+    if a == b:
+        _cell(axes, a, b, None, "1", who, SMALL)
+        return
     if r is None or r.value is None:
-        return "N/A"
-    text = f"{r.value:.3f}" if ends else short(r.value).lstrip("+")
-    text = text.replace("-", "−")
-    return f"{text}\n[{r.low:.2f}, {r.high:.2f}]".replace("-", "−") if ends and r.low is not None else text
+        _cell(axes, a, b, None, "N/A" if side >= 0.26 else "", f"{who}: N/A{f', {r.reason}' if r else ''}", SMALL)
+        return
+    ends = wording.ends(r, digits=2)
+    text = f"{wording.number(r.value)}\n{ends}" if ends and lettering.width(ends, SMALL - 1) + 0.04 < side else short(r.value).lstrip("+")
+    colour = r_colour(r.value)
+    told = f"{who}: r = {wording.number(r.value)} {wording.ends(r)}".rstrip()
+    _cell(axes, a, b, colour, text if side >= 0.26 else "", told, SMALL if "\n" not in text else SMALL - 1)
+    if r.low is not None and r.high is not None and (r.low > 0 or r.high < 0):
+        axes.add_artist(canvas.tip(Rectangle((b + 0.04, a + 0.06), 0.92, 0.88, fill=False, edgecolor=palette.on(colour), linewidth=1), told))

@@ -7,23 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from lmms_patch.present import palette
+from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.figures import canvas
-from lmms_patch.present.report.figures.heatmaps import Made, model_colours
+from lmms_patch.present.report.figures import canvas, labels, lettering
+from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
+from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
+from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.points import counted, listed, once
 from lmms_patch.stats.resample import Estimate
 
 F1 = (0.2, 0.4, 0.6, 0.8)
 """Where the contours are drawn."""
-NAMED = 12
-"""More models than this are drawn without their names."""
+NAMED = 24
+"""Of more models than this in a panel none is named."""
 ANSWERS = ("acc_short", "acc_synonym")
 _EDGE = 0.04
+_TICKS = (0, 0.25, 0.5, 0.75, 1)
 _LINES = "Lines: 95 % intervals, from a bootstrap over images."
 
 
-def drawings(entries: Sequence[Entry]) -> Iterator[Made]:
+def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield both drawings, of the tasks that show relevant and adversarial boxes."""
     shown = [entry for entry in entries if entry.magic and entry.magic.get("variant") == "all"]
     if any(_both(entry, mean) for entry in shown for mean in ("micro", "macro")):
@@ -50,20 +55,24 @@ def _answered(entry: Entry, metric: str) -> list[Estimate] | None:
 # --- precision against recall ---------------------------------------------------------------------
 
 
-def _precision_recall(entries: Sequence[Entry]) -> Made:
-    drawing, axes = canvas.new(7.4, 4.3, 1, 2)
-    for axis, mean in zip(axes.flat, ("micro", "macro"), strict=True):
-        if mean == "micro":
-            _contours(axis)
-        _points(axis, [(entry, both) for entry in entries if (both := _both(entry, mean))], entries)
-        axis.set(title=f"{mean}", xlabel="recall")
-        _square(axis)
-    axes[0, 0].set_ylabel("precision")
-    _key(drawing, entries)
+def _precision_recall(entries: Sequence[Entry]) -> Sketch:
+    panels = {mean: [(entry, both) for entry in entries if (both := _both(entry, mean))] for mean in ("micro", "macro")}
+
+    def draw(across: float) -> Any:
+        drawing, made = _squares(list(panels), across, entries, "precision")
+        unnamed = []
+        for axes, (mean, points) in zip(made, panels.items(), strict=True):
+            axes.set_xlabel("recall")
+            if mean == "micro":
+                _contours(axes)
+            unnamed += _points(drawing, axes, points, entries, ("recall", "precision"))
+        _tell_unnamed(drawing, unnamed)
+        return drawing
+
     caption = (
         "Precision: of the boxes that the reasoning uses, the share that is relevant. Recall: of the relevant boxes, the share that is used. Micro: "
         "summed over docs, with contours of F1; macro: means over docs, where F1 is a mean of its own and no contour. "
-        f"{_LINES}{_missing(entries)}"
+        f"{_LINES}{_missing(entries)}{_keyed(entries)}"
     )
     told = [
         f"{entry.model} {both[1].value:.2f} at {both[0].value:.2f}"
@@ -71,60 +80,97 @@ def _precision_recall(entries: Sequence[Entry]) -> Made:
         if (both := _both(entry, "micro")) and both[1].value is not None
     ]
     alt = f"Precision against recall of {counted(len(once(e.model for e in entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
-    return drawing, "magic-precision-recall", "Which boxes are used", caption, alt, "magic", tuple(entry.id for entry in entries)
+    return Sketch("magic-precision-recall", "Which boxes are used", caption, alt, "magic", draw, tuple(entry.id for entry in entries))
 
 
-def _contours(axis: Any) -> None:
+def _contours(axes: Any) -> None:
     """Draw where precision and recall have the same F1: P = F R / (2 R − F)."""
     for level in F1:
         recall = np.linspace(level / (2 - level), 1, 80)
-        axis.plot(recall, level * recall / (2 * recall - level), color=canvas.INK, alpha=canvas.FAINT, linewidth=0.7, zorder=0)
-        axis.text(1.01, level / (2 - level), f"F1 {level:g}", fontsize=6.5, color=canvas.INK, alpha=0.7, va="center", ha="left", clip_on=False)
+        axes.plot(recall, level * recall / (2 * recall - level), color=INK, alpha=canvas.FAINT, linewidth=0.7, zorder=0)
+        axes.text(1.05, level / (2 - level), f"F1 {level:g}", fontsize=SMALL, color=INK, alpha=0.75, va="center", ha="left", clip_on=False)
 
 
-def _square(axis: Any) -> None:
-    axis.set(xlim=(-_EDGE, 1 + _EDGE), ylim=(-_EDGE, 1 + _EDGE))
-    axis.set_xticks([0, 0.25, 0.5, 0.75, 1])
-    axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
-    axis.set_aspect("equal")
+def _squares(titles: Sequence[str], across: float, entries: Sequence[Entry], name: str) -> tuple[Any, list[Any]]:
+    """Return a figure with square panels from 0 to 1, side by side for two columns, with its legend."""
+    marks = _key(entries)
+    left, right, below, head, gap = 0.48, 0.42, 0.4, 0.24, 0.85
+    note = lettering.height(2, SMALL) if _is_named(entries) else 0.0
+    columns = len(titles) if across >= TWO else 1
+    rows = 1 if columns > 1 else len(titles)
+    side = min(2.7, (across - left - right - (columns - 1) * gap) / columns)
+    key = canvas.key_height(marks, across - 2 * EDGE)
+    tall = rows * (head + side + below) + key + note + EDGE / 2
+    drawing = canvas.new(across, tall)
+    start = left + max(0.0, (across - left - right - columns * side - (columns - 1) * gap) / 2)
+    made = []
+    for k, title in enumerate(titles):
+        column, row = (k, 0) if columns > 1 else (0, k)
+        axes = canvas.axes(drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side)
+        axes.set(xlim=(-_EDGE, 1 + _EDGE), ylim=(-_EDGE, 1 + _EDGE), xticks=_TICKS, yticks=_TICKS)
+        axes.set_title(lettering.fit(title, side + gap, SIZE, 1))
+        axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
+        axes.set_ylabel(lettering.fit(name, side, SIZE, 1) if column == 0 else "")
+        made.append(axes)
+    canvas.key(drawing, marks, EDGE, EDGE / 2 + note, across - 2 * EDGE)
+    return drawing, made
 
 
-def _points(axis: Any, points: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry]) -> None:
-    """Draw each result as a point with both of its intervals."""
+def _is_named(entries: Sequence[Entry]) -> bool:
+    """Return whether there are too many models for a legend, so that names stand beside points."""
+    return len(palette.MARKERS) < len({entry.model for entry in entries}) <= NAMED
+
+
+def _tell_unnamed(drawing: Any, names: Sequence[str]) -> None:
+    """Write which models found no room for their names."""
+    if names:
+        across = drawing.get_size_inches()[0] - 2 * EDGE
+        told = lettering.fit(f"No room for the names of {listed(once(names), 6)}", across, SMALL)
+        canvas.write_at(drawing, EDGE, EDGE / 2 + lettering.height(2, SMALL), told, va="top")
+
+
+def _points(
+    drawing: Any, axes: Any, points: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry], names: tuple[str, str]
+) -> list[str]:
+    """Draw each result as a point with both of its intervals, and with its name where there is no legend. Return the names that found no room."""
     models, tasks = once(entry.model for entry in entries), once(entry.task for entry in entries)
-    colour = model_colours(models)
+    colour, shape = model_looks(models)
+    lines: list[labels.Box] = []
     for entry, (x, y) in points:
-        tone = colour(entry.model)
-        shape = canvas.MARKERS[tasks.index(entry.task) % len(canvas.MARKERS)]
-        if x.low is not None and x.high is not None:
-            axis.plot([x.low, x.high], [y.value, y.value], color=tone, linewidth=1, solid_capstyle="butt")
-        if y.low is not None and y.high is not None:
-            axis.plot([x.value, x.value], [y.low, y.high], color=tone, linewidth=1, solid_capstyle="butt")
-        axis.plot([x.value], [y.value], shape, markersize=5.5, color=tone, clip_on=False)
-    if len(models) > len(canvas.COLOURS) and len(points) <= NAMED:  # too many for a legend of colours
-        for entry, (x, y) in points:
-            flip = (x.value or 0) > 0.5
-            axis.annotate(
-                canvas.name(entry.model, 22),
-                (x.value, y.value),
-                xytext=(-5 if flip else 5, 5),
-                textcoords="offset points",
-                fontsize=7,
-                ha="right" if flip else "left",
-            )
+        assert x.value is not None
+        assert y.value is not None
+        told = f"{entry.model}, {entry.task}: {names[0]} {_said(x)}, {names[1]} {_said(y)}"
+        spans: list[labels.Box] = [(x.low, y.value, x.high, y.value)] if x.low is not None and x.high is not None else []
+        spans += [(x.value, y.low, x.value, y.high)] if y.low is not None and y.high is not None else []
+        for left, bottom, right, top in spans:
+            canvas.span(axes, [left, right], [bottom, top], colour(entry.model), told, linewidth=0.9)
+        lines += spans
+        look = Mark("", shape(entry.model), colour(entry.model), hollow=tasks.index(entry.task) % 2 == 1)
+        canvas.mark(axes, x.value, y.value, look, told)
+    if not _is_named(entries):
+        return []
+    short = lettering.short(models)
+    named = [(lettering.fit(short[entry.model], 1.0, SMALL), entry.model, x.value or 0.0, y.value or 0.0) for entry, (x, y) in points]
+    return labels.write(drawing, axes, named, [(x, y) for _, _, x, y in named], lines)
 
 
-def _key(drawing: Any, entries: Sequence[Entry]) -> None:
-    """Draw the legend: colours are models, shapes are tasks."""
+def _said(estimate: Estimate) -> str:
+    return f"{wording.value(estimate)} {wording.ends(estimate)}".rstrip()
+
+
+def _key(entries: Sequence[Entry]) -> list[Mark]:
+    """Return the legend: colours and shapes are models; of two tasks the second is hollow."""
     models, tasks = once(entry.model for entry in entries), once(entry.task for entry in entries)
-    colour = model_colours(models)
-    marks = [canvas.mark(canvas.name(model), "", colour(model), linestyle="-", linewidth=4) for model in models[: len(canvas.COLOURS)]]
+    out = model_marks(models)
     if len(tasks) > 1:
-        marks += [
-            canvas.mark(canvas.name(task), canvas.MARKERS[k % len(canvas.MARKERS)], canvas.INK, markerfacecolor="none")
-            for k, task in enumerate(tasks)
-        ]
-    canvas.key(drawing, marks if len(models) <= len(canvas.COLOURS) else marks[len(canvas.COLOURS) :])
+        for filled, some in ((True, tasks[::2]), (False, tasks[1::2])):
+            out.append(Mark(lettering.fit(", ".join(some), 2.6, SMALL, 1), "o", INK, hollow=not filled))
+    return out
+
+
+def _keyed(entries: Sequence[Entry]) -> str:
+    models = once(entry.model for entry in entries)
+    return lettering.explained(lettering.short(models)) if len(models) > 1 else f" Model: {models[0]}."
 
 
 def _missing(entries: Sequence[Entry]) -> str:
@@ -135,23 +181,29 @@ def _missing(entries: Sequence[Entry]) -> str:
 # --- answers against region focus -----------------------------------------------------------------
 
 
-def _focus_and_answers(entries: Sequence[Entry]) -> Made:
-    metrics = [metric for metric in ANSWERS if any(_answered(entry, metric) for entry in entries)]
-    drawing, axes = canvas.new(max(4.6, 3.7 * len(metrics)), 4.3, 1, len(metrics))
-    told = []
-    for axis, metric in zip(axes.flat, metrics, strict=True):
-        points = [(entry, known) for entry in entries if (known := _answered(entry, metric))]
-        _points(axis, points, entries)
-        axis.set(title=WORDS[metric][0] + (" (judged)" if metric == "acc_short" else " (no judge)"), xlabel="MagiScore F1, macro")
-        _square(axis)
-        told += [f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for entry, (x, y) in points]
-    axes[0, 0].set_ylabel("share of answers that are right")
-    _key(drawing, entries)
-    out = listed([entry.model for entry in entries if not any(_answered(entry, metric) for metric in metrics)], 6)
+def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
+    panels = {
+        metric: [(entry, known) for entry in entries if (known := _answered(entry, metric))]
+        for metric in ANSWERS
+        if any(_answered(entry, metric) for entry in entries)
+    }
+
+    def draw(across: float) -> Any:
+        titles = [WORDS[metric][0] + (" (judged)" if metric == "acc_short" else " (no judge)") for metric in panels]
+        drawing, made = _squares(titles, across, entries, "share of answers that are right")
+        unnamed = []
+        for axes, points in zip(made, panels.values(), strict=True):
+            axes.set_xlabel("MagiScore F1, macro")
+            unnamed += _points(drawing, axes, points, entries, ("F1", "right"))
+        _tell_unnamed(drawing, unnamed)
+        return drawing
+
+    told = [f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for points in panels.values() for entry, (x, y) in points]
+    out = listed([entry.model for entry in entries if not any(_answered(entry, metric) for metric in panels)], 6)
     caption = (
         "Does who looks at the right boxes also answer rightly (MAGIC paper, figure 4)? With relevant and adversarial boxes drawn. "
         f"{_LINES} A model with the right answer and little focus found it elsewhere, or says little of where it looked."
-        f"{f' Not drawn, since not defined: {out}.' if out else ''}"
+        f"{f' Not drawn, since not defined: {out}.' if out else ''}{_keyed(entries)}"
     )
     alt = f"Share of right answers against MagiScore F1: {listed(told, 6)}."
-    return drawing, "magic-focus-answers", "Region focus and answers", caption, alt, "magic", tuple(entry.id for entry in entries)
+    return Sketch("magic-focus-answers", "Region focus and answers", caption, alt, "magic", draw, tuple(entry.id for entry in entries))

@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS
+from lmms_patch.present import palette
+from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.figures import canvas
-from lmms_patch.present.report.figures.heatmaps import Made, model_colours
-from lmms_patch.present.report.points import counted, once
+from lmms_patch.present.report.figures import canvas, labels, lettering
+from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
+from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
+from lmms_patch.present.report.figures.lettering import SIZE, SMALL
+from lmms_patch.present.report.points import counted, listed, once
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import line
 
-ROWS, PANELS = 30, 3
-NAMED = 14
-"""More points than this are drawn without their benchmark's name."""
+ROWS, PANELS = 20, 3
+FEW, NAMED = 8, 40
+"""Of more benchmarks than this in a panel names are on one line; of more than that none is named."""
 
 
 def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
@@ -35,7 +40,7 @@ def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def _unit(scale: str) -> str:
-    return "scale 0 to 1" if scale == "0 to 1" else "scale 0 to 100" if scale == "0 to 100" else canvas.name(scale)
+    return "scale 0 to 1" if scale == "0 to 1" else "scale 0 to 100" if scale == "0 to 100" else scale
 
 
 # --- the whole image against the best cell --------------------------------------------------------
@@ -62,80 +67,141 @@ def both(entry: Entry, n: int) -> Both | None:
     return Both(entry, full, best)
 
 
-def whole_and_best(entries: Sequence[Entry]) -> Iterator[Made]:
+def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw MPP over FIP, a panel per grid; one drawing per scale of the metrics."""
-    shown = [entry for entry in entries if entry.index]
-    for k, (scale, some) in enumerate(scales(shown).items()):
+    groups = scales([entry for entry in entries if entry.index])
+    for k, (scale, some) in enumerate(groups.items()):
         pairs = {n: [one for e in some if n in e.grids and (one := both(e, n))] for n in sorted({n for e in some for n in e.grids})}
         panels = {n: rows for n, rows in pairs.items() if rows}
         if panels:
-            yield _whole_and_best(panels, scale, f"fip-mpp-{k + 1}" if len(scales(shown)) > 1 else "fip-mpp")
+            yield _whole_and_best(panels, scale, f"fip-mpp-{k + 1}" if len(groups) > 1 else "fip-mpp")
 
 
-def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) -> Made:
+def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) -> Sketch:
     panels = dict(list(grids.items())[:PANELS])
-    drawing, axes = canvas.new(max(4.6, 3.7 * len(panels)), 4.3, 1, len(panels))
     everything = [one for rows in panels.values() for one in rows]
-    models, bases = once(one.entry.model for one in everything), once(one.entry.base for one in everything)
-    shapes = dict(zip(bases, canvas.MARKERS, strict=False)) if len(bases) <= len(canvas.MARKERS) else {}
-    colour = model_colours(models)
-    ends = [end for one in everything for e in (one.full, one.best) for end in (e.value, e.low, e.high) if end is not None]
-    top = {"0 to 1": 1.0, "0 to 100": 100.0}.get(scale, max(ends))
-    low, high = min(0.0, *ends), max(top, *ends)
-    edge = 0.04 * (high - low or 1)
-    for axis, (n, rows) in zip(axes.flat, panels.items(), strict=True):
-        axis.plot([low, high], [low, high], color=canvas.INK, linewidth=0.8, linestyle=":")
-        for one in rows:
-            _cross(axis, one, colour(one.entry.model), shapes.get(one.entry.base, "o"))
-            if not shapes and len(rows) <= NAMED:
-                _name(axis, one, (one.full.value or 0) > (low + high) / 2)
-        axis.set(xlim=(low - edge, high + edge), ylim=(low - edge, high + edge), xlabel=f"whole image (FIP), {_unit(scale)}", title=f"{n}×{n}")
-        axis.set_aspect("equal")
-    axes[0, 0].set_ylabel(f"best cell (MPP), {_unit(scale)}")
-    _key(drawing, models, shapes)
+    models = once(one.entry.model for one in everything)
+    bases = once(one.entry.base for one in everything)
     rest = f" Not drawn: {', '.join(f'{n}×{n}' for n in grids if n not in panels)}." if len(grids) > len(panels) else ""
     hollow = " Hollow: refused by the gate." if any(one.entry.whole.gate == 0 for one in everything) else ""
+    several = (
+        " Each benchmark is named once, where its models are in the middle; faint lines join them." if len(models) > 1 and len(bases) > 1 else ""
+    )
+    several = f" The only benchmark is {bases[0]}." if len(bases) == 1 else several
+    unnamed = f" No names: there are more than {NAMED}." if len(bases) > NAMED else ""
     caption = (
         "Score of each doc's best cell against the whole image, over the same docs. Above the dotted line a cell is enough (index below 0). "
-        f"Lines: 95 % intervals, bootstrap over docs. MPP also rises by luck: the best of n² tries.{hollow}{rest}"
+        f"Lines: 95 % intervals, bootstrap over docs. MPP also rises by luck: the best of n² tries.{hollow}{rest}{several}{unnamed}"
     )
     docs = [one.full.n for one in everything]
     caption += f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
+    caption += lettering.explained(lettering.short(models)) if len(models) > 1 else ""
     above = sum((one.best.value or 0) > (one.full.value or 0) for one in everything)
     alt = f"Best cell against whole image: {above} of {counted(len(everything), 'point')} above the diagonal."
-    return drawing, name, "Whole image and best cell", caption, alt, "runs", tuple(once(one.entry.id for one in everything))
+
+    def draw(across: float) -> Any:
+        return _draw_panels(panels, scale, models, across)
+
+    return Sketch(name, "Whole image and best cell", caption, alt, "runs", draw, tuple(once(one.entry.id for one in everything)))
 
 
-def _cross(axes: Any, one: Both, colour: str, shape: str) -> None:
+def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], across: float, note: float = 0.0) -> Any:
+    """Draw a panel per grid. ``note``: room in inches for a line that says which benchmarks have no name; made where some have none."""
+    everything = [one for rows in panels.values() for one in rows]
+    ends = [end for one in everything for e in (one.full, one.best) for end in (e.value, e.low, e.high) if end is not None]
+    low, high = min(ends), max(ends)
+    edge = 0.08 * (high - low or high or 1.0)
+    low, high = (max(0.0, low - edge) if low >= 0 else low - edge), high + edge
+    marks = model_marks(models)
+    left, below, head, gap = 0.5, 0.4, 0.24, 0.42
+    columns = len(panels) if across >= TWO else 1
+    rows = 1 if columns > 1 else len(panels)
+    side = min(3.6 if columns == 1 else 3.05, (across - left - 2 * EDGE - (columns - 1) * gap) / columns)
+    key = canvas.key_height(marks, across - 2 * EDGE)
+    drawing = canvas.new(across, rows * (head + side + below) + key + note + EDGE / 2)
+    tall = float(drawing.get_size_inches()[1])
+    start = left + max(0.0, (across - left - EDGE - columns * side - (columns - 1) * gap) / 2)
+    unnamed = []
+    for k, (n, some) in enumerate(panels.items()):
+        column, row = (k, 0) if columns > 1 else (0, k)
+        axes = canvas.axes(drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side)
+        axes.set(xlim=(low, high), ylim=(low, high), title=f"{n}×{n}")
+        axes.set_xlabel(lettering.fit(f"whole image (FIP), {_unit(scale)}", side, SIZE, 1))
+        if column == 0:
+            axes.set_ylabel(lettering.fit(f"best cell (MPP), {_unit(scale)}", side, SIZE, 1))
+        axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
+        canvas.few_ticks(axes, side)
+        axes.plot([low, high], [low, high], color=INK, linewidth=0.8, linestyle=":", zorder=1)
+        unnamed += _panel(drawing, axes, some, models, n)
+    if unnamed and not note:
+        return _draw_panels(panels, scale, models, across, lettering.height(2, SMALL))
+    if unnamed:
+        told = lettering.fit(f"No room for the names of {listed(once(unnamed), 6)}", across - 2 * EDGE, SMALL)
+        canvas.write_at(drawing, EDGE, EDGE / 2 + note, told, va="top")
+    canvas.key(drawing, marks, EDGE, EDGE / 2 + note, across - 2 * EDGE)
+    return drawing
+
+
+def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str], n: int) -> list[str]:
+    """Draw the points of a grid, and name their benchmarks."""
+    colour, shape = model_looks(models)
+    lines: list[labels.Box] = []
+    names = []
+    bases = once(one.entry.base for one in rows)
+    for base in bases:
+        mine = [one for one in rows if one.entry.base == base]
+        middle = _middle(mine)
+        for one in mine:
+            told = f"{base} with {one.entry.model}, {n}×{n}: FIP {_said(one.full)}, MPP {_said(one.best)}"
+            told += f"; refused: {one.entry.whole.gate_word}" if one.entry.whole.gate == 0 else ""
+            lines += _cross(axes, one, colour(one.entry.model), shape(one.entry.model), told)
+            if one is not middle:
+                join = [[a.full.value, a.best.value] for a in (one, middle)]
+                axes.plot([join[0][0], join[1][0]], [join[0][1], join[1][1]], color=INK, alpha=0.3, linewidth=0.5, zorder=1)
+        if 1 < len(bases) <= NAMED:
+            names.append(
+                (
+                    lettering.fit(base, 1.1 if len(bases) <= FEW else 0.8, SMALL, 2 if len(bases) <= FEW else 1),
+                    base,
+                    middle.full.value or 0.0,
+                    middle.best.value or 0.0,
+                )
+            )
+    places = [(one.full.value or 0.0, one.best.value or 0.0) for one in rows]
+    return labels.write(drawing, axes, names, places, lines)
+
+
+def _middle(rows: Sequence[Both]) -> Both:
+    """Return the point that is nearest to the mean of all."""
+    x = sum(one.full.value or 0.0 for one in rows) / len(rows)
+    y = sum(one.best.value or 0.0 for one in rows) / len(rows)
+    return min(rows, key=lambda one: ((one.full.value or 0.0) - x) ** 2 + ((one.best.value or 0.0) - y) ** 2)
+
+
+def _said(estimate: Estimate) -> str:
+    return f"{wording.value(estimate)} {wording.ends(estimate)}".rstrip()
+
+
+def _cross(axes: Any, one: Both, colour: str, shape: str, told: str) -> list[labels.Box]:
+    """Draw a point with both intervals, and return these as lines."""
     x, y = one.full.value, one.best.value
+    assert x is not None
+    assert y is not None
+    out: list[labels.Box] = []
     if one.full.low is not None and one.full.high is not None:
-        axes.plot([one.full.low, one.full.high], [y, y], color=colour, linewidth=1)
+        out.append((one.full.low, y, one.full.high, y))
     if one.best.low is not None and one.best.high is not None:
-        axes.plot([x, x], [one.best.low, one.best.high], color=colour, linewidth=1)
-    axes.plot([x], [y], shape, markersize=5.5, color=colour, markerfacecolor="none" if one.entry.whole.gate == 0 else colour)
-
-
-def _name(axes: Any, one: Both, flip: bool) -> None:
-    """Write the benchmark beside its point, on the side where there is room."""
-    away = (-5, -9) if flip else (5, 5)
-    where = (one.full.value, one.best.value)
-    axes.annotate(canvas.name(one.entry.base, 22), where, xytext=away, textcoords="offset points", fontsize=7, ha="right" if flip else "left")
-
-
-def _key(drawing: Any, models: Sequence[str], shapes: Mapping[str, str]) -> None:
-    """Draw the legend: colours are models, shapes are benchmarks."""
-    marks = []
-    if 1 < len(models) <= len(canvas.COLOURS):
-        colour = model_colours(models)
-        marks += [canvas.mark(canvas.name(model), "", colour(model), linestyle="-", linewidth=4) for model in models]
-    marks += [canvas.mark(canvas.name(base), shape, canvas.INK, markerfacecolor="none") for base, shape in shapes.items()]
-    canvas.key(drawing, marks)
+        out.append((x, one.best.low, x, one.best.high))
+    for left, bottom, right, top in out:
+        canvas.span(axes, [left, right], [bottom, top], colour, told, linewidth=0.9)
+    canvas.mark(axes, x, y, Mark("", shape, colour, hollow=one.entry.whole.gate == 0), told)
+    return out
 
 
 # --- with and without the image -------------------------------------------------------------------
 
 
-def without_image(entries: Sequence[Entry]) -> Iterator[Made]:
+def without_image(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw chance, text only, blind and full image of each benchmark; one drawing per scale, split where there are many."""
     tst = {entry.base: entry.whole.measures["tst"] for entry in entries if KINDS[entry.kind].folds and "tst" in entry.whole.measures}
     full: dict[tuple[str, str], Entry] = {}
@@ -149,44 +215,61 @@ def without_image(entries: Sequence[Entry]) -> Iterator[Made]:
         parts = [some[i : i + ROWS] for i in range(0, len(some), ROWS)]
         for j, part in enumerate(parts):
             end = f"-{k + 1}" * (len(groups) > 1) + f"-{j + 1}" * (len(parts) > 1)
-            yield _without(part, tst, scale, f"without-image{end}")
+            yield _without(part, tst, scale, f"without-image{end}", f" ({j + 1} of {len(parts)})" if len(parts) > 1 else "")
 
 
 _LOOKS = (
-    ("chance", "|", canvas.INK),
-    ("TsT, text only", "D", canvas.COLOURS[1]),
-    ("blind", "s", canvas.COLOURS[4]),
-    ("full image", "o", canvas.COLOURS[0]),
+    Mark("chance", "|", INK, size=8),
+    Mark("text only (TsT)", "s", palette.SERIES_LIGHT[1]),
+    Mark("without the image (blind)", "^", palette.SERIES_LIGHT[2], size=5.2),
+    Mark("full image", "D", palette.SERIES_LIGHT[0]),
 )
 
 
-def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, name: str) -> Made:
-    drawing, axes = canvas.new(6.8, 1.4 + 0.42 * len(entries), 1, 1)
-    one = axes[0, 0]
-    for place, entry in enumerate(entries):
-        alone = KINDS[entry.kind].folds
-        scores = (entry.whole.measures.get("chance"), tst.get(entry.base) or entry.tst, entry.blind, None if alone else entry.whole.measures["score"])
-        one.axhline(place, color=canvas.INK, alpha=0.12, linewidth=0.6, zorder=0)
-        for k, ((_, marker, colour), estimate) in enumerate(zip(_LOOKS, scores, strict=True)):
-            if estimate is not None and estimate.value is not None:
-                at = place + (k - 1.5) * 0.13 if k else place
-                if k and estimate.low is not None and estimate.high is not None:
-                    one.plot([estimate.low, estimate.high], [at, at], color=colour, linewidth=1.3, solid_capstyle="butt")
-                one.plot([estimate.value], [at], marker, color=colour, markersize=14 if not k else 5, markeredgewidth=1.6 if not k else 1)
-    several = len({entry.model for entry in entries}) > 1
-    labels = [canvas.name(e.base, 30) + (f"\n{canvas.name(e.model, 30)}" if several else "") for e in entries]
-    one.set_yticks(range(len(entries)), labels)
-    one.set_ylim(len(entries) - 0.5, -0.5)
-    one.set_xlabel(f"score, {_unit(scale)}")
-    one.set_xlim(left=min(0.0, one.get_xlim()[0]), right=max(one.get_xlim()[1], {"0 to 1": 1.02, "0 to 100": 102}.get(scale, 0)))
-    canvas.key(drawing, [canvas.mark(label, m, c, markersize=9 if m == "|" else 5) for label, m, c in _LOOKS])
+def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, name: str, part: str) -> Sketch:
+    names = lettering.short(entry.model for entry in entries)
+    several = len(names) > 1
+    rows = [f"{line(e.base)}\n{names[e.model]}" if several else e.base for e in entries]
+
+    known = [_four(entry, tst.get(entry.base) or entry.tst) for entry in entries]
+    looks = [look for look, *column in zip(_LOOKS, *known, strict=True) if any(e is not None and e.value is not None for e in column)]
+
+    def draw(across: float) -> Any:
+        made = canvas.row_panels(across, rows, [f"{e.base} with {e.model}" for e in entries], 0.34, [""], looks)
+        axes = made.axes[0]
+        for place, entry, four in zip(made.places, entries, known, strict=True):
+            _scores(axes, entry, four, place)
+        axes.set_xlabel(lettering.fit(f"score, {_unit(scale)}", made.plot, SIZE, 2))
+        right = max(axes.get_xlim()[1], {"0 to 1": 1.0, "0 to 100": 100.0}.get(scale, 0.0))
+        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]), right=right)
+        return made.drawing
+
     caption = (
         "What is scored without looking, beside the full image. TsT: a text-only model, cross-validated on the test set's own questions; blind: the "
         "model itself without image. Lines: 95 % intervals, over docs. What is scored without the image, above chance, the text gives away."
     )
-    names = ", ".join(once(entry.base for entry in entries)[:8])
-    alt = f"Scores with and without the image of {counted(len(entries), 'result')}: {names}; numbers are in the tables."
-    return drawing, name, "With and without the image", caption, alt, "tst", tuple(entry.id for entry in entries)
+    caption += lettering.explained(names) if several else ""
+    told = listed(once(e.base for e in entries), 8)
+    alt = f"Scores with and without the image of {counted(len(entries), 'result')}: {told}; numbers are in the tables."
+    return Sketch(name, f"With and without the image{part}", caption, alt, "tst", draw, tuple(entry.id for entry in entries))
 
 
-__all__ = ["both", "scales", "whole_and_best", "without_image"]
+def _four(entry: Entry, tst: Estimate | None) -> tuple[Estimate | None, ...]:
+    """Return the scores of a result in the order of ``_LOOKS``."""
+    full = None if KINDS[entry.kind].folds else entry.whole.measures["score"]
+    return entry.whole.measures.get("chance"), tst, entry.blind, full
+
+
+def _scores(axes: Any, entry: Entry, four: Sequence[Estimate | None], place: float) -> None:
+    """Draw the scores of one result, one under the other."""
+    for k, (look, estimate) in enumerate(zip(_LOOKS, four, strict=True)):
+        if estimate is None or estimate.value is None:
+            continue
+        told = f"{entry.base} with {entry.model}, {look.label}: {_said(estimate)}"
+        if look.shape == "|":
+            canvas.span(axes, [estimate.value] * 2, [place - 0.13, place + 0.13], INK, told, linewidth=1.6)
+            continue
+        at = place + (k - 2) * 0.09
+        if estimate.low is not None and estimate.high is not None:
+            canvas.span(axes, [estimate.low, estimate.high], [at, at], look.colour, told)
+        canvas.mark(axes, estimate.value, at, look, told)

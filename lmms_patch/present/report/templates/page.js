@@ -7,7 +7,7 @@
 
   function all(selector, within) { return Array.prototype.slice.call((within || document).querySelectorAll(selector)); }
   function words(text) { return text.toLowerCase().split(/\s+/).filter(Boolean); }
-  function plural(count, of, what) { return count === of ? of + " " + what : count + " of " + of + " " + what; }
+  function plural(count, of, what) { return (count === of ? "" : count + " of ") + of + " " + what + (of === 1 ? "" : "s"); }
 
   // --- theme: before the first paint ---
   function stored() { try { return localStorage.getItem(KEY); } catch (error) { return null; } }
@@ -44,6 +44,7 @@
     all("[aria-sort]", table.tHead).forEach(function (other) { other.removeAttribute("aria-sort"); });
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
     known.concat(rows.filter(function (one) { return one.key === ""; })).forEach(function (one) { body.appendChild(one.row); });
+    counted();
   }
   function sorting() {
     all("table.sortable").forEach(function (table) {
@@ -93,19 +94,45 @@
     }
     counted();
   }
+
+  // --- long tables: of the rows that the filters leave, the first ones are shown until the reader asks for all ---
+  var MANY = 200;
+  var long = [];
+  function trim(table) {
+    var left = table.whole ? Infinity : MANY;
+    Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
+      var by = row.hiddenBy || {};
+      if (!Object.keys(by).some(function (one) { return one !== "rest" && by[one]; })) { left -= 1; }
+      if (Boolean(by.rest) !== left < 0) { hide(row, "rest", left < 0); }
+    });
+    table.more.hidden = left >= 0;
+  }
+  function trimming() {
+    all("table.sortable").forEach(function (table) {
+      if (!table.tBodies.length || table.tBodies[0].rows.length <= MANY) { return; }
+      table.more = document.createElement("button");
+      table.more.type = "button";
+      table.more.className = "plain";
+      table.more.textContent = "Show all rows";
+      table.more.addEventListener("click", function () { table.whole = true; counted(); table.parentNode.focus(); });
+      table.parentNode.insertAdjacentElement("afterend", table.more);
+      long.push(table);
+    });
+  }
   function say(output, text) { if (output && output.textContent !== text) { output.textContent = text; } }
   function shown(elements) { return elements.filter(function (one) { return !one.hidden; }).length; }
   function counted() {
+    long.forEach(trim);
     all("output[data-counts]").forEach(function (output) {
       var table = document.getElementById(output.getAttribute("data-counts"));
       if (!table) { return; }
       var rows = Array.prototype.slice.call(table.tBodies[0].rows);
-      say(output, plural(shown(rows), rows.length, "rows"));
+      say(output, plural(shown(rows), rows.length, "row"));
     });
     var entries = all("details.entry");
-    say(document.getElementById("everywhere-count"), plural(shown(entries), entries.length, "results"));
+    say(document.getElementById("everywhere-count"), plural(shown(entries), entries.length, "result"));
     var cards = all(".card");
-    say(document.getElementById("gallery-count"), plural(shown(cards), cards.length, "examples"));
+    say(document.getElementById("gallery-count"), plural(shown(cards), cards.length, "example"));
     all(".none-left").forEach(function (line) { line.hidden = shown(cards) > 0; });
   }
   function gallery() {
@@ -131,7 +158,7 @@
         links.forEach(function (link, i) {
           link.setAttribute("aria-selected", i === at ? "true" : "false");
           link.tabIndex = i === at ? 0 : -1;
-          panels[i].hidden = i !== at;
+          if (i === at) { panels[i].removeAttribute("hidden"); } else { panels[i].setAttribute("hidden", "until-found"); }
         });
         if (focus) { links[at].focus(); }
       }
@@ -144,6 +171,7 @@
         link.setAttribute("aria-controls", panels[i].id);
         panels[i].setAttribute("role", "tabpanel");
         panels[i].setAttribute("aria-labelledby", link.id);
+        panels[i].addEventListener("beforematch", function () { choose(i, false); }); // found by the browser's search, or named in the address
         link.addEventListener("click", function (event) { event.preventDefault(); choose(i, true); });
         link.addEventListener("keydown", function (event) {
           var last = links.length - 1;
@@ -161,7 +189,8 @@
   function reveal() {
     var target = null;
     try { target = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch (error) { return; }
-    if (!target || target.getAttribute("role") === "tabpanel") { return; }
+    if (!target) { return; }
+    if (target.hidden) { target.dispatchEvent(new Event("beforematch")); }
     for (var at = target; at; at = at.parentElement) { if (at.tagName === "DETAILS") { at.open = true; } }
     target.scrollIntoView();
   }
@@ -182,7 +211,7 @@
     window.addEventListener("hashchange", reveal);
     if (location.hash) { reveal(); }
     window.addEventListener("beforeprint", function () {
-      all("details:not([open])").forEach(function (one) { if (!one.classList.contains("help")) { one.open = true; one.forPaper = true; } });
+      all("details:not([open])").forEach(function (one) { one.open = true; one.forPaper = true; });
     });
     window.addEventListener("afterprint", function () {
       all("details").forEach(function (one) { if (one.forPaper) { one.open = false; one.forPaper = false; } });
@@ -190,6 +219,6 @@
   }
 
   document.addEventListener("DOMContentLoaded", function () {
-    themes(); sorting(); gallery(); filters(); tabs(); opening();
+    themes(); sorting(); trimming(); gallery(); filters(); tabs(); opening();
   });
 })();

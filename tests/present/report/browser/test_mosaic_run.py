@@ -76,13 +76,13 @@ def test_it_sorts_filters_darkens_and_turns_its_tabs(report, open_page):
     assert rows.count() == 18  # two grids of three families and the blind runs, twice
     button = page.locator("#results-table thead th", has_text="RCI / PCRI").get_by_role("button")
     button.click()
-    shown = [v for v in page.locator("#results-table tbody tr > :nth-child(8)").evaluate_all("cells => cells.map(c => c.dataset.value)") if v]
+    shown = [v for v in page.locator("#results-table tbody tr > :nth-child(9)").evaluate_all("cells => cells.map(c => c.dataset.value)") if v]
     assert [float(v) for v in shown] == sorted(float(v) for v in shown)
-    page.get_by_label("Filter this table").first.fill("other-model count")
+    page.locator('input[data-filters="results-table"]').fill("other-model count")
     assert rows.count() == 3
     page.get_by_label("Dark", exact=True).check(force=True)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 26)"
-    page.get_by_label("Filter this table").first.fill("")
+    page.locator('input[data-filters="results-table"]').fill("")
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     tabs = page.get_by_role("tab")
     assert tabs.count() >= 2
@@ -93,6 +93,7 @@ def test_it_sorts_filters_darkens_and_turns_its_tabs(report, open_page):
 
 def test_its_gallery_filters_and_what_was_said_stays_text(report, open_page):
     page = open_page(file=report[0])
+    page.locator("#examples > summary").click()
     cards = page.locator("article.card:visible")
     every = cards.count()
     page.locator("select[data-gallery=rule]").select_option(label="local")

@@ -1,0 +1,173 @@
+"""A page for each model of a board: what was found, its numbers on every benchmark, its runs and the commands that made them. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from lmms_patch import __version__
+from lmms_patch.ask.references import digest
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.store import Result, Stored, date_order, day
+from lmms_patch.present.findings import Case
+from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.runs.run import command
+from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import clean, file_names
+
+FOLDER = "models"
+FORM = 1
+"""Of a page: raised where a page of the same numbers comes out otherwise, so that a board writes its pages again."""
+NAMED = 5
+"""Tasks of a run that are named; of more the number, as the command names them all."""
+RUNS = 50
+"""Runs that a page lists; the newest of more."""
+_COLUMNS = (
+    Column("benchmark", "Benchmark"),
+    Column("shown", "Shown", help="What the model saw."),
+    Column("index", "Index", signed=True, help="1 − MPP / FIP (RCI, PCRI), without unit, with its interval.", index=True),
+    Column("adj", "Index, luck removed", signed=True, help="The index with what answers earn without the right picture removed.", index=True),
+    Column("score", "Score", help="The benchmark's own metric on what the model saw: FIP for full images."),
+    Column("mpp", "MPP", help="The metric on each doc's best cell."),
+    Column("chance", "Chance", help="What the best uninformed answer scores."),
+    Column("gate", "Gate", help="Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing."),
+    Column("docs", "Docs"),
+    Column("date", "Date"),
+    Column("apart", "Other settings", help="In what the run differs from those that the board ranks first."),
+)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run, as a page lists it.
+
+    Attributes:
+        day: when.
+        tasks: what was asked.
+        command: that asks the same again.
+        file: its results file, as the board knows it.
+        report: address of a report that lies beside it, from the page; empty without.
+    """
+
+    day: str
+    tasks: str
+    command: str
+    file: str
+    report: str
+
+
+def paths(board: Board) -> dict[tuple[str, str, str], str]:
+    """Return the path of each model's page in the board's folder."""
+    return {identity: f"{FOLDER}/{name}" for identity, name in file_names(board.models, ".html").items()}
+
+
+def of_models(board: Board) -> dict[tuple[str, str, str], list[tuple[Group, Entry]]]:
+    """Return the entries of each model, with their groups, in the order of the board."""
+    out: dict[tuple[str, str, str], list[tuple[Group, Entry]]] = {identity: [] for identity in board.models}
+    for group in board.groups:
+        for entry in group.entries:
+            out[entry.identity].append((group, entry))
+    return out
+
+
+def signed(entries: Sequence[tuple[Group, Entry]], ran: Sequence[Ran], title: str) -> str:
+    """Return a digest of what a page is made of."""
+    made = [[entry.run, entry.result.task, entry.result.filter, entry.grid, group.number, entry.result.nonsense] for group, entry in entries]
+    return digest([__version__, FORM, title, made, [[one.command, one.file, one.report] for one in ran]])
+
+
+def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
+    """Return the numbers of one model, a row for each benchmark, kind and grid."""
+    rows = [_row(group, entry) for group, entry in entries]
+    said = {column.key for column in _COLUMNS if any(row.get(column.key) is not None for row in rows)}
+    return Sheet("numbers", "Numbers", tuple(column for column in _COLUMNS if column.key in said), tuple(rows))
+
+
+def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
+    result, grid = entry.result, f", {entry.grid}×{entry.grid}" if entry.grid else ""
+    kind = KINDS[result.kind]
+    about: dict[str, Cell] = {
+        "benchmark": clean(f"{group.base}{grid}"),
+        "shown": "full image and cells" if kind.index else kind.shows,
+        "score": entry.number("tst" if kind.folds else "score"),
+        "chance": result.numbers.get("chance"),
+        "docs": result.docs,
+        "date": day(entry.date),
+        "apart": clean("; ".join(filter(None, [*group.differs, result.nonsense]))) or None,
+    }
+    if not kind.index:
+        return about
+    adj = entry.number("adj")
+    return {**about, "index": entry.number("index"), "adj": None if adj.value is None else adj, "mpp": entry.number("mpp"), "gate": result.gate_word}
+
+
+def runs_of(stored: Sequence[Stored], folder: Path) -> list[Ran]:
+    """Return the runs of one model, the newest first.
+
+    Args:
+        stored: the runs.
+        folder: the board's.
+    """
+    newest = sorted((run for run in stored if run.results), key=lambda run: (date_order(run.date), run.sha256), reverse=True)
+    out = []
+    for run in newest[:RUNS]:
+        tasks = list(dict.fromkeys(result.task for result in run.results))
+        limit = str(run.results[0].fingerprint.get("limit") or "all")
+        named = clean(", ".join(tasks)) if len(tasks) <= NAMED else f"{len(tasks)} tasks"
+        again = command(run.adapter, run.model_args, tasks, limit)
+        out.append(Ran(day(run.date), named, again, run.files[0].path, _report(run, folder)))
+    return out
+
+
+def _report(run: Stored, folder: Path) -> str:
+    """Return the address, from a model's page, of a report beside a results file: in the folder ``report`` there or one or two above."""
+    if os.path.isabs(run.files[0].path):
+        return ""
+    place = PurePosixPath(run.files[0].path).parent
+    for near in (place, place / "..", place / ".." / ".."):
+        found = near / "report"
+        if all((folder / found / name).is_file() for name in ("index.html", "report.json")):
+            return quote(os.path.normpath(PurePosixPath("..") / found / "index.html").replace(os.sep, "/"))
+    return ""
+
+
+# --- findings -------------------------------------------------------------------------------------
+
+
+def case(model: str, result: Result, key: str) -> Case:
+    """Return a stored result as findings read it."""
+    analysis: dict[str, Any] = {}
+    if result.index:
+        gate: dict[str, Any] = {
+            "valid": None if result.gate is None else bool(result.gate),
+            "reason": result.gate_reason,
+            "marginal": result.marginal,
+        }
+        gate |= {name: _value(result, name) for name in ("fip", "chance")}
+        analysis = {"gate": gate, "grids": {str(n): _grid(result, n) for n in result.grids}}
+    return Case(key, model, clean(result.base), clean(result.task), result.kind, clean(result.metric), result.numbers, analysis)
+
+
+def _value(result: Result, name: str) -> float | None:
+    number = result.numbers.get(name)
+    return None if number is None else number.value
+
+
+def _grid(result: Result, n: int) -> dict[str, Any]:
+    notes, index, adj = result.notes.get(n), result.numbers.get(f"{result.index}{n}"), result.numbers.get(f"{result.index}{n}_adj")
+    null = None if notes is None else notes.null
+    return {
+        "n": n,
+        "reason": "" if notes is None else notes.reason,
+        "index": _plain(index),
+        "adj": None if adj is None else {"null": null, "estimate": _plain(adj)},
+    }
+
+
+def _plain(number: Estimate | None) -> dict[str, float | None]:
+    return {} if number is None else {"value": number.value, "low": number.low, "high": number.high}

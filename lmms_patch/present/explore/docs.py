@@ -1,0 +1,280 @@
+"""The docs of one task of one run as columns: what each needs, was answered, and says. NumPy and pyarrow; reads through ``runs.samples``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lmms_patch.ask.views import cell_box
+from lmms_patch.runs.need import NEEDS, ONE_CELL, TEXT, UNKNOWN, UNSOLVED, WHOLE, Found, without_image
+from lmms_patch.stats.resample import cluster_numbers
+from lmms_patch.text import block, cut, line
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.intp]
+
+VIEW = ("kind", "swapped", "n", "cell", "row", "col", "region", "relevant", "asked", "score", "right", "answer", "failed", "error")
+DOC = ("doc_id", "question", "gold", "options", "category", "cluster", "excluded", "width", "height", "wrong_from")
+COLUMNS = (*VIEW, *DOC)
+"""The columns of ``runs.samples`` that the explorer reads."""
+STATES = {"right": "1", "wrong": "0", "unscored": "u", "failed": "f", "not asked": "n"}
+"""What an answer is, and the character that stands for it where a text holds those of all docs."""
+TITLE, LONGEST, MOST_OPTIONS = 160, 20_000, 100
+"""Characters of a question or answer in the list, and of any text of a doc; options that are shown."""
+
+
+class Docs:
+    """The docs of one task of one run, in the order of its log.
+
+    Args:
+        table: the columns ``COLUMNS``, one row per doc and view; the rows of a doc stand together, its full image first.
+        metric: the primary metric.
+
+    Attributes:
+        ids: shape (docs,), doc ids.
+        starts: shape (docs + 1,), the first row of each doc.
+    """
+
+    def __init__(self, table: pa.Table, metric: str) -> None:
+        self.metric = metric
+        ids = table.column("doc_id").to_numpy()
+        first = np.r_[True, ids[1:] != ids[:-1]] if len(ids) else np.zeros(0, bool)
+        self.starts = np.r_[np.flatnonzero(first), len(ids)]
+        self.ids: NDArray[np.int64] = ids[first]
+        self._views = table.select(list(VIEW)).combine_chunks()
+        self._docs = table.select(list(DOC)).filter(pa.array(first)).combine_chunks()
+        self._numbers = {name: _numbers(self._views.column(name)) for name in ("n", "row", "col", "cell", "score", "right")}
+        self._flags = {name: pc.fill_null(self._views.column(name), False).to_numpy().astype(bool) for name in ("swapped", "asked")}
+        kinds = {
+            kind: pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool) for kind in ("full", "cell", "occlude")
+        }
+        self._is_full, self._is_crop = kinds["full"], kinds["cell"]
+        self._is_cell = kinds["cell"] | kinds["occlude"]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """The place of each doc by its id."""
+        return {doc_id: place for place, doc_id in enumerate(self.ids.tolist())}
+
+    # --- what each doc is -------------------------------------------------------------------------
+
+    @cached_property
+    def grids(self) -> list[int]:
+        """The grids of which cells were shown, the coarsest first."""
+        known = self._numbers["n"][self._is_cell & ~self._flags["swapped"]]
+        return [int(n) for n in np.unique(known)]
+
+    @cached_property
+    def _states(self) -> NDArray[np.str_]:
+        """Of each row, what its answer is (``STATES``)."""
+        right = self._numbers["right"]
+        failed = pc.is_valid(self._views.column("failed")).to_numpy()
+        kinds = [~self._flags["asked"], failed, np.isnan(right), right == 1]
+        return np.asarray(np.select(kinds, [STATES[name] for name in ("not asked", "failed", "unscored", "right")], STATES["wrong"]))
+
+    @cached_property
+    def first(self) -> NDArray[np.str_]:
+        """What the answer to each doc's first view is (``STATES``): the full image, where it is shown."""
+        return np.asarray(self._states[self.starts[:-1]])
+
+    @cached_property
+    def _own_cells(self) -> Bools:
+        """Whether a row is a cell of the finest grid, cut from the doc's own image."""
+        finest = self._numbers["n"] == self.grids[-1] if self.grids else np.zeros(len(self._is_cell), bool)
+        return np.asarray(self._is_cell & finest & ~self._flags["swapped"])
+
+    @cached_property
+    def right_cells(self) -> Ints:
+        """How many cells of the finest grid are right."""
+        return self._count(self._own_cells & (self._numbers["right"] == 1))
+
+    @cached_property
+    def failed(self) -> Bools:
+        """Whether a call of the doc failed, or its scorer did."""
+        found = pc.or_(pc.is_valid(self._views.column("failed")), pc.is_valid(self._views.column("error"))).to_numpy()
+        return self._count(found) > 0
+
+    @cached_property
+    def excluded(self) -> Bools:
+        """Whether the doc is left out of a number."""
+        return np.asarray(pc.is_valid(self._docs.column("excluded")).to_numpy())
+
+    @cached_property
+    def _left_out(self) -> Bools:
+        """Whether the finest grid leaves the doc out; a reason without a grid is of all grids."""
+        finest = f"{self.grids[-1]}: " if self.grids else ""
+        reasons = self._docs.column("excluded").to_pylist()
+        return np.array([one is not None and (not re.match(r"\d+: ", one) or finest in f" {one}") for one in reasons], bool)
+
+    @cached_property
+    def by_image(self) -> NDArray[np.int8]:
+        """The class of each doc by the answers to its own image alone (``runs.need``).
+
+        ``UNKNOWN`` where a score is missing, where the finest grid leaves the doc out, and where cells are hidden in place of shown.
+        """
+        scored = self._count(self._own_cells & self._is_crop & ~np.isnan(self._numbers["right"]))
+        all_scored = scored == (self.grids[-1] ** 2 if self.grids else -1)
+        known = all_scored & np.isin(self.first, ["0", "1"]) & ~self._left_out
+        shown = self._count(self._own_cells & self._is_crop) > 0
+        whole, cell = known & (self.first == "1"), (self.right_cells > 0) & (self.first != STATES["failed"]) & shown & ~self._left_out
+        return np.select([cell, whole, known], [ONE_CELL, WHOLE, UNSOLVED], UNKNOWN).astype(np.int8)
+
+    @cached_property
+    def on_wrong_image(self) -> NDArray[np.float64]:
+        """Whether the doc is right on the whole of another doc's image: 1, 0, or nan where it has no score there."""
+        rows = np.flatnonzero(self._flags["swapped"] & self._is_full)
+        out = np.full(len(self), np.nan)
+        out[np.searchsorted(self.starts, rows, side="right") - 1] = self._numbers["right"][rows]
+        return out
+
+    @cached_property
+    def first_right(self) -> NDArray[np.float64]:
+        """Whether the first view of each doc is right: 1, 0, or nan."""
+        return np.asarray(self._numbers["right"][self.starts[:-1]])
+
+    def needs(self, blind: NDArray[np.float64] | None = None) -> NDArray[np.int8]:
+        """Return the class of each doc (``runs.need.Found.needs``); all ``UNKNOWN`` for a task without cells.
+
+        Args:
+            blind: shape (docs,), whether the doc is right in a blind run: 1, 0, or nan.
+        """
+        if not self.grids:
+            return np.full(len(self), UNKNOWN, np.int8)
+        blind = np.full(len(self), np.nan) if blind is None else blind
+        text = ((self.on_wrong_image == 1) | (blind == 1)) & (self.first != STATES["failed"])
+        tried = ~(np.isnan(self.on_wrong_image) & np.isnan(blind))
+        return np.where(text, TEXT, np.where(tried, self.by_image, UNKNOWN)).astype(np.int8)
+
+    def found(self, blind: NDArray[np.float64] | None = None) -> Found:
+        """Return what the answers say of each doc, for ``rci.necessity.shares``; the run asked all docs.
+
+        Args:
+            blind: see ``needs``.
+        """
+        none = np.full(len(self), np.nan)
+        text, alike, sources = without_image(self.on_wrong_image, none if blind is None else blind)
+        every = np.ones(len(self), bool)
+        return Found(self.by_image, text, self.needs(blind) != UNKNOWN, alike, every, every, ~every, sources)
+
+    @cached_property
+    def clusters(self) -> Ints | None:
+        """Cluster numbers of the docs; None where no doc has a cluster. A doc without one is a cluster of its own."""
+        column = self._docs.column("cluster")
+        if column.null_count == len(column):
+            return None
+        return cluster_numbers([f"doc {place}" if one is None else repr(one) for place, one in enumerate(column.to_pylist())])
+
+    def _count(self, rows: Bools) -> Ints:
+        """Return how many rows of each doc are marked."""
+        total = np.r_[0, np.cumsum(rows)]
+        return np.asarray(total[self.starts[1:]] - total[self.starts[:-1]])
+
+    # --- what each doc says -----------------------------------------------------------------------
+
+    @cached_property
+    def categories(self) -> tuple[list[str], list[int]]:
+        """The names of the categories, sorted, and the number of each doc's category; -1 where it has none."""
+        column = pc.dictionary_encode(self._docs.column("category")).combine_chunks()
+        names = ["" if one is None else line(one, TITLE) for one in column.dictionary.to_pylist()]
+        order = sorted(range(len(names)), key=lambda place: names[place])
+        new = {old: number for number, old in enumerate(order)}
+        return [names[old] for old in order], [-1 if one is None else new[one] for one in column.indices.to_pylist()]
+
+    def matches(self, words: str) -> Bools:
+        """Return which docs have a text in their question, gold, category or answer to the first view, upper and lower case alike."""
+        answers = self._views.column("answer").take(pa.array(self.starts[:-1]))
+        found = np.zeros(len(self), bool)
+        for column in (self._docs.column("question"), self._docs.column("gold"), self._docs.column("category"), answers):
+            found |= pc.fill_null(pc.match_substring(column, words, ignore_case=True), False).to_numpy().astype(bool)
+        return found
+
+    def rows(self, places: Sequence[int]) -> list[dict[str, str]]:
+        """Return what the list shows of some docs: ``question``, ``gold``, and ``answer`` to the first view."""
+        docs = self._docs.select(["question", "gold"]).take(pa.array(places, pa.int64()))
+        answers = self._views.column("answer").take(pa.array(self.starts[:-1][np.asarray(places, np.intp)])).to_pylist()
+        texts = zip(docs.column("question").to_pylist(), docs.column("gold").to_pylist(), answers, strict=True)
+        return [{name: line(one or "", TITLE) for name, one in zip(("question", "gold", "answer"), three, strict=True)} for three in texts]
+
+    def doc(self, place: int) -> dict[str, Any]:
+        """Return what is said of a doc, whoever answered: texts, options, image size."""
+        found = self._docs.slice(place, 1).to_pylist()[0]
+        options = [_text(one) for one in (found["options"] or [])[:MOST_OPTIONS]]
+        return {
+            "id": found["doc_id"],
+            "size": [found["width"], found["height"]] if found["width"] and found["height"] else None,
+            "options": options,
+            **{name: _text(found[name]) for name in ("question", "gold", "category", "cluster")},
+        }
+
+    def answers(self, place: int) -> dict[str, Any]:
+        """Return what was answered on each view of a doc.
+
+        Returns:
+            ``views``: the doc's own, in order; ``wrong``: those on another doc's image; ``wrong_from``: that doc's id; ``excluded``: why the doc is
+            left out. Of a view: ``name``, ``state`` (``STATES``), ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``, ``row``,
+            ``col`` and ``box`` (left, top, width, height in percent of the image).
+        """
+        start, stop = self.starts[place], self.starts[place + 1]
+        found, states = self._views.slice(start, stop - start).to_pylist(), self._states[start:stop]
+        about = self._docs.slice(place, 1).to_pylist()[0]
+        size = (about["width"] or 1, about["height"] or 1)
+        made = [_view(one, state, size) for one, state in zip(found, states.tolist(), strict=True)]
+        own, wrong = ([view for view, one in zip(made, found, strict=True) if bool(one["swapped"]) == swapped] for swapped in (False, True))
+        return {"views": own, "wrong": wrong, "wrong_from": about["wrong_from"], "excluded": _text(about["excluded"])}
+
+
+_NAMES = {character: name for name, character in STATES.items()}
+
+
+def _view(found: Mapping[str, Any], state: str, size: tuple[int, int]) -> dict[str, Any]:
+    """Return one view as the page shows it."""
+    n, row, col = found["n"], found["row"], found["col"]
+    out: dict[str, Any] = {"name": _name(found), "state": _NAMES[state], "answer": _text(found["answer"]), "score": _finite(found["score"])}
+    out["why"] = _text(found["failed"] or found["error"])
+    if found["cell"] is not None:
+        left, top, right, bottom = cell_box(size, n, row, col)
+        percent = (100 * left / size[0], 100 * top / size[1], 100 * (right - left) / size[0], 100 * (bottom - top) / size[1])
+        out |= {"n": n, "row": row, "col": col, "box": [round(one, 4) for one in percent]}
+    return out
+
+
+def _name(found: Mapping[str, Any]) -> str:
+    """Return what people call a view."""
+    if found["cell"] is not None:
+        hidden = "all but " if found["kind"] == "occlude" else ""
+        return f"{hidden}{found['n']}×{found['n']}, row {found['row'] + 1}, column {found['col'] + 1}"
+    if found["region"] is not None:
+        return f"box {found['region']}, {'relevant' if found['relevant'] else 'adversarial'}"
+    return {"full": "full image", "blind": "no image", "blank": "blank image"}.get(found["kind"], found["kind"] or "view")
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else cut(block(value), LONGEST)
+
+
+def _finite(score: float | None) -> float | None:
+    return score if score is not None and np.isfinite(score) else None
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return a column as floats; nan where it is null."""
+    return np.asarray(pc.fill_null(column.cast(pa.float64()), float("nan")).to_numpy(), float)
+
+
+def digits(classes: NDArray[np.int8]) -> str:
+    """Return classes as a text with one character per doc: the place in ``NEEDS``, or ``-`` where it is not known.
+
+    >>> digits(np.array([0, 3, -1]))
+    '03-'
+    """
+    return "".join(np.array([*map(str, range(len(NEEDS))), "-"])[classes].tolist())

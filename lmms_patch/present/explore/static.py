@@ -1,0 +1,107 @@
+"""The explorer as a folder: one page with all docs in it, and their images beside it. It opens from disk, without a server and without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lmms_patch import files
+from lmms_patch.errors import OptionError
+from lmms_patch.present.explore.explorer import Explorer
+from lmms_patch.present.explore.page import file
+from lmms_patch.present.explore.pictures import Pictures
+
+MOST = 2_000
+"""Docs that a folder may hold: its page reads all of them at once."""
+MARK = "explore.json"
+"""The file by which a folder is known to be an export, and may be replaced."""
+_STYLE, _SCRIPT, _VIEWPORT = (
+    '<link rel="stylesheet" href="explore.css">\n',
+    '<script src="explore.js" defer></script>\n',
+    '<meta charset="utf-8">\n',
+)
+
+Tell = Callable[[str], None]
+
+
+def write(explorer: Explorer, pictures: Pictures, output: Path, tell: Tell = lambda line: None) -> int:
+    """Write the explorer of some runs into a folder, whole or not at all.
+
+    Args:
+        explorer: what is shown; its docs are read here.
+        pictures: the images.
+        output: the folder; an earlier export there is replaced, anything else is refused.
+        tell: is handed a line as work goes on.
+
+    Returns:
+        How many docs it has.
+
+    Raises:
+        PatchError: there are too many docs, a log cannot be read, or the folder cannot be written.
+    """
+    files.check_folder(output, MARK, "--export", "an earlier export")
+    count = sum(task.main.result.docs for task in explorer.tasks)
+    if count > MOST:
+        raise OptionError(f"--export: {count:,} docs are more than {MOST:,}, as many as a page from disk may hold; leave out --export to serve them")
+    explorer.load()
+    with files.folder(output, "--export") as folder:
+        (folder / "images").mkdir()
+        images = [_images(explorer, pictures, number, folder, tell) for number in range(len(explorer.tasks))]
+        (folder / "index.html").write_text(page(explorer, images), encoding="utf-8", errors="replace")
+        (folder / MARK).write_text(json.dumps({"schema": 1, "docs": count}) + "\n", encoding="utf-8")
+    return count
+
+
+def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
+    """Return the page with all docs in it.
+
+    Args:
+        explorer: whose docs are read.
+        images: of each task and doc the file of its image, and why there is none (``file``, ``why``).
+    """
+    numbers = range(len(explorer.tasks))
+    columns = [explorer.columns(number) for number in numbers]
+    data = {
+        "about": explorer.about(),
+        "columns": columns,
+        "docs": [[explorer.doc(number, place) for place in range(len(columns[number]["ids"]))] for number in numbers],
+        "maps": [[explorer.maps(number, category) for category in range(len(columns[number]["categories"]))] for number in numbers],
+        "images": images,
+    }
+    css, js = file("explore.css"), file("explore.js")
+    if "</style" in css.lower() or "</script" in js.lower():
+        raise ValueError("a style sheet or script that closes its own element")
+    policy = f"default-src 'none'; img-src 'self' file:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
+    made = file("index.html").replace(_VIEWPORT, f'{_VIEWPORT}<meta http-equiv="Content-Security-Policy" content="{policy}">\n')
+    made = made.replace(_STYLE, f"<style>{css}</style>\n").replace(_SCRIPT, "")
+    scripts = f'<script type="application/json" id="data">{_inline(data)}</script>\n<script>{js}</script>\n'
+    return made.replace("</body>", f"{scripts}</body>")
+
+
+def _inline(data: Any) -> str:
+    """Return JSON that ends no element of a page: every < is written as an escape."""
+    return json.dumps(data, allow_nan=False, ensure_ascii=True).replace("<", "\\u003c")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _images(explorer: Explorer, pictures: Pictures, number: int, folder: Path, tell: Tell) -> list[dict[str, str]]:
+    """Write the images of a task's docs, and return their files."""
+    task, out, known = explorer.tasks[number], [], 0
+    tell(f"taking images of {task.name}")
+    for place in range(len(task.main.docs or ())):
+        picture = pictures.take(*explorer.size_of(number, place))
+        name = f"images/{number}-{place}.{'png' if picture.type == 'image/png' else 'jpg'}" if picture.data else ""
+        if name:
+            (folder / name).write_bytes(picture.data)
+            known += 1
+        out.append({"file": name, "why": picture.why})
+    if not known and out:
+        tell(f"{task.name}: no images: {out[0]['why']}")
+    return out

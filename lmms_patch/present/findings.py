@@ -1,0 +1,484 @@
+"""What a reader should know first: at most five sentences, made by rule, each with its numbers. Pure.
+
+Each case (a task of a model) falls under one rule, by the index that people should go by: the corrected one where its null is measured,
+else the one as published.
+
+| rule | what is so, at every grid |
+|---|---|
+| ``whole`` | the interval of the index lies at 0.30 or above ("strong global" in the RCI paper, §3.2) |
+| ``mislead`` | it lies above 1: a single cell does worse than a wrong image |
+| ``more`` | it lies above 0 |
+| ``cell`` | it lies at 0 or below, and its null is measured |
+| ``even`` | it lies between -0.10 and 0.10 ("balanced" in the paper), and its null is measured |
+| ``mixed`` | each grid falls under one of these rules, but not under the same |
+| ``no image`` | the gate says that the answers do not depend on the image |
+| ``unread`` | the gate refuses the index for another reason, or there is no index |
+| ``undecided`` | none of these: the interval is too wide, or no null was measured and the index is low, or contradicts the corrected one |
+
+Why a low index needs a measured null, and a high one does not: the best of n² tries rises by luck alone, which lowers the index.
+
+Tasks without an index (blind, tst, regions, MAGIC, ...) have rules of their own. ``contradicted`` is said beside the first rule of a case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.present.sheets import number
+from lmms_patch.runs import reading
+from lmms_patch.runs.run import Result
+from lmms_patch.stats.index import BANDS
+from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import line
+
+MOST = 5
+"""How many sentences there are at most."""
+WITH_NUMBERS, NAMED = 4, 12
+"""Of how many cases a sentence gives numbers, and how many it names; the others are counted."""
+EVEN, WHOLE = BANDS[2][0], BANDS[3][0]
+REASON = 110
+"""The most characters of a reason that a sentence quotes."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One task of one model, as findings read it.
+
+    Attributes:
+        key: by which the place that shows findings links to the task's numbers.
+        model: the model's name as it is shown.
+        base: the benchmark.
+        task: the wrapped task's name, with its filter where it has several.
+        kind: ``spec.KINDS``.
+        metric: the primary metric.
+        measures: every number by its name (``lmms_patch.runs.measures``), on the metric's own scale.
+        analysis: what they are made of (``numbers.Analysis`` in plain JSON types); empty for a kind without one.
+        size: how many docs the benchmark has; None where that is not known.
+        higher: whether the primary metric is better when higher.
+    """
+
+    key: str
+    model: str
+    base: str
+    task: str
+    kind: str
+    metric: str
+    measures: Mapping[str, Estimate]
+    analysis: Mapping[str, Any] = field(default_factory=dict)
+    size: int | None = None
+    higher: bool = True
+
+    @property
+    def grids(self) -> list[int]:
+        """The grids with an index, the finest first."""
+        stem = KINDS[self.kind].index
+        return sorted((int(n) for n in self.analysis.get("grids") or () if f"{stem}{n}" in self.measures), reverse=True) if stem else []
+
+    def grid(self, n: int) -> Mapping[str, Any]:
+        """Return what is stored of a grid."""
+        return self.analysis["grids"][str(n)] or {}
+
+    def index(self, n: int) -> Estimate:
+        """Return the index that people should go by."""
+        name = f"{KINDS[self.kind].index}{n}"
+        index = self.measures[name]
+        return reading.headline(index, self.measures.get(f"{name}_adj"), reading.null_of(self.grid(n))) or index
+
+
+def case(result: Result, model: str = "", key: str = "") -> Case:
+    """Return a result of a finished run as a case; its key is the task's label unless another is given."""
+    size = (result.run.about.get("n-samples", {}).get(result.task) or {}).get("original")
+    return Case(
+        key or result.label,
+        model or result.run.model,
+        result.described["base"],
+        result.label,
+        result.kind.name,
+        result.described["metric"],
+        result.measures,
+        result.details.get("analysis") or {},
+        size if isinstance(size, int) else None,
+        result.higher_is_better,
+    )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence.
+
+    Attributes:
+        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``unread``, ``undecided``, ``boxes`` or ``other``.
+        text: the sentence, with its numbers and intervals; plain text.
+        cases: keys of the cases that it is about, in the order of the sentence.
+    """
+
+    kind: str
+    text: str
+    cases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What is said of the cases of a rule.
+
+    Attributes:
+        about: ``Finding.kind``.
+        words: the sentence with a place for the cases.
+    """
+
+    about: str
+    words: str
+
+
+_RULES = {
+    "whole": _Rule("whole", "the whole image is needed for {}"),
+    "more": _Rule("whole", "one cell is not enough for {}"),
+    "mislead": _Rule("whole", "single cells mislead in {}, where a cell does worse than a wrong image"),
+    "cell": _Rule("cell", "one cell is enough for {}"),
+    "even": _Rule("cell", f"one cell does as well as the whole image, within {EVEN:.2f}, in {{}}"),
+    "mixed": _Rule("cell", "the size of the cells decides in {}"),
+    "no image": _Rule("no image", "no image is needed for {}"),
+    "without": _Rule("no image", "without the right image there is still a score in {}"),
+    "learned": _Rule("no image", "a text-only model, trained on other questions of the test set, answers more than chance in {}"),
+    "not without": _Rule("no image", "without the right image no more than chance is shown for {}"),
+    "not learned": _Rule("no image", "a text-only model is not shown to learn more than the most frequent answers of {}"),
+    "contradicted": _Rule("contradicted", "raw and corrected index disagree in {}"),
+    "unread": _Rule("unread", "cannot be read: {}"),
+    "undecided": _Rule("undecided", "undecided: {}"),
+    "relevant": _Rule("boxes", "a relevant box answers more than an adversarial one in {}"),
+    "adversarial": _Rule("boxes", "an adversarial box answers more than a relevant one in {}"),
+    "boxes alike": _Rule("boxes", "neither relevant nor adversarial boxes are clearly worth more in {}"),
+    "magic": _Rule("boxes", "reasoning names regions in {}"),
+    "other": _Rule("other", "shown otherwise: {}"),
+}
+"""The rules in the order in which they are said."""
+
+
+def findings(cases: Sequence[Case]) -> list[Finding]:
+    """Return what to know of some tasks, the most important first; every task is in at least one sentence."""
+    teller = _Teller(cases)
+    ruled: dict[str, list[Case]] = {name: [] for name in _RULES}
+    for one in cases:
+        for name in _rules_of(one):
+            ruled[name].append(one)
+    said_already = {(one.model, one.base): one for one in ruled["no image"]}  # a blind run of such a benchmark only says so again
+    again = [one for one in ruled["without"] if (one.model, one.base) in said_already]
+    ruled["without"] = [one for one in ruled["without"] if one not in again]
+    clauses: dict[str, list[tuple[str, list[Case]]]] = {}
+    for name, rule in _RULES.items():
+        if among := sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0)):
+            clauses.setdefault(rule.about, []).append((rule.words.format(teller.listed(name, among)), among))
+    sentences = list(clauses.items())
+    while len(sentences) > MOST:
+        (_, first), (_, second) = sentences[-2:]
+        sentences[-2:] = [("other", [*first, *second])]
+    out = []
+    for about, parts in sentences:
+        said = "; ".join(words for words, _ in parts)
+        keys = dict.fromkeys(one.key for _, among in parts for one in [*among, *(again if about == "no image" else [])])
+        out.append(Finding(about, f"{said[0].upper()}{said[1:]}.", tuple(keys)))
+    return out
+
+
+# --- which rule -----------------------------------------------------------------------------------
+
+
+def _rules_of(case: Case) -> list[str]:
+    """Return the rules under which a case falls: one, and ``contradicted`` beside it where that is so."""
+    kind = KINDS[case.kind]
+    if not case.analysis and case.measures["score"].value is None:
+        return ["unread"]
+    if case.metric == "bypass":  # the host's mark of --predict_only
+        return ["unread"]
+    if kind.regions:
+        ends = case.measures["regions_mean"]
+        return [_by_sign(ends, "relevant", "adversarial", "boxes alike")] if "regions_mean" in case.measures else ["unread"]
+    if kind.index:
+        return _of_index(case)
+    if kind.folds:
+        return [_by_sign(case.measures["tst_above"], "learned", "not learned", "not learned")] if "tst_above" in case.measures else ["unread"]
+    if kind.view in ("blind", "blank", "swap") and case.higher:
+        return ["without" if _beats_chance(case) else "not without"]
+    return ["magic" if kind.name == "magic" else "other"]
+
+
+def _of_index(case: Case) -> list[str]:
+    gate = reading.gate_of(case.analysis)
+    if gate.get("valid") is False:
+        return ["no image" if reading.gate_word(gate) == reading.DOES_NOT_LOOK else "unread"]
+    if not case.grids or any(case.index(n).value is None for n in case.grids):
+        return ["unread"]
+    marked = any(reading.mark_of(case.grid(n)) for n in case.grids)
+    rule = _together({_of_grid(case, n) for n in case.grids})
+    if marked and rule != "undecided":  # an undecided case says so itself
+        return [rule, "contradicted"]
+    return [rule]
+
+
+def _of_grid(case: Case, n: int) -> str:
+    """Return the rule of one grid."""
+    index, grid = case.index(n), case.grid(n)
+    low, high = index.low, index.high
+    measured = _is_measured(case, n)
+    if low is None or high is None or low == high:  # without width: of an earlier version, it says nothing
+        return "undecided"
+    if not measured and reading.mark_of(grid):
+        return "undecided"
+    if low > 1:
+        return "mislead"
+    if low >= WHOLE - 1e-9:
+        return "whole"
+    if low > 0:
+        return "more"
+    if not measured:  # the best of n² tries rises by luck alone, so a low index as published may be luck
+        return "undecided"
+    return "cell" if high <= 0 else "even" if low >= -EVEN and high <= EVEN else "undecided"
+
+
+def _is_measured(case: Case, n: int) -> bool:
+    """Return whether the index that people should go by is the corrected one, with a measured null."""
+    adj = case.measures.get(f"{KINDS[case.kind].index}{n}_adj")
+    return reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is not None
+
+
+def _together(rules: set[str]) -> str:
+    """Return the rule of a case from those of its grids."""
+    if len(rules) == 1:
+        return next(iter(rules))
+    if "undecided" in rules:
+        return "undecided"
+    if rules <= {"whole", "more", "mislead"}:
+        return "more" if "more" in rules else "whole"
+    return "even" if rules == {"cell", "even"} else "mixed"
+
+
+def _by_sign(estimate: Estimate, above: str, below: str, neither: str) -> str:
+    """Return which of three words an interval calls for: wholly above 0, wholly below, or neither."""
+    if estimate.low is not None and estimate.low > 0:
+        return above
+    return below if estimate.high is not None and estimate.high < 0 else neither
+
+
+def _beats_chance(case: Case) -> bool:
+    """Return whether the lower end of a score lies above the chance floor, or above 0 where no floor is known."""
+    score, chance = case.measures["score"], case.measures.get("chance")
+    floor = 0.0 if chance is None or chance.value is None else chance.value
+    return score.low is not None and score.low > floor
+
+
+def _value(case: Case) -> float:
+    return case.index(case.grids[0]).value or 0.0
+
+
+_ORDERS: Mapping[str, Callable[[Case], float]] = {
+    **dict.fromkeys(("whole", "more", "mislead"), lambda one: -_value(one)),
+    **dict.fromkeys(("cell", "even"), _value),
+}
+"""The order of the cases of a rule: the clearest first. Those of other rules keep the order in which they were given."""
+_WITH_RANGE = ("whole", "more", "cell", "even", "undecided")
+"""The rules that go by one index a case, so that those of several models have a range."""
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def names(cases: Sequence[Case]) -> dict[str, str]:
+    """Return what sentences call each case, by its key: the benchmark, where that is not enough the task, and the model where there are several."""
+    models = {one.model for one in cases}
+    short = Counter((one.model, one.base, one.kind) for one in cases)
+    out = {}
+    for one in cases:
+        name = one.task if short[one.model, one.base, one.kind] > 1 else one.base
+        out[one.key] = line(f"{name} ({one.model})" if len(models) > 1 else name)
+    return out
+
+
+class _Teller:
+    """Names cases, and says their numbers; the first interval of all is spelled out.
+
+    Args:
+        cases: all of them; a name must tell each from every other.
+    """
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._names = names(cases)
+        known = {(one.model, one.base, one.kind): one for one in cases}
+        asked_once = len(known) == len(cases)  # else a benchmark's tasks are told apart by their own names
+        self._models = Counter((base, kind) for _, base, kind in known) if asked_once else Counter[tuple[str, str]]()
+        self._full = {(one.model, one.base): one.measures["fip"] for one in cases if "fip" in one.measures and KINDS[one.kind].index}
+        self._spelled = False
+
+    def listed(self, rule: str, cases: Sequence[Case]) -> str:
+        """Return cases as a list in words: the first few with their numbers; a benchmark of which it holds for several models is named once."""
+        groups: dict[tuple[str, str], list[Case]] = {}
+        for one in cases:
+            groups.setdefault((one.base, one.kind) if self._models[one.base, one.kind] > 1 else (one.key, ""), []).append(one)
+        told = [
+            self._group(rule, some, at < WITH_NUMBERS) if len(some) > 1 else self._one(rule, some[0], at < WITH_NUMBERS)
+            for at, some in enumerate(list(groups.values())[:NAMED])
+        ]
+        rest = sum(len(some) for some in list(groups.values())[NAMED:])
+        return in_words([*told, *([f"{rest} more"] if rest else [])])
+
+    def _one(self, rule: str, case: Case, with_numbers: bool) -> str:
+        """Return the name of a case, with its numbers."""
+        numbers = self._numbers(rule, case) if with_numbers else ""
+        return f"{self._names[case.key]} ({numbers})" if numbers else self._names[case.key]
+
+    def _group(self, rule: str, cases: Sequence[Case], with_numbers: bool) -> str:
+        """Return the name of a benchmark, for how many models its rule holds, and from where to where their indices go."""
+        first, of = cases[0], self._models[cases[0].base, cases[0].kind]
+        said = [f"all {of} models" if len(cases) == of else f"{len(cases)} of {of} models"]
+        values = [value for one in cases if one.grids and (value := one.index(_telling(one, rule)).value) is not None]
+        if with_numbers and rule in _WITH_RANGE and values:
+            ends = [number(end, True, 2) for end in (min(values), max(values))]
+            said.append(f"{str(KINDS[first.kind].index).upper()} {ends[0] if ends[0] == ends[1] else ' to '.join(ends)}")
+        return f"{line(first.base)} ({', '.join(said)})"
+
+    def _numbers(self, rule: str, case: Case) -> str:
+        """Return what stands in brackets behind a case's name."""
+        measures = case.measures
+        if rule in ("whole", "more", "cell", "even"):
+            return self._index(case, _telling(case, rule))
+        if rule == "mislead":  # an index above 1 is not a number that people should carry away
+            best = measures.get(f"mpp{case.grids[0]}")
+            return f"{case.metric} {number(measures['fip'].value)}, with each doc's best cell {number(best.value if best else None)}"
+        if rule == "mixed":
+            return ", ".join(self._index(case, n, grid=True) for n in sorted(case.grids))
+        if rule == "no image":
+            looked: Mapping[str, Any] = next((one for one in reading.gate_of(case.analysis).get("looks") or () if one.get("value") is False), {})
+            other = {"wrong images": "with wrong images", "blind": "without images"}.get(str(looked.get("against")), "with others")
+            return f"{case.metric} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}" if looked else ""
+        if rule in ("not without", "not learned"):
+            return ""
+        if rule == "without":
+            return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._beside(case)])
+        if rule == "learned":
+            return ", ".join([self._ends(measures["tst"]), *self._chance(case)])
+        if rule == "contradicted":
+            return self._both(case, next(n for n in case.grids if reading.mark_of(case.grid(n))))
+        if rule == "unread":
+            return _why_unread(case)
+        if rule == "undecided":
+            return self._undecided(case)
+        if rule in ("relevant", "adversarial", "boxes alike"):
+            return self._ends(measures["regions_mean"], signed=True)
+        if rule == "magic":
+            name = next((name for name in ("magiscore_f1_micro", "acc_short", "acc_synonym", "acc_exact") if name in measures), "")
+            return f"{name} {self._ends(measures[name])}" if name else ""
+        return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)])
+
+    def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
+        """Return an index with its interval; with its grid where several are told apart."""
+        index, kind = case.index(n), KINDS[case.kind]
+        name = f"{str(kind.index).upper()}{f'_{n}' if grid or len(case.grids) > 1 else ''}"
+        words = [word for word in reading.words(index) if word in (reading.MARGINAL, reading.SAMPLED)]
+        words += [] if _is_measured(case, n) else ["luck not measured"]
+        words += ["not checked that it looks"] if reading.unchecked(case.analysis) else []
+        return ", ".join([f"{name} {self._ends(index, signed=True, two=True)}", *words])
+
+    def _both(self, case: Case, n: int) -> str:
+        """Return the index as published and the corrected one, without intervals."""
+        name = f"{KINDS[case.kind].index}{n}"
+        values = [None if one is None else one.value for one in (case.measures[name], case.measures.get(f"{name}_adj"))]
+        return f"raw {number(values[0], True, 2)}, corrected {number(values[1], True, 2)}"
+
+    def _ends(self, estimate: Estimate, *, signed: bool = False, two: bool = False) -> str:
+        """Return a number with its interval; the first interval of all is spelled out."""
+        digits = 2 if two else 3
+        value = number(estimate.value, signed, digits)
+        if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
+            return value
+        ends = f"[{number(estimate.low, signed, digits)}, {number(estimate.high, signed, digits)}]"
+        if self._spelled:
+            return f"{value} {ends}"
+        self._spelled = True
+        return f"{value}, {100 * estimate.level:.3g} % interval {ends}"
+
+    def _beside(self, case: Case) -> list[str]:
+        """Return what a score without the right image is to be held against."""
+        full = self._full.get((case.model, case.base))
+        return [*([f"full image {number(full.value)}"] if full is not None and full.value is not None else []), *self._chance(case)]
+
+    def _chance(self, case: Case) -> list[str]:
+        chance = case.measures.get("chance")
+        return [] if chance is None or chance.value is None else [f"chance {number(chance.value)}"]
+
+    def _drops(self, case: Case) -> list[str]:
+        """Return what the score falls to with the worst cell hidden."""
+        drops = {name: one for name, one in case.measures.items() if name.startswith("drop") and one.value is not None}
+        return [f"{number(one.value)} with the worst of {int(name[4:]) ** 2} cells hidden" for name, one in drops.items()]
+
+    def _undecided(self, case: Case) -> str:
+        n = _telling(case, "undecided")
+        index, grid = case.index(n), case.grid(n)
+        said = [self._index(case, n)]
+        if reading.mark_of(grid) and reading.null_of(grid) != reading.MEASURED:
+            return f"raw and corrected index disagree: {self._both(case, n)}, luck not measured"
+        if index.low is None or index.high is None:
+            return f"{said[0]}, no interval: {_short(index.reason or 'none was computed')}"
+        if index.low == index.high:
+            return f"{said[0]}, {reading.WITHOUT_WIDTH}"
+        if not _is_measured(case, n) and index.high <= EVEN:
+            return f"{said[0]}, and luck alone may make it so low"
+        wanted = docs_wanted(index)
+        if reading.is_sampled(case.analysis):
+            said.append("a full run, or more docs, would tell more")
+        elif wanted is not None and case.size is not None and wanted > case.size:
+            said.append(f"settling it takes about {wanted:,} docs, more than the {case.size:,} there are")
+        elif wanted is not None:
+            said.append(f"about {wanted:,} docs would settle it, this run has {index.n:,}")
+        return ", ".join(said)
+
+
+def _telling(case: Case, rule: str) -> int:
+    """Return the grid whose numbers show why a case falls under a rule: the finest whose own rule it is, else the finest."""
+    return next((n for n in case.grids if _of_grid(case, n) == rule), case.grids[0])
+
+
+def docs_wanted(index: Estimate) -> int | None:
+    """Return about how many docs would settle an index, to two digits; None where its interval is not known, or is narrow enough.
+
+    An interval is as wide as the root of the number of docs is small, where the docs on wrong images become more in step. It settles the index
+    once it leaves out 0, or fits between -0.10 and 0.10, whichever takes fewer docs, with the value as it is now.
+    """
+    if index.value is None or index.low is None or index.high is None or not index.n:
+        return None
+    half = (index.high - index.low) / 2
+    narrow = max(abs(index.value), EVEN - abs(index.value))
+    wanted = index.n * (half / narrow) ** 2
+    if not math.isfinite(wanted) or wanted <= index.n:
+        return None
+    unit: int = 10 ** max(0, math.floor(math.log10(wanted)) - 1)
+    return math.ceil(wanted / unit) * unit
+
+
+def _why_unread(case: Case) -> str:
+    """Return in a few words why there is no index."""
+    gate = reading.gate_of(case.analysis)
+    if case.metric == "bypass":
+        return "answers were written and not scored: --predict_only"
+    if gate.get("valid") is False:
+        if reading.gate_word(gate) == reading.NEAR_CHANCE:
+            return f"{case.metric} {number(gate.get('fip'))} on the full image, {number(gate.get('chance'))} by chance"
+        return _short(str(gate.get("reason") or ""))
+    reasons: Iterable[str] = (str(case.grid(n).get("reason") or case.index(n).reason) for n in case.grids)
+    return _short(next(filter(None, reasons), case.measures["score"].reason or "nothing was scored"))
+
+
+def _short(reason: str) -> str:
+    return line(reason, REASON)
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence.
+
+    >>> in_words(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

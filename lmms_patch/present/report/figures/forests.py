@@ -1,0 +1,492 @@
+"""The index of each benchmark with its interval over the papers' bands: the headline of a report, and a drawing per grid (RCI paper, figure 5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.present import palette
+from lmms_patch.present.report import wording
+from lmms_patch.present.report.figures import canvas, lettering
+from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
+from lmms_patch.present.report.figures.lettering import SIZE, SMALL
+from lmms_patch.present.report.points import Point, benchmarks, counted, once
+from lmms_patch.runs import reading
+from lmms_patch.stats.index import BANDS, fragmentation
+from lmms_patch.stats.resample import Estimate
+
+LEAST, MOST = 0.42, 1.1
+"""The axis reaches at least so far from 0, and at most: an index beyond is written at its edge."""
+MODELS = len(palette.MARKERS)
+"""Models in one drawing."""
+LANES = 120
+"""Marks (benchmarks times models) in the headline."""
+ROWS = 30
+"""Benchmarks in one drawing of a grid."""
+TALLEST = 5.4
+"""A taller drawing for two columns is set in two panels."""
+MANY_MODELS = 12
+"""Of more models there is no drawing per grid: the map shows them."""
+_LANE, _PAD = 0.118, 0.12
+_TINT = 0.5
+"""How strongly the bands are drawn, so that every mark stands out."""
+_RAW = "#7a7f85"
+"""Of the index as published beside the one with luck removed: a grey with a contrast of 3:1 on both grounds."""
+_RING = Mark("", "o", _RAW, hollow=True, size=5.8)
+"""The index as published beside the one with luck removed: around it, where both are the same."""
+_LETTERS = {
+    reading.MARGINAL: "m",
+    reading.SAMPLED: "s",
+    f"raw {reading.CONTRADICTED}": "c",
+    reading.CONTRADICTED: "c",
+    **dict.fromkeys(reading.MISLEAD, "x"),
+}
+"""What stands for a word in a drawing for one column."""
+
+
+def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
+    """Yield the headline, and a drawing for each grid that shows what the headline does not."""
+    chosen = _chosen(points)
+    shown = {point.key for point in chosen.points} if chosen else set()
+    if chosen:
+        yield _headline(chosen)
+    own = [p for p in points if not p.source]
+    few = points if len({p.model for p in points}) <= (MANY_MODELS if own else MODELS) else own
+    models = once(p.model for p in few)
+    if len(models) > MANY_MODELS:
+        return
+    for n in sorted({p.n for p in few}):
+        of_grid = [p for p in few if p.n == n]
+        if not {p.key for p in of_grid} <= shown:
+            yield from _of_grid(of_grid, models, n)
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+def leading(point: Point) -> tuple[Estimate | None, bool]:
+    """Return the index to go by, and whether luck is removed in it; None where it may not be read."""
+    if not point.valid or point.value is None:
+        return None, False
+    corrected = point.corrected
+    if corrected is not None and corrected.value is not None:
+        return corrected, True
+    return point.estimate, False
+
+
+def said(estimate: Estimate) -> str:
+    """Return an index with its interval and its words, as tables write it."""
+    return " ".join(filter(None, (wording.value(estimate, True), wording.ends(estimate, True)))) + "".join(
+        f", {word}" for word in reading.words(estimate)
+    )
+
+
+def words(point: Point) -> tuple[str, ...]:
+    """Return the words beside the index to go by, and whether it contradicts the one as published."""
+    estimate, corrected = leading(point)
+    raw = (f"raw {reading.CONTRADICTED}",) if corrected and point.contradicted else ()
+    return (*reading.words(estimate), *raw)
+
+
+def reason(point: Point) -> str:
+    """Return why an index may not be read, in a word or two, as tables do."""
+    return f"N/A: {wording.short_reason(point.reason) or 'not defined'}"
+
+
+def order(points: Sequence[Point]) -> list[str]:
+    """Return the benchmarks from the most local to the most global, by the mean over models; those without an index last."""
+
+    def mean(name: str) -> float:
+        values = [e.value for p in points if p.benchmark == name and (e := leading(p)[0]) and e.value is not None]
+        return float(np.mean(values)) if values else np.inf
+
+    return sorted(benchmarks(points), key=mean)
+
+
+def index_name(points: Sequence[Point], room: float) -> str:
+    """Return what the axis is called: in full where there is room."""
+    grids = ", ".join(once(f"{p.n}×{p.n}" for p in points))
+    names = (f"index = 1 − MPP/FIP, {grids}", f"index, {grids}")
+    return next((name for name in names if canvas.inside(room, name, SIZE)), "index")
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What the headline shows, and in words what it leaves out."""
+
+    points: list[Point]
+    models: list[str]
+    rows: list[str]
+    grid: int
+    left_out: str
+
+
+def _chosen(points: Sequence[Point]) -> _Chosen | None:
+    """Return what the headline shows: of each benchmark and model one grid; None without any index.
+
+    That is the finest grid that at least half of the results have; for a result without it, its own finest.
+    """
+    if not points:
+        return None
+    results = {(p.benchmark, p.model) for p in points}
+    grids = Counter(p.n for p in points)
+    grid = max((n for n, count in grids.items() if 2 * count >= len(results)), default=max(grids))
+    best: dict[tuple[str, str], Point] = {}
+    for point in points:
+        held = best.get((point.benchmark, point.model))
+        if held is None or (point.n == grid, point.n) > (held.n == grid, held.n):
+            best[point.benchmark, point.model] = point
+    models = once(model for _, model in best)
+    kept = models[:MODELS]
+    shown = [p for p in best.values() if p.model in kept]
+    rows = order(shown)
+    most = max(1, LANES // len(kept))
+    if len(rows) > most:  # both ends of the order, because these say most
+        rows = rows[: (most + 1) // 2] + rows[len(rows) - most // 2 :]
+    out = []
+    if len(models) > len(kept):
+        out.append(f"{len(models) - len(kept)} of {len(models)} models")
+    if len(benchmarks(shown)) > len(rows):
+        out.append(f"{len(benchmarks(shown)) - len(rows)} of {len(benchmarks(shown))} benchmarks, from the middle of the order")
+    told = f"Not drawn: {' and '.join(out)}; all are in the tables." if out else ""
+    return _Chosen([p for p in shown if p.benchmark in rows], kept, rows, grid, told)
+
+
+def _headline(chosen: _Chosen) -> Sketch:
+    points, models = chosen.points, chosen.models
+    names = lettering.short(models)
+    title = "How much each benchmark needs the whole image"
+    alt = f"Index by benchmark at {chosen.grid} by {chosen.grid}, from the most local to the most global: {_in_words(points, chosen.rows)}"
+    caption = f"{_caption(points, chosen.grid)} {chosen.left_out}".strip() + lettering.explained(names)
+
+    def draw(width: float) -> Any:
+        return draw_forest(points, models, chosen.rows, width, chosen.grid, chosen.left_out)
+
+    return Sketch("headline", title, caption, alt, "headline", draw)
+
+
+def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
+    """Yield the drawings of a grid, split by models and benchmarks where there are many."""
+    rows = order(points)
+    parts = [(models[i : i + MODELS], rows[j : j + ROWS]) for i in range(0, len(models), MODELS) for j in range(0, len(rows), ROWS)]
+    for k, (some, names) in enumerate(parts):
+        shown = [p for p in points if p.model in some and p.benchmark in names]
+        if shown:
+            end, told = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
+            yield _grid_sketch(shown, [m for m in some if any(p.model == m for p in shown)], names, n, f"index{n}{end}", told)
+
+
+def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:
+    shown = [row for row in rows if any(p.benchmark == row for p in points)]
+
+    def draw(width: float) -> Any:
+        return draw_forest(points, models, shown, width, n)
+
+    caption = _caption(points, n) + lettering.explained(lettering.short(models))
+    alt = f"Index by benchmark at {n} by {n}: {_in_words(points, shown)}"
+    return Sketch(name, f"Index by benchmark, {n}×{n}{part}", caption, alt, "benchmarks", draw)
+
+
+def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
+    several = len({p.model for p in points}) > 1
+    told = []
+    for row in rows:
+        for point in (p for p in points if p.benchmark == row):
+            estimate, _ = leading(point)
+            who = f"{row}, {point.model}" if several else row
+            told.append(f"{who} {said(estimate) if estimate is not None else reason(point)}")
+    return "; ".join(told[:12]) + ("; and more, in the table." if len(told) > 12 else ".")
+
+
+def _caption(points: Sequence[Point], n: int) -> str:
+    """Return what is drawn, what the lines are, and what the marks and letters mean."""
+    leads = [(p, *leading(p)) for p in points]
+    known = [estimate for _, estimate, _ in leads if estimate is not None]
+    docs = [estimate.n for estimate in known if estimate.n]
+    size = "" if not docs else f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
+    grids = sorted({p.n for p in points})
+    out = [f"Index 1 − MPP/FIP by benchmark, {' and '.join(f'{k}×{k}' for k in grids)} cells, over the bands of the RCI paper, 3.2."]
+    if any(corrected for _, _, corrected in leads):
+        out.append("Filled: luck removed, as measured on other docs' images. Hollow: as published.")
+    elif known:
+        out.append("Hollow: as published, luck not removed.")
+    out.append(interval_text(known) + size)
+    seen = once(word for p in points for word in words(p))
+    letters = once(f"{_LETTERS[word]} {word}" for word in seen if word in _LETTERS)
+    out += [f"In one column: {', '.join(letters)}."] if letters else []
+    refused = [p for p, estimate, _ in leads if estimate is None]
+    out += [f"N/A ({counted(len(refused), 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
+    out += [f"Mind: {fragmentation(n)}."] if fragmentation(n) else []
+    return " ".join(out)
+
+
+def interval_text(estimates: Sequence[Estimate]) -> str:
+    """Return what the lines are."""
+    levels = once(f"{100 * e.level:g} %" for e in estimates if e.low is not None)
+    return f"Lines: {' or '.join(levels)} interval, bootstrap over docs." if levels else "Published numbers, without intervals."
+
+
+# --- drawing --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """One benchmark and model: its point, and where it lies, in inches from the top of the panel."""
+
+    point: Point
+    place: float
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One benchmark: its name as it is drawn, and its models' lanes."""
+
+    name: str
+    label: str
+    top: float
+    bottom: float
+    lanes: tuple[_Lane, ...]
+    grey: bool
+
+
+def draw_forest(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], across: float, grid: int, note: str = "") -> Any:
+    """Draw the index of some benchmarks and models.
+
+    Args:
+        points: at most one of each benchmark and model.
+        models: in the order of their marks.
+        rows: the benchmarks, from top to bottom.
+        across: inches.
+        grid: the grid that goes without saying; others are written beside the benchmark.
+        note: what is left out; written below.
+    """
+    tall = sum(_tall(rows, models, 1.6))
+    split = 2 if across >= TWO and tall > TALLEST and len(rows) > 1 else 1
+    room = across / split - (EDGE if split > 1 else 0)
+    names_room = min(1.9, 0.29 * room) if split == 1 else 1.0
+    parts = _parts(rows, models, names_room, split)
+    blocks = [_blocks(points, models, part, names_room, grid) for part in parts]
+    body = max(some[-1].bottom for some in blocks)
+    limits = _limits(points)
+    left = max((lettering.width(b.label) for some in blocks for b in some), default=0.0) + 0.1 + EDGE
+    right = max((lettering.width(_beside(lane.point, models, room), SMALL) for some in blocks for b in some for lane in b.lanes), default=0.0)
+    right = right + 0.08 if right else 0.0
+    plot = room - left - right - EDGE
+    named = _names_fit(limits, plot)
+    marks = _key(points, models, named)
+    key_room = across - 2 * EDGE
+    foot = lettering.fit(note, key_room, SMALL, 3) if note else ""
+    note_room = lettering.height(foot.count("\n") + 1, SMALL) + 0.03 if foot else 0.0
+    below = EDGE + note_room + canvas.key_height(marks, key_room) + 0.36
+    above = lettering.height(1, SMALL) + (lettering.height(2, SMALL) if named else 0) + 0.05
+    drawing = canvas.new(across, above + body + below)
+    for k, some in enumerate(blocks):
+        start = k * (across - room) + left
+        axes = canvas.axes(drawing, start, below + body - some[-1].bottom, plot, some[-1].bottom)
+        _panel(axes, some, models, limits, plot, named)
+        _words_beside(drawing, some, models, start + plot + 0.06, below + body, room)
+    if foot:
+        canvas.write_at(drawing, EDGE, EDGE + note_room, foot, SMALL, va="top")
+    canvas.key(drawing, marks, EDGE, EDGE + note_room, key_room)
+    return drawing
+
+
+def _tall(rows: Sequence[str], models: Sequence[str], room: float) -> list[float]:
+    """Return the height of each row in inches: as much as its lanes, or its wrapped name, need."""
+    lanes = _LANE * len(models) + (_PAD if len(models) > 1 else 0.085)
+    return [max(lanes, lettering.height(lettering.fit(row, room).count("\n") + 1) + 0.05) for row in rows]
+
+
+def _parts(rows: Sequence[str], models: Sequence[str], room: float, split: int) -> list[Sequence[str]]:
+    """Return the rows of each panel: of about the same height."""
+    if split == 1:
+        return [rows]
+    ends = np.cumsum(_tall(rows, models, room))
+    first = max(1, min(len(rows) - 1, int(np.searchsorted(ends, ends[-1] / 2)) + 1))
+    return [rows[:first], rows[first:]]
+
+
+def _blocks(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], room: float, grid: int) -> list[_Block]:
+    out, top = [], 0.0
+    for row, tall in zip(rows, _tall(rows, models, room), strict=True):
+        mine = {p.model: p for p in points if p.benchmark == row}
+        lanes = tuple(_Lane(mine[model], top + tall / 2 + (m - (len(models) - 1) / 2) * _LANE) for m, model in enumerate(models) if model in mine)
+        other = once(p.n for p in mine.values() if p.n != grid)
+        whole = f"{row} ({', '.join(f'{n}×{n}' for n in other)})" if other else row
+        grey = all(leading(p)[0] is None for p in mine.values())
+        out.append(_Block(row, lettering.fit(whole, room), top, top + tall, lanes, grey))
+        top += tall
+    return out
+
+
+def _limits(points: Sequence[Point]) -> tuple[float, float]:
+    """Return the ends of the axis: as far as marks and intervals reach, within bounds."""
+    ends = [end for p in points if p.valid for e in (leading(p)[0], p.estimate) if e is not None for end in (e.value, e.low, e.high)]
+    known = [end for end in ends if end is not None and abs(end) <= MOST]
+    known += [1.0 for p in points if reading.misleads(leading(p)[0])]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    return max(-MOST, min(-LEAST, low - 0.06)), min(MOST, max(LEAST, high + 0.06))
+
+
+def band_ends(low: float, high: float) -> list[tuple[str, float, float]]:
+    """Return each band with its ends on an axis."""
+    ends = [low, *(min(high, max(low, end)) for end, _ in BANDS), high]
+    return list(zip(palette.NAMES, ends[:-1], ends[1:], strict=True))
+
+
+def _names_fit(limits: tuple[float, float], plot: float) -> bool:
+    """Return whether the bands' names have room above the panel, each over its band."""
+    unit = plot / (limits[1] - limits[0])
+    return all(canvas.inside((right - left) * unit - 0.03, name.replace(" ", "\n")) for name, left, right in band_ends(*limits))
+
+
+def shade_bands(axes: Any, low: float, high: float) -> None:
+    """Draw the bands behind the marks; the horizontal axis is the index."""
+    for colour, (name, left, right) in zip(palette.BAND_LIGHT, band_ends(low, high), strict=True):
+        canvas.tip(axes.axvspan(left, right, facecolor=colour, alpha=_TINT, linewidth=0, zorder=0), name)
+    axes.axvline(0, color=INK, linewidth=0.7, zorder=2)
+    axes.set_xlim(low, high)
+
+
+def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool) -> None:
+    low, high = limits
+    shade_bands(axes, low, high)
+    tall = blocks[-1].bottom
+    axes.set_ylim(tall, 0)
+    middles = [(b.top + b.bottom) / 2 for b in blocks]
+    canvas.label_rows(axes, middles, [b.label for b in blocks], [b.name for b in blocks])
+    for tick, block in zip(axes.yaxis.get_major_ticks(), blocks, strict=True):
+        tick.label1.set_alpha(0.6 if block.grey else 1.0)
+    canvas.line_rows(axes, middles if len(models) == 1 else [b.bottom for b in blocks[:-1]])
+    for block in blocks:
+        for lane in block.lanes:
+            _lane(axes, lane, models, limits, plot)
+    axes.spines["left"].set_visible(False)
+    canvas.few_ticks(axes, plot)
+    axes.set_xlabel(index_name([lane.point for b in blocks for lane in b.lanes], plot))
+    unit = (high - low) / plot
+    top = -0.03
+    if named:
+        for name, left, right in band_ends(low, high):
+            axes.text((left + right) / 2, top, name.replace(" ", "\n"), ha="center", va="bottom", fontsize=SMALL, linespacing=1.05)
+        top -= lettering.height(2, SMALL)
+    ends = ("◂ one cell is enough", "needs the whole image ▸")
+    if sum(lettering.width(end, SMALL) for end in ends) + 0.1 > plot:
+        ends = ("◂ one cell", "whole image ▸")
+    if sum(lettering.width(end, SMALL) for end in ends) + 0.06 <= plot:
+        axes.text(low + 0.02 * unit, top, ends[0], ha="left", va="bottom", fontsize=SMALL)
+        axes.text(high - 0.02 * unit, top, ends[1], ha="right", va="bottom", fontsize=SMALL)
+
+
+def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, float], plot: float) -> None:
+    """Draw one result: its interval and marks, or why it has none."""
+    point, place, (low, high) = lane.point, lane.place, limits
+    m = models.index(point.model)
+    colour = palette.SERIES_LIGHT[m]
+    who = f"{point.benchmark}, {point.model}, {point.n}×{point.n}"
+    estimate, corrected = leading(point)
+    if estimate is None:
+        _refused(axes, point, place, who, m if len(models) > 1 else None, limits, plot)
+        return
+    told = f"{who}, {'luck removed' if corrected else 'as published'}: {said(estimate)}"
+    told += f"; raw {reading.CONTRADICTED}" if corrected and point.contradicted else ""
+    value = 1.0 if reading.misleads(estimate) else estimate.value
+    assert value is not None
+    if corrected and point.value is not None:
+        _raw(axes, point, place, who, limits)
+    if estimate.low is not None and estimate.high is not None and reading.shows_interval(estimate):
+        ends = [max(low, min(high, end)) for end in (estimate.low, estimate.high)]
+        canvas.span(axes, ends, [place, place], colour, told)
+        for end, arrow in ((estimate.low, "<"), (estimate.high, ">")):
+            if not low <= end <= high:  # the line goes on
+                canvas.mark(axes, max(low, min(high, end)), place, Mark("", arrow, colour, size=3), told)
+    shape = palette.MARKERS[m] if corrected or len(models) > 1 else "o"
+    _at(axes, value, place, Mark("", shape, colour, hollow=not corrected), told, limits)
+
+
+def _raw(axes: Any, point: Point, place: float, who: str, limits: tuple[float, float]) -> None:
+    assert point.value is not None
+    told = f"{who}, as published: {said(point.estimate)}"
+    _at(axes, point.value, place, _RING, told, limits, zorder=5, markeredgewidth=0.9)
+
+
+def _at(axes: Any, value: float, place: float, look: Mark, told: str, limits: tuple[float, float], **more: Any) -> None:
+    """Draw a mark at its place; beyond the axis, an arrow with the number at its edge."""
+    low, high = limits
+    if low <= value <= high:
+        canvas.mark(axes, value, place, look, told, **more)
+        return
+    left = value < low
+    number = wording.number(value, signed=True, digits=2)
+    text = f"◂ {number}" if left else f"{number} ▸"
+    canvas.tip(axes.text(low if left else high, place, text, va="center", ha="left" if left else "right", fontsize=SMALL, color=look.colour), told)
+
+
+def _refused(axes: Any, point: Point, place: float, who: str, m: int | None, limits: tuple[float, float], plot: float) -> None:
+    """Write why an index may not be read, in grey, in its row; with the model's mark where there are several."""
+    unit = (limits[1] - limits[0]) / plot
+    sign = 0.09 if m is not None else 0.0
+    shown = lettering.fit(reason(point), plot - sign - 0.1, SMALL, 1)
+    needs = (lettering.width(shown, SMALL) + sign + 0.1) * unit
+    at = (limits[0] if needs < -limits[0] or needs > limits[1] else 0.0) + 0.07 * unit  # rather not across the line at 0
+    told = f"{who}: N/A, {point.reason or 'not defined'}"
+    if m is not None:
+        canvas.mark(axes, at, place, Mark("", palette.MARKERS[m], _RAW, hollow=True, size=3.6), told)
+    looks = {"fontsize": SMALL, "style": "italic", "alpha": 0.75, "zorder": 3}
+    canvas.tip(axes.text(at + sign * unit, place, shown, va="center_baseline", ha="left", **looks), told)
+
+
+def _beside(point: Point, models: Sequence[str], room: float) -> str:
+    """Return what stands right of a lane: the number where there is one model, and the words, as letters where there is little room."""
+    estimate, _ = leading(point)
+    if estimate is None:
+        return ""
+    wide = room > 4
+    told = words(point)
+    text = [", ".join(told)] if wide else [" ".join(once(_LETTERS.get(word, word) for word in told))]
+    if len(models) == 1:
+        value = reading.IN_PLACE if reading.misleads(estimate) else wording.number(estimate.value, signed=True, digits=2)
+        ends = ""
+        if wide and estimate.low is not None and estimate.high is not None and reading.shows_interval(estimate):
+            ends = f" [{wording.number(estimate.low, True, 2)}, {wording.number(estimate.high, True, 2)}]"
+        text.insert(0, value + ends)
+    return ("  " if not wide else ", ").join(filter(None, text))
+
+
+def _words_beside(drawing: Any, blocks: Sequence[_Block], models: Sequence[str], x: float, top: float, room: float) -> None:
+    for block in blocks:
+        for lane in block.lanes:
+            if text := _beside(lane.point, models, room):
+                estimate, _ = leading(lane.point)
+                assert estimate is not None
+                canvas.tip(
+                    canvas.write_at(drawing, x, top - lane.place, text, SMALL, va="center_baseline"), f"{lane.point.benchmark}: {said(estimate)}"
+                )
+
+
+def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Mark]:
+    """Return the legend: models where there are several, the two indices, and the bands where they are not named above."""
+    kinds = {corrected for p in points for estimate, corrected in [leading(p)] if estimate is not None}
+    several = len(models) > 1
+    names: Mapping[str, str] = lettering.short(models)
+    out = []
+    if several:
+        out += [
+            Mark(lettering.fit(names[model], 2.6, SMALL, 1), palette.MARKERS[m], palette.SERIES_LIGHT[m], hollow=kinds == {False})
+            for m, model in enumerate(models)
+        ]
+        if kinds == {True, False}:
+            out.append(Mark("hollow: luck not measured", palette.MARKERS[0], palette.SERIES_LIGHT[0], hollow=True))
+    elif True in kinds:
+        out.append(Mark("luck removed", palette.MARKERS[0], palette.SERIES_LIGHT[0]))
+    if False in kinds and not several:
+        out.append(Mark("as published, luck not measured" if True in kinds else "as published", "o", palette.SERIES_LIGHT[0], hollow=True))
+    if True in kinds:
+        out.append(replace(_RING, label="as published (raw)"))
+    if not named:
+        out += [Mark(name, "patch", colour, alpha=_TINT) for name, colour in zip(palette.NAMES, palette.BAND_LIGHT, strict=True)]
+    return out

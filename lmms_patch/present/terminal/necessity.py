@@ -1,0 +1,46 @@
+"""The necessity map, in plain text: which share of the docs needs no image, one cell, the whole image, or more than the model can do."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lmms_patch.present import sheets
+from lmms_patch.present.sheets import NOT_DEFINED, Cell
+from lmms_patch.runs.need import NEEDS
+
+UNCHECKED = "text is not known, and is among the others, where no doc was asked without its image (option null, or the _blind task)"
+
+
+def table(analyses: Iterable[tuple[str, Mapping[str, Any]]], width: int | None = None) -> str:
+    """Return one row per task with the share of each class at its finest grid, in percent; empty where no task has a map.
+
+    Args:
+        analyses: of each task its name, and its analysis in plain JSON types.
+        width: characters in a line; None: any.
+    """
+    maps = [(name, found[0]) for name, analysis in analyses if (found := analysis.get("necessity"))]
+    if not maps:
+        return ""
+    rows: list[list[Cell]] = [
+        [name, *(percent(found["shares"][need]) for need in NEEDS), f"{found['checked']}/{found['docs']}"] for name, found in maps
+    ]
+    unchecked = (
+        ["\n" + (UNCHECKED if width is None else textwrap.fill(UNCHECKED, width))]
+        if any(found["shares"]["text"]["value"] is None for _, found in maps)
+        else []
+    )
+    return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(["task", *NEEDS, "checked"], rows).to_text(width), *unchecked])
+
+
+def percent(share: Mapping[str, Any]) -> str:
+    """Return a share with its interval in whole percent.
+
+    >>> percent({"value": 0.244, "low": 0.19, "high": 0.31}), percent({"value": 1.0, "low": None, "high": None})
+    ('24 [19, 31]', '100')
+    """
+    if share["value"] is None:
+        return NOT_DEFINED
+    ends = "" if share["low"] is None else f" [{100 * share['low']:.0f}, {100 * share['high']:.0f}]"
+    return f"{100 * share['value']:.0f}{ends}"

@@ -1,0 +1,130 @@
+"""The necessity map: which share of the docs needs no image, one cell, the whole image, or more than the model can do.
+
+Whether a doc is ``text`` is known only of the docs that were asked without their image, by default a random sample of 300. What its own image and
+cells say is known of all. So each class by the image is counted over all docs, and the share of text within it is taken from the sample
+(post-stratification: Holt & Smith 1979, *Post Stratification*). Docs whose ``text`` is known are counted as they are; only the others are estimated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.need import NEEDS, ONE_CELL, TEXT, UNKNOWN, UNSOLVED, Found, find
+from lmms_patch.runs.numbers import Necessity
+from lmms_patch.runs.tables import Table
+from lmms_patch.stats import intervals
+from lmms_patch.stats.resample import Array, Estimate
+
+NOT_ASKED = "no doc was asked without its image, on a wrong one or blind: docs that need none are among the others"
+_IMAGE = range(ONE_CELL, UNSOLVED + 1)
+"""The classes by the image."""
+_STATES = 4
+"""What is known of text: unknown, not text, text among the docs that are alike, text among others."""
+
+
+def necessity(table: Table, grids: Sequence[int], settings: Settings, blind: Mapping[int, float] | None = None) -> tuple[Necessity, ...]:
+    """Return the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
+
+    Args:
+        table: the docs.
+        grids: sizes n.
+        settings: draws, level and seed of the intervals.
+        blind: by doc id, the scores of a blind run of the same docs.
+    """
+    if not table.higher or not len(table) or all(doc.format == "caption" for doc in table.asked):
+        return ()
+    return tuple(_map(table, n, settings, blind) for n in sorted(grids, reverse=True))
+
+
+def _map(table: Table, n: int, settings: Settings, blind: Mapping[int, float] | None) -> Necessity:
+    """Return the necessity map at one grid."""
+    found = find(table, n, blind)
+    of = found.planned & (found.by_image != UNKNOWN)
+    checked = of & (found.text != UNKNOWN)
+    how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    known = [need for need, keep in zip(found.needs, of, strict=True) if keep]
+    return Necessity(
+        n=n,
+        docs=int(of.sum()),
+        checked=int(checked.sum()),
+        sources=found.sources,
+        shares=shares(found, of, table.clusters, how),
+        counts={need: known.count(need) for need in NEEDS},
+        by_image={NEEDS[image]: int((found.by_image[of] == image).sum()) for image in _IMAGE},
+        unscored=int((found.planned & found.used & (found.by_image == UNKNOWN)).sum()),
+        graded=int((of & found.graded).sum()),
+        luck=_luck(table, n, of, how),
+    )
+
+
+def shares(found: Found, of: NDArray[np.bool_], labels: ArrayLike | None, how: Mapping[str, Any]) -> dict[str, Estimate]:
+    """Return the share of each class with its interval.
+
+    Args:
+        found: what the answers say of each doc.
+        of: shape (docs,), the docs that the shares are of; each has a class by its image.
+        labels: shape (docs,), clusters; None: docs are independent.
+        how: ``draws``, ``level`` and ``seed`` of the intervals.
+    """
+    clusters = None if labels is None else np.asarray(labels)[of]
+    image, text = found.by_image[of], found.text[of]
+    if not found.sources or not (text != UNKNOWN).any():
+        nothing = Estimate(None, None, None, None, int(of.sum()), int(of.sum()), 0, how["level"], NOT_ASKED)
+        return {str(NEEDS[TEXT]): nothing} | {NEEDS[c]: intervals.mean((image == c).astype(float), clusters, **how) for c in _IMAGE}
+    if (text != UNKNOWN).all():
+        final = np.where(text == 1, TEXT, image)
+        return {str(need): intervals.mean((final == c).astype(float), clusters, **how) for c, need in enumerate(NEEDS)}
+    state = np.select([text == UNKNOWN, text == 0, found.alike[of]], range(_STATES - 1), _STATES - 1)
+    rows = np.zeros((len(image), len(_IMAGE) * _STATES))
+    rows[np.arange(len(image)), (image - ONE_CELL) * _STATES + state] = 1
+    sample = intervals.Sample(rows, clusters, used=text != UNKNOWN, **how)
+    unseen = np.eye(rows.shape[1])[[c * _STATES + known for c in range(len(_IMAGE)) for known in (1, 2)]]
+
+    def estimate(number: int) -> Estimate:
+        return dataclasses.replace(sample.estimate(lambda sums: shares_of(sums)[..., number], unseen), n=len(image))
+
+    return {str(need): estimate(number) for number, need in enumerate(NEEDS)}
+
+
+def shares_of(counts: Array) -> Array:
+    """Return the shares of the four classes from counts of docs.
+
+    Within a class by the image, docs whose text is unknown are text as often as the docs are that are alike. Where a class has no such docs,
+    the docs of all classes count.
+
+    Args:
+        counts: shape (..., 12): for each class by the image, the docs whose text is unknown, that are not text, that are text and alike, and
+            that are text and not alike.
+
+    Returns:
+        Shape (..., 4), in the order of ``NEEDS``.
+
+    >>> shares_of(np.array([80.0, 15, 5, 0, 60, 40, 0, 0, 0, 0, 0, 0])).tolist()  # a quarter of the docs that one cell answers is text
+    [0.125, 0.375, 0.5, 0.0]
+    """
+    unknown, no, yes, others = np.moveaxis(np.asarray(counts, float).reshape(*np.shape(counts)[:-1], len(_IMAGE), _STATES), -1, 0)
+    overall = yes.sum(axis=-1, keepdims=True) / (yes + no).sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        rate = np.where(yes + no > 0, yes / (yes + no), overall)
+    text = yes + others + unknown * rate
+    image = no + unknown * (1 - rate)
+    total = (text + image).sum(axis=-1, keepdims=True)
+    return np.asarray(np.concatenate([text.sum(axis=-1, keepdims=True), image], axis=-1) / total)
+
+
+def _luck(table: Table, n: int, of: Any, how: Mapping[str, Any]) -> Estimate | None:
+    """Return how often a cell of a wrong image is right where the whole wrong image is not; None where no doc was asked on cells of wrong images.
+
+    So many docs would be called ``one cell`` though their image is not to be seen.
+    """
+    half, wrong, cells = table.marks / 2, table.wrong_full.scores, table.wrong_best(n).scores
+    tried = of & (wrong < half) & np.isfinite(cells)
+    if not tried.any():
+        return None
+    return intervals.mean((cells >= half)[tried].astype(float), None if table.clusters is None else table.clusters[tried], **how)

@@ -1,0 +1,120 @@
+"""What each doc needs to be answered: no image of its own, one cell, the whole image, or more than the model can do. NumPy only.
+
+A doc is ``text`` if it is answered rightly on another doc's image, or blind. Else it is ``one cell`` if some cell is answered rightly,
+``whole image`` if only the full image is, and ``unsolved`` if neither is. Right is at least half of what the doc's gold scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.runs.record import Record
+from lmms_patch.runs.tables import Table
+from lmms_patch.stats.resample import Array
+
+Need = Literal["text", "one cell", "whole image", "unsolved"]
+Source = Literal["wrong images", "blind"]
+NEEDS: Final[tuple[Need, ...]] = get_args(Need)
+TEXT, ONE_CELL, WHOLE, UNSOLVED = range(4)
+UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the answers say of each doc of a table at one grid. All arrays have shape (docs,).
+
+    Attributes:
+        by_image: the doc's class by the answers to its own image: ``ONE_CELL``, ``WHOLE``, ``UNSOLVED``, or ``UNKNOWN``.
+        text: whether the doc is answered without its image: 1, 0, or ``UNKNOWN`` where it was not, and was not asked in every way that the run has.
+        tried: whether the doc was asked without its image, in any way.
+        alike: the docs whose ``text`` tells of the docs where it is unknown.
+        planned: the docs that the others can be judged by: all, or in a run that left docs out those that were asked whole.
+        used: the docs that the grid uses.
+        graded: docs of which a score that decides lies between nothing and full marks.
+        sources: how the run asked without the doc's image; empty where it did not.
+    """
+
+    by_image: NDArray[np.int8]
+    text: NDArray[np.int8]
+    tried: NDArray[np.bool_]
+    alike: NDArray[np.bool_]
+    planned: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+    graded: NDArray[np.bool_]
+    sources: tuple[Source, ...]
+
+    @property
+    def needs(self) -> list[Need | None]:
+        """The class of each doc, as far as it was asked; None where it was not asked without its image, or a view has no score."""
+        known = np.where(self.text == 1, TEXT, np.where(self.tried, self.by_image, UNKNOWN))
+        return [None if need == UNKNOWN else NEEDS[need] for need in known.tolist()]
+
+
+def needs(records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] | None = None) -> list[Need | None]:
+    """Return the class of each doc by a metric that is better when higher; None where its answers do not tell.
+
+    Args:
+        records: the docs.
+        metric: the metric.
+        n: the grid.
+        blind: by doc id, the scores of a blind run of the same docs.
+    """
+    table = Table(records, metric, cluster=None)
+    known = dict(zip(table.place, find(table, n, blind).needs, strict=True))
+    return [known.get(record.doc_id) for record in records]
+
+
+def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Found:
+    """Return what the answers say of each doc of a table, whose metric is better when higher.
+
+    Args:
+        table: the docs.
+        n: the grid.
+        blind: by doc id, the scores of a blind run of the same docs.
+    """
+    half = table.marks / 2
+    used = np.array([str(n) not in record.excluded for record in table.records], bool)
+    full, best, wrong = table.full_seen.scores, np.where(used, table.best_seen(n).scores, math.nan), table.wrong_full.scores
+    without = np.array([(blind or {}).get(record.doc_id, math.nan) for record in table.records], float)
+    text, alike, sources = without_image(*(np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (wrong, without)))
+    graded = np.zeros(len(table), bool)
+    for scores in (full, best, wrong, without):
+        graded |= (scores > 0) & (scores < table.marks - 1e-9)
+    planned = np.array([not (table.sampled or table.no_best) or record.asked is None or record.asked.block == 0 for record in table.records], bool)
+    tried = np.isfinite(wrong) | np.isfinite(without)
+    return Found(_by_image(table, n, full, best, half), text, tried, alike, planned, used, graded & used, sources)
+
+
+def _by_image(table: Table, n: int, full: Array, best: Array, half: Array) -> NDArray[np.int8]:
+    """Return the class of each doc by the answers to its own image.
+
+    A doc without a right cell has a class only if all its cells and its full image have a score.
+    """
+    cell, whole = best >= half, full >= half
+    known = np.isfinite(full) & np.isfinite(best) & (table.scored(n) == n * n)
+    return np.select([cell, known & whole, known], [ONE_CELL, WHOLE, UNSOLVED], UNKNOWN).astype(np.int8)
+
+
+def without_image(wrong: Array, blind: Array) -> tuple[NDArray[np.int8], NDArray[np.bool_], tuple[Source, ...]]:
+    """Return ``Found.text``, ``Found.alike`` and ``Found.sources``.
+
+    Where a run has both, a doc that is right blind is known to be text. One that is wrong blind is known only if it was asked on a wrong image, too.
+    The docs of which nothing is known then are all wrong blind, so those that are right blind do not tell of them.
+
+    Args:
+        wrong: shape (docs,), whether the doc is right on a wrong image: 1, 0, or nan.
+        blind: shape (docs,), the same of a blind run.
+    """
+    asked = {name: np.isfinite(right) for name, right in (("wrong images", wrong), ("blind", blind)) if np.isfinite(right).any()}
+    right = (wrong == 1) | (blind == 1)
+    everywhere = np.logical_and.reduce([*asked.values()]) if asked else np.zeros(len(wrong), bool)
+    text = np.select([right, everywhere], [1, 0], UNKNOWN).astype(np.int8)
+    alike = everywhere & (blind != 1) if len(asked) == 2 else everywhere
+    sources: tuple[Source, ...] = ("wrong images", "blind")
+    return text, alike, tuple(name for name in sources if name in asked)

@@ -1,0 +1,238 @@
+"""The docs of a finished run as tables (docs/tables.md): from the Parquet file beside a sample log, else from the log. NumPy and pyarrow.
+
+A Parquet file is used only where it is whole and says the same as its log. Its own digest shows that it is whole: it stands between the last page
+and the footer, where Parquet leaves room, and covers every other byte. (The checksums of Parquet itself cover neither the headers of pages nor the
+footer.) Size and SHA-256 of the log show that the log is still the same file: a time of change would be quicker to compare, but copies lose it and
+edits can keep it, and the hash of a log takes a twentieth of the time that reading it takes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lmms_patch import files
+from lmms_patch.errors import OptionError, RecordError, unknown
+from lmms_patch.runs import packed
+from lmms_patch.runs.record import Record
+from lmms_patch.runs.results import sample_log
+from lmms_patch.runs.rows import BATCH, batches, schema_of
+from lmms_patch.runs.run import Result, Run
+from lmms_patch.text import log
+
+SCHEMA = 1
+"""Of the Parquet files; readers take no other. It goes up when a column is made otherwise, too."""
+_ABOUT = b"lmms_patch"
+"""The key of what a file says of itself, in its metadata."""
+_MAGIC, _TAIL, _DIGEST = b"PAR1", 8, 32
+"""How a Parquet file begins and ends; bytes after the footer (its length, and ``_MAGIC``); bytes of our digest before it."""
+_DICTIONARY = 16 * 1024 * 1024
+"""Bytes of the different texts of a column, of some thousand docs, up to which each is stored once."""
+
+
+def table(result: Result, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the docs of a task as a table with one row per doc and view.
+
+    Args:
+        result: a task of a finished run.
+        columns: their names, in the order wanted; None: all.
+
+    Raises:
+        OptionError: there is no such column.
+        RecordError: the task has no sample log, its log cannot be read, or it is a MAGIC task, whose docs have no views.
+    """
+    schema = schema_of(result)
+    wanted = schema.names if columns is None else list(columns)
+    if missing := [name for name in wanted if name not in schema.names]:
+        raise OptionError(f"{result.task}: {unknown(missing[0], schema.names)}".replace("unknown option", "no column"))
+    stored = _stored(result, wanted)
+    return from_log(result, wanted) if stored is None else stored
+
+
+def from_log(result: Result, columns: Sequence[str]) -> pa.Table:
+    """Return columns of ``table`` from the sample log, whatever lies beside it."""
+    schema = schema_of(result)
+    return pa.Table.from_batches([batch.select(columns) for batch in batches(result)], pa.schema([schema.field(name) for name in columns]))
+
+
+def records(result: Result) -> list[Record]:
+    """Return the records of a task: from the Parquet file beside its log, else from the log. Without boxes, equal parts shared; only to read.
+
+    Raises:
+        RecordError: as ``Result.records``.
+    """
+    stored = _stored(result, list(packed.COLUMNS))
+    if stored is not None:
+        with contextlib.suppress(ValueError):  # a run whose records JSON cannot hold as we write it
+            found = packed.unpack(stored)
+            if len(found) == result.docs:  # some thousand docs are left out of the columns where one of them cannot be held
+                return found
+    return list(result.records())
+
+
+def joined(run: Run, task: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the docs of a run's tasks as one table; a column that only some of the tasks have is null elsewhere.
+
+    Args:
+        run: the run.
+        task: one of its tasks; None: all but MAGIC tasks.
+        columns: as in ``table``.
+
+    Raises:
+        OptionError: the run has no such task, or one of the tasks no such column.
+        RecordError: no task has views, or a sample log is missing or cannot be read.
+    """
+    with_views = [result for result in run.results if result.kind.name != "magic" or result.task == task]
+    wanted = [result for result in with_views if task in (None, result.task)]
+    if not wanted and task is not None:
+        raise OptionError(f"{run.path}: no task {task!r}; allowed: {', '.join(dict.fromkeys(result.task for result in run.results)) or 'none'}")
+    if not wanted:
+        raise RecordError(f"{run.path}: no task whose docs have views; ask for one, such as --tasks gqa_rci3")
+    return pa.concat_tables([table(result, columns) for result in wanted], promote_options="default").unify_dictionaries()
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def path_of(result: Result) -> Path | None:
+    """Return where a task's Parquet file lies, whether there is one or not; None where the task has no sample log."""
+    return None if result.log is None else result.log.with_suffix(".parquet")
+
+
+def write(results: Sequence[Result]) -> Path:
+    """Write the Parquet file of a task beside its sample log, and return its path.
+
+    Args:
+        results: all results of the task, one for each filter pipeline.
+
+    Raises:
+        RecordError: the log cannot be read, or the file cannot be written.
+    """
+    first = results[0]
+    log = sample_log(first.run.path, first.task)
+    groups = [0, *itertools.accumulate(math.ceil(result.docs / BATCH) for result in results)]
+    filters = [
+        {"name": result.filter, "docs": result.docs, "log": _digest_in(result), "groups": [start, end]}
+        for result, (start, end) in zip(results, itertools.pairwise(groups), strict=True)
+    ]
+    about = {"schema": SCHEMA, "task": first.task, "sample_log": _state_of(log), "filters": filters}
+    schema = schema_of(first, packed=True).with_metadata({_ABOUT: json.dumps(about)})
+    path = log.with_suffix(".parquet")
+    with files.replacing(path) as part:
+        with pq.ParquetWriter(part, schema, compression="zstd", dictionary_pagesize_limit=_DICTIONARY) as out:
+            for batch in (one for result in results for one in batches(result, packed=True)):
+                out.write_batch(batch, row_group_size=batch.num_rows)
+        _seal(part)
+    return path
+
+
+def _digest_in(result: Result) -> str | None:
+    """Return the digest of a result's records as its results file has it; None in older files."""
+    digest: str | None = (result.details.get("made") or {}).get("log")
+    return digest
+
+
+def _state_of(path: Path) -> dict[str, Any]:
+    """Return size and SHA-256 of a file."""
+    about = path.stat()
+    return {"size": about.st_size, "sha256": _hash(path, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)}
+
+
+@functools.lru_cache(maxsize=1024)
+def _hash(path: Path, *state: int) -> str:
+    """Return the SHA-256 of a file; computed once for each state of it."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _seal(path: Path) -> None:
+    """Write the digest of a Parquet file into it, before its footer."""
+    with open(path, "r+b") as file:
+        whole = file.read()
+        footer = _footer(whole)
+        file.seek(footer)
+        file.write(hashlib.sha256(whole).digest() + whole[footer:])
+
+
+def _check_seal(whole: memoryview) -> None:
+    """Check that no byte of a file was changed since it was written.
+
+    Raises:
+        _UnfitError: one was.
+    """
+    footer = _footer(whole)
+    digest = hashlib.sha256(whole[: footer - _DIGEST])
+    digest.update(whole[footer:])
+    if digest.digest() != whole[footer - _DIGEST : footer]:
+        raise _UnfitError("it was changed, or was not written by lmms-patch")
+
+
+def _footer(whole: bytes | memoryview) -> int:
+    """Return where the footer of a Parquet file begins.
+
+    Raises:
+        _UnfitError: the file does not begin and end as a Parquet file does.
+    """
+    footer = len(whole) - _TAIL - int.from_bytes(whole[-_TAIL:-4], "little")
+    if whole[:4] != _MAGIC or whole[-4:] != _MAGIC or footer < len(_MAGIC):
+        raise _UnfitError("it is cut, or no Parquet file")
+    return footer
+
+
+# --- reading it -----------------------------------------------------------------------------------
+
+
+class _UnfitError(RecordError):
+    """Why a Parquet file must not be used."""
+
+
+def _stored(result: Result, columns: Sequence[str]) -> pa.Table | None:
+    """Return columns of a task's Parquet file; None where there is no file, or one that must not be used (a warning then says why)."""
+    path = None if result.log is None else result.log.with_suffix(".parquet")
+    if path is None or not path.is_file():
+        return None
+    try:
+        return _read(path, result, columns)
+    except _UnfitError as unfit:
+        why = str(unfit)
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        why = f"it cannot be read ({type(error).__name__})"
+    log().warning(f"{path}: not used, the sample log is read instead: {why}")
+    return None
+
+
+def _read(path: Path, result: Result, columns: Sequence[str]) -> pa.Table:
+    """Return columns of a result from a Parquet file.
+
+    Raises:
+        _UnfitError: it is not whole, or not of this log.
+    """
+    whole = pa.memory_map(str(path)).read_buffer()
+    _check_seal(memoryview(whole).cast("B"))
+    file = pq.ParquetFile(pa.BufferReader(whole))
+    about = json.loads(file.metadata.metadata[_ABOUT])
+    if about["schema"] != SCHEMA:
+        raise _UnfitError(f"it is of schema {about['schema']!r}; this version of lmms-patch reads schema {SCHEMA}")
+    if about["task"] != result.task:
+        raise _UnfitError(f"it is of the task {about['task']}")
+    if about["sample_log"] != _state_of(sample_log(result.run.path, result.task)):
+        raise _UnfitError("the sample log was changed after it was written")
+    own = [one for one in about["filters"][result.place : result.place + 1] if one["name"] == result.filter and one["docs"] == result.docs]
+    if not own or own[0]["log"] != _digest_in(result):
+        raise _UnfitError("it is of another run than the results file")
+    if not file.schema_arrow.equals(schema_of(result, packed=True)):
+        raise _UnfitError("its columns are not those of this version of lmms-patch")
+    return file.read_row_groups(range(*own[0]["groups"]), columns=list(columns)).select(columns).replace_schema_metadata(None)

@@ -1,0 +1,83 @@
+"""Many finished runs as one Arrow table: a row for each number of each task (docs/tables.md). NumPy and pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lmms_patch.runs import reading
+from lmms_patch.runs.rows import texts
+from lmms_patch.runs.run import Result, Run
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+COLUMNS: dict[str, pa.DataType] = {
+    "model": _NAME,
+    "adapter": _NAME,
+    "model_args": _NAME,
+    "date": pa.string(),
+    "task": _NAME,
+    "filter": _NAME,
+    "base": _NAME,
+    "kind": _NAME,
+    "metric": _NAME,
+    "docs": pa.int64(),
+    "gate": pa.bool_(),
+    "measure": _NAME,
+    "grid": pa.int8(),
+    "value": pa.float64(),
+    "se": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
+    "level": pa.float64(),
+    "n": pa.int64(),
+    "note": pa.string(),
+    "reason": pa.string(),
+    "path": pa.string(),
+}
+_GRID = re.compile(r"(?:mpp|rci|pcri|gap|drop)([2-9])(?:_|$)")
+
+
+def numbers_of(runs: Iterable[Run]) -> pa.Table:
+    """Return the numbers of all tasks of some runs as a table with one row per number (``Result.measures``).
+
+    Raises:
+        RecordError: a MAGIC task without its numbers.
+    """
+    rows = [row for run in runs for result in run.results for row in _rows(result)]
+    return pa.table({name: _column([row[name] for row in rows], kind) for name, kind in COLUMNS.items()})
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    is_text = pa.types.is_string(kind) or pa.types.is_dictionary(kind)
+    return texts(values).cast(kind) if is_text else pa.array(values, kind)
+
+
+def _rows(result: Result) -> Iterable[dict[str, Any]]:
+    run, gate = result.run, result.metrics.get("gate")
+    of_task = {
+        "model": run.model,
+        "adapter": run.adapter,
+        "model_args": run.model_args,
+        "date": run.date,
+        "task": result.task,
+        "filter": result.filter,
+        "base": result.described["base"],
+        "kind": result.kind.name,
+        "metric": result.described["metric"],
+        "docs": result.docs,
+        "gate": None if gate is None else bool(gate),
+        "path": str(run.path),
+    }
+    for name, one in result.measures.items():
+        grid = _GRID.match(name)
+        yield {
+            **of_task,
+            "measure": name,
+            "grid": int(grid[1]) if grid else None,
+            **{key: getattr(one, key) for key in ("value", "se", "low", "high", "level", "n")},
+            "note": ", ".join(reading.words(one)) or None,
+            "reason": one.reason or None,
+        }

@@ -1,0 +1,236 @@
+"""The pictures of the pages, as SVG: ``python scripts/docs/pictures.py`` draws them into ``docs/pictures``.
+
+Images are sheets of the embedded benchmark. Answers and numbers are those of the run that ``scripts/docs/runs.tar.xz`` keeps, so a picture shows what
+the model really said. A picture has its own ground for light and for dark, as a page's ground is not known to it.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import outputs
+import pyarrow.parquet as parquet
+
+from lmms_patch.app import api
+from lmms_patch.present import palette
+from lmms_patch.stats.index import BANDS
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+SIDE = 168
+"""Side of a drawn sheet; sheets are 168 or 336 pixels."""
+LOCAL, COUNT = ("mosaic_local", 2), ("mosaic_count", 0)
+"""The docs that the pictures show: tasks and numbers of docs."""
+STYLE = f"""
+.ground {{ fill: #ffffff }} text {{ fill: #1a1f24; font: 13px system-ui, sans-serif }}
+.quiet {{ fill: #59636e }} .big {{ font-size: 15px; font-weight: 600 }} .right {{ fill: #1a6b33 }} .wrong {{ fill: #a3246e }}
+.edge {{ fill: none; stroke: #8b949e }} .hit {{ fill: none; stroke: #1a6b33; stroke-width: 3 }} .dot {{ fill: #0072b2 }}
+.line {{ stroke: #59636e; fill: none }} .dash {{ stroke: #59636e; stroke-dasharray: 3 3 }}
+{"".join(f".band{i} {{ fill: {colour} }} " for i, colour in enumerate(palette.BAND_LIGHT))}
+@media (prefers-color-scheme: dark) {{
+.ground {{ fill: #12161a }} text {{ fill: #f4f7fa }} .quiet {{ fill: #adb6c0 }} .right {{ fill: #7ee2a0 }} .wrong {{ fill: #ffc9e6 }}
+.edge {{ stroke: #6e7681 }} .hit {{ stroke: #7ee2a0 }} .dot {{ fill: #56b4e9 }} .line, .dash {{ stroke: #adb6c0 }}
+{"".join(f".band{i} {{ fill: {colour} }} " for i, colour in enumerate(palette.BAND_DARK))}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Doc:
+    """A doc of the run, and the sheets it was asked on.
+
+    Attributes:
+        question: its first line.
+        gold: the right answer.
+        sheet: the PNG of its own sheet.
+        other: the PNG of the sheet that the wrong-image views show; empty where none was asked.
+        answers: full image, then the cells of the 3×3 grid.
+        wrong: the same on the other doc's sheet.
+    """
+
+    question: str
+    gold: str
+    sheet: bytes
+    other: bytes
+    answers: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+
+def doc(run: Path, task: str, number: int) -> Doc:
+    """Return a doc of the run."""
+    rows = parquet.read_table(ROOT / "tasks" / "mosaic" / "data" / f"{task}.parquet").to_pylist()
+    views = api.samples(run, f"{task}_rci").to_pylist()
+    asked = [one for one in views if one["doc_id"] == number and (one["kind"] == "full" or one["n"] == 3)]
+    own, other = ([one for one in asked if one["swapped"] == swapped] for swapped in (False, True))
+    lent = rows[other[0]["wrong_from"]]["image"]["bytes"] if other else b""
+    row = rows[number]
+    return Doc(
+        row["question"].splitlines()[0],
+        row["answer"],
+        row["image"]["bytes"],
+        lent,
+        tuple(one["answer"] for one in own),
+        tuple(one["answer"] for one in other),
+    )
+
+
+def text(x: float, y: float, words: str, kind: str = "", anchor: str = "middle") -> str:
+    """Return a line of text."""
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}">{escape(words)}</text>'
+
+
+def picture(width: int, height: int, title: str, parts: Iterable[str]) -> str:
+    """Return a whole SVG with its title, styles and ground."""
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
+    ground = f'<rect class="ground" width="{width}" height="{height}" rx="8"/>'
+    return "\n".join([head, f"<title>{escape(title)}</title>", f"<style>{STYLE}</style>", ground, *parts, "</svg>", ""])
+
+
+def sheet(name: str, png: bytes) -> str:
+    """Define a sheet that ``cut`` shows parts of."""
+    data = base64.b64encode(png).decode()
+    return f'<defs><image id="{name}" width="{SIDE}" height="{SIDE}" href="data:image/png;base64,{data}"/></defs>'
+
+
+def cut(name: str, x: float, y: float, size: float, box: tuple[float, float, float] = (0, 0, SIDE)) -> str:
+    """Show a square of a sheet (left, top, side) in a square of the picture."""
+    left, top, side = box
+    inner = f'<svg x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}" viewBox="{left:g} {top:g} {side:g} {side:g}"><use href="#{name}"/></svg>'
+    return inner + f'<rect class="edge" x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}"/>'
+
+
+def said(x: float, y: float, answer: str, gold: str) -> str:
+    """Write what the model answered, marked right or wrong."""
+    right = answer == gold
+    return text(x, y, f"{answer} {'✓' if right else '✗'}", "right" if right else "wrong")
+
+
+def views(name: str, answers: Sequence[str], gold: str, x: float, y: float) -> list[str]:
+    """Draw the full image and its nine cells, each with the answer below: 520 wide, 320 high."""
+    full, size, step, down = 220, 78, 94, 104
+    out = [text(x + full / 2, y - 10, "the full image", "quiet"), cut(name, x, y, full), said(x + full / 2, y + full + 20, answers[0], gold)]
+    left = x + full + 34
+    out.append(text(left + 1.5 * step - 8, y - 10, "its nine cells", "quiet"))
+    for at, answer in enumerate(answers[1:]):
+        row, column = divmod(at, 3)
+        a, b = left + column * step, y + row * down
+        out.append(cut(name, a, b, size, (column * SIDE / 3, row * SIDE / 3, SIDE / 3)))
+        if answer == gold:
+            out.append(f'<rect class="hit" x="{a:g}" y="{b:g}" width="{size}" height="{size}"/>')
+        out.append(said(a + size / 2, b + size + 16, answer, gold))
+    return out
+
+
+def cells(run: Path) -> str:
+    """Draw a doc that one cell answers."""
+    one = doc(run, *LOCAL)
+    parts = [sheet("own", one.sheet), text(20, 30, f"{one.question} (right: {one.gold})", "big", "start")]
+    return picture(560, 400, f"{one.question} One cell is enough.", [*parts, *views("own", one.answers, one.gold, 20, 70)])
+
+
+def whole(run: Path) -> str:
+    """Draw a doc that only the whole image answers."""
+    one = doc(run, *COUNT)
+    parts = [sheet("own", one.sheet), text(20, 30, f"{one.question} (right: {one.gold})", "big", "start")]
+    return picture(560, 400, f"{one.question} No cell is enough.", [*parts, *views("own", one.answers, one.gold, 20, 70)])
+
+
+def wrong(run: Path) -> str:
+    """Draw a doc on another doc's image."""
+    one = doc(run, *LOCAL)
+    parts = [sheet("other", one.other), text(20, 30, f"{one.question} (right on its own image: {one.gold})", "big", "start")]
+    return picture(560, 400, "The same question on another doc's image.", [*parts, *views("other", one.wrong, one.gold, 20, 70)])
+
+
+def line(run: Path) -> str:
+    """Draw the index as a line with its bands, and the tasks on it."""
+    indices = {task: found["rci3"] for task, found in results(run).items() if "rci3" in found}
+    known = {task.removesuffix("_rci"): value for task, value in indices.items() if value is not None}
+    low, high, left, wide, top = -0.6, 1.1, 30, 620, 96
+
+    def at(value: float) -> float:
+        return left + wide * (value - low) / (high - low)
+
+    edges = [low, *(edge for edge, _ in BANDS), high]
+    out = [text(left, 28, "RCI = 1 − score of each doc's best cell / score of the full image", "big", "start")]
+    for i, (start, end) in enumerate(itertools.pairwise(edges)):
+        out.append(f'<rect class="band{i}" x="{at(start):.1f}" y="{top}" width="{at(end) - at(start):.1f}" height="40"/>')
+    for value in (-0.3, -0.1, 0.1, 0.3, 1.0):
+        out += [f'<path class="line" d="M{at(value):.1f} {top + 40}v6"/>', text(at(value), top + 62, f"{value:+.1f}".replace("-", "−"), "quiet")]
+    out += [text(at(-0.45), top + 24, "local"), text(at(0), top + 24, "even"), text(at(0.7), top + 24, "global")]
+    out.append(text(at(low), top + 90, "one cell beats the whole image", "quiet", "start"))
+    out.append(text(at(high), top + 90, "no cell is enough", "quiet", "end"))
+    places: dict[float, list[str]] = {}
+    for task, value in sorted(known.items(), key=lambda pair: pair[1]):
+        places.setdefault(round(value, 2), []).append(task.removeprefix("mosaic_"))
+    for i, (value, tasks) in enumerate(sorted(places.items())):
+        out.append(f'<circle class="dot" cx="{at(value):.1f}" cy="{top - 10}" r="5"/>')
+        anchor, shift = ("end", 6) if value > 0.5 or i == 0 else ("start", -6)
+        out.append(text(at(value) + shift, top - 20, ", ".join(tasks), "", anchor))
+    return picture(680, 205, "RCI on a line, with the bands of the paper", out)
+
+
+def gate(run: Path) -> str:
+    """Draw for each task the score of the full image against what is needed, and against the wrong image."""
+    shown = {task.removesuffix("_rci"): found for task, found in results(run).items() if "rci3" in found}
+    left, wide, top, step = 150, 420, 76, 32
+    out = [text(20, 30, "Does the full image beat chance, and a wrong image?", "big", "start")]
+    out += ['<circle class="dot" cx="26" cy="50" r="5"/>', text(38, 54, "full image", "quiet", "start")]
+    out += ['<path class="line" stroke-width="3" d="M126 43v14"/>', text(134, 54, "chance and its margin", "quiet", "start")]
+    out += ['<rect class="line" x="290" y="44" width="12" height="12"/>', text(310, 54, "a wrong image", "quiet", "start")]
+    for i, (task, found) in enumerate(shown.items()):
+        y, passed = top + 16 + i * step, found["analysis"]["gate"]
+        out += [text(left - 12, y + 4, task, "", "end"), f'<path class="dash" d="M{left} {y}h{wide}"/>']
+        out.append(f'<path class="line" stroke-width="3" d="M{left + wide * passed["threshold"]:.1f} {y - 9}v18"/>')
+        out.append(f'<rect class="line" x="{left + wide * found["fip0"] - 8:.1f}" y="{y - 8}" width="16" height="16"/>')
+        out.append(f'<circle class="dot" cx="{left + wide * passed["fip"]:.1f}" cy="{y}" r="5"/>')
+        verdict = "valid" if passed["valid"] else "near chance" if passed["fip"] < passed["threshold"] else "does not look"
+        out.append(text(left + wide + 14, y + 4, verdict, "right" if passed["valid"] else "wrong", "start"))
+    bottom = top + 16 + len(shown) * step
+    out += [text(left + wide * value, bottom + 6, f"{value:g}", "quiet") for value in (0, 0.5, 1)]
+    return picture(690, bottom + 24, "Full image, chance and wrong image by task", out)
+
+
+def results(run: Path) -> dict[str, dict[str, Any]]:
+    """Return by task what the results file of the run says of it."""
+    (file,) = run.glob("*_results.json")
+    return {task: found["patch,none"] for task, found in json.loads(file.read_text())["results"].items() if found.get("patch,none")}
+
+
+def folds(run: Path) -> str:
+    """Draw how the held-out answers of five folds come about."""
+    out = [text(20, 30, "Each fold is answered by a model trained on the other four", "big", "start")]
+    for i in range(5):
+        y = 54 + i * 30
+        for j in range(5):
+            x = 20 + j * 84
+            kind = "band4" if i == j else "band2"
+            out.append(f'<rect class="{kind}" x="{x}" y="{y}" width="78" height="22" rx="3"/>')
+            out.append(text(x + 39, y + 15, "answered" if i == j else "training"))
+        out.append(text(452, y + 15, f"→ answers of fold {i + 1}", "", "start"))
+    out.append(text(20, 222, "The benchmark's own scorer scores all of them: questions and options only, no image.", "quiet", "start"))
+    return picture(600, 240, "Cross-validation on the test set, without images", out)
+
+
+DRAWN: dict[str, Callable[[Path], str]] = {"cells": cells, "whole": whole, "wrong": wrong, "line": line, "gate": gate, "folds": folds}
+
+
+def main() -> None:
+    """Draw all pictures."""
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run = outputs.unpacked(Path(folder)) / "demo"
+        for name, draw in DRAWN.items():
+            (PICTURES / f"{name}.svg").write_text(draw(run), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

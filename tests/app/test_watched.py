@@ -1,0 +1,91 @@
+"""lmms-eval as a command of its own: a small program stands in for it."""
+
+import sys
+
+import pytest
+from tqdm import tqdm
+
+from lmms_patch.app import watched
+from lmms_patch.app.watched import RunError, lmms_eval
+
+BARS = """
+import sys
+from tqdm import tqdm
+print("first line")
+for _ in tqdm(range(3), desc="loading", mininterval=0, ascii=True):
+    pass
+for i in tqdm(range(4), desc="asking", mininterval=0, unit=" answers"):
+    for _ in tqdm(range(2), desc="Model Responding", position=1, mininterval=0):
+        pass
+print("last line \u5927")
+"""
+
+
+@pytest.fixture
+def program(monkeypatch, tmp_path):
+    """Make a program that runs in place of lmms-eval."""
+
+    def make(source):
+        file = tmp_path / "program.py"
+        file.write_text(source, encoding="utf-8")
+        monkeypatch.setattr(watched, "COMMAND", (sys.executable, str(file)))
+        monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+
+    return make
+
+
+def test_progress_is_told_and_lines_are_kept_without_bars(program, tmp_path, capfd):
+    """Real bars of tqdm, one inside another; only what the user waits for is told."""
+    program(BARS)
+    told = []
+    log = lmms_eval([], tmp_path / "out", watch=lambda *one: told.append(one))
+    assert told[0] == ("starting lmms-eval", 0, 0)
+    assert list(dict.fromkeys(told[1:])) == [("asking", done, 4) for done in range(5)]
+    assert log.read_text(encoding="utf-8").splitlines() == ["first line", "last line \u5927"]
+    assert log == tmp_path / "out" / "lmms-eval.log"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_bars_of_folds_are_told():
+    drawn = tqdm.format_meter(3, 15, 1.0, prefix="gqa_tst5: folds")
+    assert watched._BAR.match(f"\r{drawn}".lstrip("\r")).groupdict() == {"what": "gqa_tst5: folds", "done": "3", "of": "15"}
+
+
+@pytest.mark.parametrize(
+    ("prints", "says"),
+    [
+        ("loading\nlmms-patch: nosuch: no such task\nbye\n", "it said: nosuch: no such task"),
+        ("loading\nKilled\n", "it said: Killed"),
+        ("cut", "it said: cut"),
+        ("", "it said nothing"),
+    ],
+)
+def test_a_failure_says_why_and_where_all_of_it_is(program, tmp_path, prints, says):
+    program(f"import sys; print({prints!r}, end=''); sys.exit(3)")
+    with pytest.raises(RunError) as failed:
+        lmms_eval([], tmp_path)
+    assert str(failed.value) == f"lmms-eval ended with status 3; {says}; all it said: {tmp_path / 'lmms-eval.log'}"
+
+
+def test_a_killed_program_is_a_failure(program, tmp_path):
+    program("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(RunError, match="status -9"):
+        lmms_eval([], tmp_path)
+
+
+def test_all_is_printed_where_that_is_asked_for(program, tmp_path, capfd):
+    program("import os, sys; print(sys.argv[1:], os.environ['TOKENIZERS_PARALLELISM'])")
+    assert lmms_eval(["--tasks", "toy"], tmp_path / "out", quiet=False) is None
+    assert capfd.readouterr().out == "['--tasks', 'toy'] false\n"
+    assert not (tmp_path / "out").exists()
+    program("import sys; sys.exit(2)")
+    with pytest.raises(RunError, match="status 2; its last lines say why"):
+        lmms_eval([], tmp_path / "out", quiet=False)
+
+
+def test_lines_are_kept_elsewhere_where_the_folder_cannot_be_written(program, tmp_path):
+    program("print('here')")
+    (tmp_path / "out").write_text("a file, not a folder")
+    log = lmms_eval([], tmp_path / "out")
+    assert log.read_text() == "here\n"
+    log.unlink()

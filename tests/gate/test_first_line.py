@@ -1,0 +1,257 @@
+"""The first line of a gate: the verdict with the fact that matters, the same in terminal, job summary and JUnit; nothing is said twice."""
+
+import re
+
+import pytest
+
+from lmms_patch.gate import outputs
+from lmms_patch.gate.judge import Judgement, Verdict
+from lmms_patch.present.findings import case, findings
+from lmms_patch.runs.run import find
+from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import markdown, printed
+from tests.gate.running import DROP, copied, refused
+from tests.making import lean
+
+
+def number(value, low=None, high=None, n=400):
+    return Estimate(value, 0.01, low, high, n, n, 1000)
+
+
+def verdict(call, **about):
+    """A paired verdict on GQA's accuracy: 0.690 before, 0.607 now, and a drop of 0.02 allowed."""
+    given = {
+        "rule": "the score does not drop",
+        "task": "gqa_rci3",
+        "model": "m",
+        "metric": "fip",
+        "limit": "drop <= 0, margin 0.02",
+        "value": number(0.607, 0.55, 0.66),
+        "baseline": 0.69,
+        "difference": number(-0.083, -0.151, -0.016, 398),
+        "primary": True,
+        "level": 0.95,
+        "basis": "paired",
+        "base": "gqa",
+        "measure": "accuracy",
+        "least": -0.02,
+    }
+    return Verdict(**{**given, "call": call, **about})
+
+
+def judged(*verdicts, error=""):
+    return Judgement(verdicts, (), "rules", "out", "", error)
+
+
+OF_VALUE = {"difference": None, "baseline": None, "primary": None, "basis": "interval"}
+COUNT = {**OF_VALUE, "level": None, "basis": "number", "least": None}
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (verdict("fail"), "FAIL gqa: accuracy 0.690 → 0.607 (−0.083, 95 % −0.151 to −0.016; allowed −0.02)"),
+        (
+            verdict("inconclusive", value=number(0.68), difference=number(-0.01, -0.051, 0.031)),
+            "INCONCLUSIVE gqa: accuracy 0.690 → 0.680 (−0.010, 95 % −0.051 to +0.031; allowed −0.02)",
+        ),
+        (
+            verdict("pass", value=number(0.7), difference=number(0.01, -0.001, 0.021)),
+            "PASS gqa: accuracy 0.690 → 0.700 (+0.010, 95 % −0.001 to +0.021; allowed −0.02)",
+        ),
+        (  # both ends
+            verdict("fail", least=-0.02, most=0.5, level=1 - 0.05 / 4),
+            "FAIL gqa: accuracy 0.690 → 0.607 (−0.083, 98.75 % −0.151 to −0.016; allowed −0.02 to +0.5)",
+        ),
+        (  # a scale to 100, and no drop at all allowed
+            verdict("fail", value=number(60.7), baseline=69.0, difference=number(-8.3, -15.1, -1.6), least=-0.0),
+            "FAIL gqa: accuracy 69.000 → 60.700 (−8.300, 95 % −15.100 to −1.600; no drop allowed)",
+        ),
+        (  # a limit finer than three decimals
+            verdict("fail", value=number(0.6892), difference=number(-0.0008, -0.0009, -0.0007), least=-0.0005),
+            "FAIL gqa: accuracy 0.6900 → 0.6892 (−0.0008, 95 % −0.0009 to −0.0007; allowed −0.0005)",
+        ),
+        (verdict("fail", **OF_VALUE, least=0.7), "FAIL gqa: accuracy 0.607 (95 % 0.550 to 0.660; at least 0.7)"),
+        (verdict("fail", **OF_VALUE, measure="rci3", least=None, most=-0.3), "FAIL gqa: rci3 0.607 (95 % 0.550 to 0.660; at most −0.3)"),
+        (
+            verdict("inconclusive", **OF_VALUE, value=number(0.607), least=0.5, most=0.7, reason="no interval (3 clusters)"),
+            "INCONCLUSIVE gqa: accuracy 0.607 (allowed 0.5 to 0.7): no interval (3 clusters)",
+        ),
+        (
+            verdict("fail", **OF_VALUE, measure="rci3", value=number(None), least=None, most=0.3, reason="not defined: near chance"),
+            "FAIL gqa: rci3 not defined: near chance (at most 0.3)",
+        ),
+        (
+            verdict("fail", reason="12 of 400 docs are lost (3.0%, more than max_lost 1.0%)"),
+            "FAIL gqa: accuracy 0.690 → 0.607 (−0.083, 95 % −0.151 to −0.016; allowed −0.02): "
+            "12 of 400 docs are lost (3.0%, more than max_lost 1.0%)",
+        ),
+        (verdict("fail", **{**COUNT, "least": 1000}, metric="n_docs", value=number(400)), "FAIL gqa: 400 docs (at least 1,000)"),
+        (
+            verdict("fail", **COUNT, most=0.05, metric="excluded", value=number(0.125), reason="50 of 400 docs at grid 3"),
+            "FAIL gqa: 12.5 % of the docs left out (at most 5 %): 50 of 400 docs at grid 3",
+        ),
+        (
+            verdict("fail", **COUNT, metric="gate", value=number(0), reason="near chance"),
+            "FAIL gqa: the index cannot be read: near chance",
+        ),
+        (verdict("pass", **COUNT, metric="looks", value=number(1)), "PASS gqa: the answers depend on the image"),
+    ],
+)
+def test_the_first_line(one, said):
+    made = judged(one)
+    assert outputs.headline(made) == said
+    assert outputs.text(made).splitlines()[0] == said
+    assert outputs.summary(made).splitlines()[0].partition(": ")[2] in (said, said.replace("|", "\\|"))
+    assert (f'message="{said}"' in outputs.junit(made)) == (one.call != "pass")
+    assert f"<system-out>{said}\n" in outputs.junit(made)
+
+
+def test_a_warning_does_not_read_as_if_the_limit_were_kept():
+    made = judged(verdict("inconclusive", warned=True, difference=number(-0.06, -0.13, 0.01)), verdict("pass", base="pope"))
+    said = outputs.headline(made)
+    assert said == "PASS, but warned of gqa: accuracy 0.690 → 0.607 (−0.060, 95 % −0.130 to +0.010; allowed −0.02)"
+
+
+def test_without_unicode_it_is_said_in_ascii():
+    said = "FAIL gqa: accuracy 0.690 -> 0.607 (-0.083, 95 % -0.151 to -0.016; allowed -0.02)"
+    assert printed(outputs.headline(judged(verdict("fail"))), "ascii") == said
+    assert printed(outputs.headline(judged(verdict("fail"))), "cp1252") == said
+
+
+def far(half_widths, **about):
+    """A verdict whose difference lies this many half-widths of its interval below what is allowed."""
+    middle = -0.02 - 0.01 * half_widths
+    return verdict("fail", difference=number(middle, middle - 0.01, middle + 0.01), **about)
+
+
+def test_of_several_the_worst_comes_first():
+    """Fails before the inconclusive, the primary numbers of comparisons first, then by how far beyond, in half-widths."""
+    made = judged(
+        verdict("pass", task="a"),
+        verdict("inconclusive", task="b", warned=True),
+        verdict("inconclusive", task="c"),
+        far(9, task="d", primary=False),
+        far(2, task="e"),
+        far(3, task="f"),
+        verdict("fail", **COUNT, metric="gate", value=number(0), task="g"),
+    )
+    assert [one.task for one in outputs.ordered(made)] == ["f", "e", "d", "g", "c", "b", "a"]
+    assert outputs.headline(made).startswith("FAIL f: accuracy")
+    assert outputs.headline(made).endswith("; allowed −0.02), and 3 more")
+
+
+def test_a_benchmark_is_named_where_that_is_enough_and_a_model_where_there_are_several():
+    made = judged(verdict("fail"), verdict("fail", task="gqa_blind", model="n"), verdict("fail", task="pope_rci3", base="pope"))
+    assert [outputs.fact(one, made).partition(":")[0] for one in made.verdicts] == ["gqa_rci3 of m", "gqa_blind of n", "pope of m"]
+
+
+def test_counts_then_what_failed_then_the_rest_folded():
+    other = verdict("fail", rule="it needs the image", measure="rci3", metric="rci3", limit=">= 0.1", **OF_VALUE, least=0.7)
+    made = judged(verdict("pass", rule="passes"), verdict("fail"), other)
+    fact = "gqa: rci3 0.607 (95 % 0.550 to 0.660; at least 0.7)"
+    assert outputs.text(made) == (
+        "FAIL gqa: accuracy 0.690 → 0.607 (−0.083, 95 % −0.151 to −0.016; allowed −0.02), and 1 more\n"
+        "of 3 verdicts 2 fail, 1 pass (exit status 1)\n\n"
+        "fail: the score does not drop\n  fip drop <= 0, margin 0.02; the primary number; paired over 398 docs\n"
+        f"fail: it needs the image\n  {fact}\n  rci3 >= 0.1\n\n"
+        "1 passes; --all lists what passed"
+    )
+    assert "pass: passes" in outputs.text(made, every=True)
+    shown, folded = outputs.summary(made).split("<details><summary>1 passes</summary>")
+    assert "**pass**: passes" in folded
+    assert "passes" not in shown
+    assert max(map(len, outputs.text(made, width=60).splitlines())) <= 60
+
+
+@pytest.fixture
+def worse(tmp_path):
+    """A run of 400 docs on GQA and POPE, 17 points worse on GQA than the one before."""
+    for name, full in (("last", 0.8), ("new", 0.63)):
+        tasks = [lean.task(*lean.planted(400, share, 0.5), name=f"{base}_rci2") for base, share in (("gqa", full), ("pope", 0.8))]
+        lean.write(tmp_path / name, tasks)
+    return tmp_path
+
+
+def test_a_run_that_got_worse(asked, worse):
+    ended = asked(worse / "new", DROP, {"metric": "rci2", "min": -1}, baseline=worse / "last")
+    one = ended.of(metric="fip", task="gqa_rci2")
+    low, high = (f"{abs(one['difference'][end]):.3f}" for end in ("low", "high"))
+    assert ended.out.splitlines()[0] == f"FAIL gqa: acc 0.800 → 0.630 (−0.170, 97.5 % −{low} to −{high}; allowed −0.02)"
+    assert ended.out.splitlines()[1] == "of 4 verdicts 1 fail, 3 pass (exit status 1)"
+    assert next(case.get("classname") for case in ended.junit.iter("testcase")) == "rule 0"
+    assert "pope: " not in ended.out
+    assert "pope: acc 0.800 → 0.800" in asked(worse / "new", DROP, baseline=worse / "last", more=("--all",)).out
+
+
+def test_in_github_actions_each_fact_stands_once_on_a_page(asked, worse, tmp_path, monkeypatch):
+    """The page of a run shows annotations and the summary; the page of a step its log, annotations among its lines."""
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    rules = [{"name": "score", **DROP}, {"name": "index", "metric": "rci2", "min": 0.5}, {"name": "size", "min_docs": 777}]
+    ended = asked(worse / "new", *rules, baseline=worse / "last")
+    written = summary.read_text()
+    (annotation,) = [line for line in ended.out.splitlines() if line.startswith("::")]
+    facts = re.findall(r"\d\.\d{3}[^<\n]*", written)
+    assert len(facts) == 4  # two differences of the score, two indices
+    for fact in [*facts, "400 docs (at least 777)"]:
+        assert (written + annotation).count(fact) == 1 + (fact.startswith("400"))  # two tasks have 400 docs
+        assert ended.out.count(fact) <= 1
+    for said in ("0.800 → 0.630", "gqa: 400 docs", "pope: 400 docs", "0.800 → 0.800"):
+        assert written.count(said) == 1
+        assert ended.out.count(said) == (said == "0.800 → 0.630")
+    assert annotation.startswith("::error title=lmms-patch gate%3A failed::fail: score (gqa_rci2), ")
+    assert annotation.endswith("; the numbers are in the job summary")
+    alone = asked(worse / "new", *rules, baseline=worse / "last", more=("--no-annotations",))
+    assert not [line for line in alone.out.splitlines() if line.startswith("::")]
+    for said in ("0.800 → 0.630", "gqa: 400 docs", "pope: 400 docs"):
+        assert alone.out.count(said) == 1
+
+
+def test_the_summary_says_what_the_runs_show_below_all_else(asked, worse, tmp_path):
+    """The sentences are those of ``lmms-patch show``; 0.5 on the best cell of 0.63 and 0.8: one cell is not enough."""
+    summary = tmp_path / "summary.md"
+    ended = asked(worse / "new", {"metric": "fip", "min": 0.1}, more=("--summary", str(summary)))
+    shown = [one.text for one in findings([case(result) for result in find([worse / "new"])[0].results])]
+    assert [one.partition(" (")[0] for one in shown] == ["One cell is not enough for pope"]
+    rest = summary.read_text().partition("<details><summary>What the runs show</summary>")[2]
+    assert [line for line in rest.splitlines() if line.startswith("- ")] == [f"- {markdown(one)}" for one in shown]
+    assert "is not enough" not in ended.out
+    assert shown[0] in asked(worse / "new", {"metric": "fip", "min": 0.1}, more=("--all",)).out
+
+
+def test_of_bad_input_the_log_and_the_summary_say_why_once_each(asked, run, tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    bad = refused(asked(run, {"metric": "fipp", "min": 0.9}), "'fipp' matches nothing")
+    assert bad.out == "::error title=lmms-patch gate%3A bad input::nothing was judged; why is in the job summary\n"
+    assert summary.read_text().startswith("### :x: BAD INPUT: ")
+    assert summary.read_text().count("'fipp' matches nothing") == bad.err.count("'fipp' matches nothing") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        ("blind", "no blind run of toy here; make one: lmms-eval --model hf --tasks toy_blind --output_path out --log_samples"),
+        ("bl*", "no blind run of toy here; make one: lmms-eval --model hf --tasks toy_blind "),
+        ("shuffle", "lmms-eval --model hf --tasks toy_shuffle2 "),
+        ("tst", "no tst run of toy here; make one: lmms-eval --model tst_rf --tasks toy_tst "),
+        ("magic", "no magic run here; make one: lmms-eval --model hf --tasks magic "),
+    ],
+)
+def test_a_kind_that_is_not_there_says_which_command_makes_it(asked, run, kind, make):
+    refused(asked(run, {"kind": kind, "min_docs": 1}), make)
+
+
+def test_the_command_is_of_the_same_docs_and_model_and_has_no_secret(asked, tmp_path):
+    lean.write(tmp_path / "r", [lean.task(*lean.planted(40, 0.8, 0.6))], model_args="pretrained=org/a model,api_key=sk-abcdefgh12345678", limit=40)
+    ended = refused(asked(tmp_path / "r", {"kind": "blind", "min_docs": 1}))
+    assert "lmms-eval --model hf --model_args 'pretrained=org/a model,api_key=...' --tasks toy_blind --limit 40 --output_path out" in ended.err
+
+
+def test_a_run_as_it_was_passes_with_its_number(asked, run):
+    ended = asked(run, DROP, baseline=copied(run))
+    assert ended.out.startswith("PASS toy: acc 0.800 → 0.800 (0.000, 95 % −0.")
+    assert "no answer changed" in ended.out.splitlines()[0]

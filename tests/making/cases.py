@@ -1,0 +1,51 @@
+"""Cases for findings, made up: one task of one model with the numbers that a test names."""
+
+from lmms_patch.present.findings import Case
+from lmms_patch.runs import reading
+from lmms_patch.stats.resample import Estimate
+
+SEEN = {"against": "wrong images", "value": True, "full": 0.8, "other": 0.3}
+"""A gate that the answers pass: they depend on the image."""
+
+
+def ends(value, low=None, high=None, n=400, reason="", level=0.95):
+    return Estimate(value, None, low, high, n, n, 1000, level, reason)
+
+
+def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind="rci", asked=None, mark="", raw=None, **scores):
+    """A task with an index.
+
+    Args:
+        base: the benchmark.
+        grids: of each its n, and the index that people should go by (value, low, high, n docs).
+        null: on what the corrected index rests; None: there is none, and ``grids`` are of the index as published.
+        gate: what differs from a gate that lets the index be read.
+        raw: the index as published, where it differs from the corrected one.
+    """
+    measures = {"score": ends(scores.get("fip", 0.8), 0.75, 0.85), "chance": ends(0.25)}
+    measures["fip"] = measures["score"]
+    stored = {}
+    for n, *numbers in grids:
+        of, name = ends(*numbers), f"{kind}{n}"
+        published = of if raw is None else ends(*raw)
+        marginal = bool((gate or {}).get("marginal"))
+        measures[name] = reading.raw(published, mark, marginal, bool(asked))
+        measures[f"mpp{n}"] = ends(scores.get("mpp", 0.4))
+        stored[str(n)] = {"index": {}, "mark": mark, "adj": None, "reason": of.reason}
+        if null is not None:
+            measures[f"{name}_adj"] = reading.corrected(of, null, marginal, sampled=bool(asked))
+            stored[str(n)]["adj"] = {"null": null, "estimate": {"value": of.value, "low": of.low}}
+    analysis = {
+        "grids": stored,
+        "gate": {"valid": True, "reason": "", "fip": 0.8, "chance": 0.25, "looks": [SEEN], **(gate or {})},
+        "asked": asked,
+    }
+    return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", kind, "acc", measures, analysis, size)
+
+
+def plain(base, kind, score, chance=0.25, model="m", **measures):
+    """A task without an index: its score (value, low, high), and other numbers by name."""
+    named = {name: ends(*one) for name, one in measures.items()}
+    return Case(
+        f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", kind, "acc", {"score": ends(*score), "chance": ends(chance), **named}, {"gate": {}}
+    )

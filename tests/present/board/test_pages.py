@@ -1,0 +1,217 @@
+"""What the pages of a board say: dates, ranges, the chart, and a page for each model; numbers by hand."""
+
+import json
+import re
+
+import pytest
+
+from lmms_patch.present.board import chart, model_page, tables
+from lmms_patch.present.board.build import leaderboard
+from lmms_patch.present.board.store import day
+from lmms_patch.present.findings import findings
+from lmms_patch.present.ranking import Place
+from lmms_patch.stats.resample import Estimate
+from tests.making.boards import blind_task, board_of, document, index_task, tst_task, write
+
+
+@pytest.mark.parametrize(
+    ("stamp", "said"),
+    [
+        ("20261123_120000", "2026-11-23"),
+        ("2026-11-23T13-01-07.123456", "2026-11-23"),
+        ("20261123", "2026-11-23"),
+        ("", ""),
+        ("last week", "last week"),
+        ("202611", "202611"),
+        ("123456789", "123456789"),
+    ],
+)
+def test_a_date_is_a_day(stamp, said):
+    assert day(stamp) == said
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ([], ""),
+        ([Place(1, 1, 2), Place(2, 2, 2), None], ""),
+        ([Place(1, 1, 3), Place(2, 3, 3), Place(2, 3, 3)], "Rank 2–3 means the intervals cannot separate second from third."),
+        ([Place(1, 4, 9), Place(1, 2, 9)], "Rank 1–4 means the intervals cannot separate first from fourth."),
+        ([Place(10, 11, 99)], "Rank 10–11 means the intervals cannot separate tenth from 11th."),
+        ([Place(21, 112, 199)], "Rank 21–112 means the intervals cannot separate 21st from 112th."),
+        ([Place(22, 33, 199)], "Rank 22–33 means the intervals cannot separate 22nd from 33rd."),
+    ],
+)
+def test_what_a_range_of_ranks_means(places, said):
+    assert tables.range_words(places) == said
+
+
+def est(value, low=None, high=None):
+    return Estimate(value, None, low, high, 100, 100, 1000)
+
+
+def test_the_places_of_a_chart():
+    """From −0.5 to 0.5 and 4 % free at both ends: an axis of 1.08, on which 0 lies in the middle and 0.27 three quarters on."""
+    found = chart.chart("PCRI", [("a", est(0.27, 0.0, 0.5)), ("b", est(-0.27, -0.5, 0.0)), ("none", est(None)), ("c", est(0.0))])
+    assert found.zero == 50.0
+    assert [(bar.name, bar.at, bar.low, bar.high) for bar in found.bars] == [
+        ("a", 75.0, 50.0, 96.3),
+        ("b", 25.0, 3.7, 50.0),
+        ("c", 50.0, 50.0, 50.0),
+    ]
+    assert found.ticks == ((12.96, "−0.4"), (31.48, "−0.2"), (50.0, "0"), (68.52, "0.2"), (87.04, "0.4"))
+    assert found.of == 3
+
+
+def test_a_chart_of_many_has_the_first_and_one_of_few_is_none():
+    assert [bar.name for bar in chart.chart("x", [(str(i), est(i / 100)) for i in range(50)]).bars] == list(map(str, range(20)))
+    assert chart.chart("x", [("a", est(0.1)), ("b", None), ("c", est(None))]) is None
+    assert chart.chart("x", [("a", est(0.0)), ("b", est(0.0))]).bars[0].at == 50.0  # no width at all
+
+
+@pytest.mark.parametrize(
+    ("ends", "ticks"),
+    [
+        ((-0.33, 0.52), [-0.2, 0.0, 0.2, 0.4]),
+        ((0.0, 1.0), [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        ((-1e-4, 3e-4), [-1e-4, 0.0, 1e-4, 2e-4, 3e-4]),
+        ((0, 90), [0, 20, 40, 60, 80]),
+    ],
+)
+def test_ticks_are_round(ends, ticks):
+    assert chart.ticks(*ends) == pytest.approx(ticks)
+
+
+# --- a model's page -----------------------------------------------------------------------------------
+
+TASKS = [
+    index_task("gqa", grids={2: (0.0, -0.1, 0.1), 3: (-0.2, -0.3, -0.1)}, fip=0.7, looks=True),
+    index_task("pope", grids={3: None}, valid=False, fip=0.26),
+    blind_task("gqa", 0.3),
+    tst_task("gqa", 0.5),
+]
+
+
+def pages(tmp_path, *documents):
+    write(tmp_path / "runs", *documents)
+    built = leaderboard([tmp_path / "runs"], tmp_path / "board", title="A board")
+    return {path.stem: path.read_text() for path in (tmp_path / "board" / "models").iterdir()}, built
+
+
+def rows_of(text):
+    """Rows of the table of numbers as texts, without markup."""
+    body = text.partition('id="numbers-table"')[2].partition("</table>")[0].partition("<tbody>")[2]
+    return [
+        [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", cell)).strip() for cell in re.split(r"</t[hd]>", row)[:-1]] for row in body.split("</tr>")[:-1]
+    ]
+
+
+def test_a_model_has_its_numbers_over_benchmarks(tmp_path):
+    found, _ = pages(tmp_path, document("m", TASKS, "20261123_120000"))
+    rows = {(row[0], row[1]): row for row in rows_of(found["m"])}
+    full, day_ = "full image and cells", "2026-11-23"
+    score = "0.700 [0.650, 0.750]"
+    assert rows["gqa, 3×3", full][2:] == ["−0.200 [−0.300, −0.100]", score, "0.840 [0.770, 0.910]", "0.250 [0.200, 0.300]", "✓ valid", "100", day_]
+    assert rows["gqa, 2×2", full][2:5] == ["0.000 [−0.100, +0.100]", score, "0.700 [0.630, 0.770]"]
+    assert rows["pope, 3×3", full][2].startswith("N/A near chance")
+    assert rows["gqa", "no image"][3] == "0.300 [0.200, 0.400]"
+    assert rows["gqa", "text only"][3] == "0.500 [0.400, 0.600]"
+    assert len(rows) == 5
+    assert '<a href="../index.html">A board</a>' in found["m"]
+    assert "20261123" not in re.sub(r"[\w/.]*_results\.json", "", found["m"])
+
+
+def test_its_findings_are_those_of_its_results(tmp_path):
+    found, built = pages(tmp_path, document("m", TASKS))
+    cases = {id(entry.result): model_page.case("m", entry.result, str(i)) for i, entry in enumerate(e for g in built.board.groups for e in g.entries)}
+    for one in findings(list(cases.values())):
+        assert one.text.replace("'", "&#39;") in found["m"]
+    assert "One cell does as well as the whole image, within 0.10, in gqa (PCRI_2 0.00, 95 % interval [-0.10, +0.10]" in found["m"]
+    assert "Cannot be read: pope (acc 0.260 on the full image, 0.250 by chance)." in found["m"]
+    assert 'id="findings"' in (tmp_path / "board" / "index.html").read_text()
+
+
+def test_its_runs_and_the_commands_that_made_them(tmp_path):
+    args = "pretrained=org/m,api_key=sk-abcdefgh12345678"
+    first = document("m", TASKS, "20260101_000000", args)
+    second = document("m", [blind_task("gqa", 0.4)], "20260201_000000", args, {"limit": 40, "offset": 80})
+    found, _ = pages(tmp_path, first, second)
+    commands = re.findall(r"<code>(.*?)</code>", found["m"])
+    assert commands == [
+        "lmms-eval --model adapter --model_args pretrained=org/m,api_key=... --tasks gqa_blind --limit 40 --offset 80 --output_path out --log_samples",
+        "lmms-eval --model adapter --model_args pretrained=org/m,api_key=... --tasks gqa_pcri,pope_pcri3,gqa_blind,gqa_tst5 --output_path out"
+        " --log_samples",
+    ]
+    assert "sk-abcdefgh" not in found["m"]
+    assert found["m"].index("2026-02-01: gqa_blind") < found["m"].index("2026-01-01: gqa_pcri")
+    assert "../runs/run0/20260101_000000_results.json" in found["m"]
+    many, _ = pages(tmp_path / "many", document("m", [blind_task(f"b{i}") for i in range(6)]))
+    assert "<li>2026-01-01: 6 tasks" in many["m"]
+    assert "--tasks b0_blind,b1_blind,b2_blind,b3_blind,b4_blind,b5_blind --output_path" in many["m"]
+
+
+@pytest.mark.parametrize("place", ["runs/run0/report", "runs/report", "report"])
+def test_a_report_that_lies_beside_a_run_is_linked(tmp_path, place):
+    folder = tmp_path / place
+    folder.mkdir(parents=True)
+    (folder / "index.html").write_text("x")
+    found, _ = pages(tmp_path, document("m"))
+    assert ">report</a>" not in found["m"], "a page that is no report of ours"
+    (folder / "report.json").write_text("{}")
+    leaderboard([tmp_path / "runs"], tmp_path / "board")
+    assert f'<a href="../../{place}/index.html">report</a>' in (tmp_path / "board" / "models" / "m.html").read_text()
+
+
+def test_a_page_is_written_again_only_where_its_model_has_something_new(tmp_path):
+    _, built = pages(tmp_path, document("a"), document("b"))
+    assert {name for name in built.written if name.startswith("models/")} == {"models/a.html", "models/b.html"}
+    write(tmp_path / "runs" / "more", document("b", date="20260301_000000"), document("c"))
+    again = leaderboard([tmp_path / "runs"], tmp_path / "board", title="A board")
+    assert {name for name in again.written if name.startswith("models/")} == {"models/b.html", "models/c.html"}
+    assert leaderboard([tmp_path / "runs"], tmp_path / "board", title="A board").written == ()
+
+
+def test_what_differs_from_the_first_group_is_said(tmp_path):
+    found, _ = pages(tmp_path, document("a"), document("b"), document("c", [index_task(made={"prompts": "other"})]))
+    assert any("prompts" in row[-1] for row in rows_of(found["c"]))
+    assert not any("prompts" in cell for row in rows_of(found["a"]) for cell in row)
+
+
+# --- findings of stored results -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        (
+            index_task("toy", grids={3: (0.5, 0.4, 0.6)}),
+            "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60], luck not measured).",
+        ),
+        (
+            index_task("toy", grids={3: (-0.2, -0.3, -0.1)}),
+            "One cell is enough for toy (PCRI -0.20, 95 % interval [-0.30, -0.10], luck not measured).",
+        ),
+        (
+            index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6)),
+            "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60]).",
+        ),
+        (index_task("toy", grids={3: None}, valid=False, fip=0.26), "Cannot be read: toy (acc 0.260 on the full image, 0.250 by chance)."),
+        (
+            index_task("toy", grids={3: None}, valid=False, why="the answers do not depend on the image (0.6 and 0.6)", looks=False),
+            "No image is needed for toy.",
+        ),
+    ],
+)
+def test_a_stored_result_is_a_case(tmp_path, task, said):
+    (group,) = board_of(tmp_path, document("m", [task])).groups
+    assert findings([model_page.case("m", group.entries[0].result, "k")])[0].text == said
+
+
+def test_dates_are_days_in_every_file(tmp_path):
+    pages(tmp_path, document("m", date="20261123_235959"))
+    board = tmp_path / "board"
+    for name in ("index.html", "leaderboard.md", "leaderboard.csv", "board.json"):
+        text = (board / name).read_text()
+        assert "2026-11-23" in text
+        assert "20261123" not in text
+    assert json.loads((board / "leaderboard.json").read_text())["runs"][0]["date"] == "20261123_235959", "what the harness wrote"

@@ -1,0 +1,255 @@
+"""The explorer as people use it: with the mouse, with the keyboard alone, with hostile texts, from disk."""
+
+import json
+import re
+import urllib.parse
+
+import pytest
+from playwright.sync_api import expect
+
+from lmms_patch.present.explore.explorer import open_runs
+from lmms_patch.present.explore.static import write
+from tests.making.explored import HOSTILE, write_hostile, write_many
+
+
+def count(page):
+    return page.locator("#count")
+
+
+def need(page, name):
+    return page.locator("#needs button", has_text=name)
+
+
+def state(page):
+    return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).fragment))
+
+
+@pytest.fixture
+def mosaic(serve, stored):
+    return serve(stored / "mosaic")
+
+
+def by_hand(stored, task):
+    """How many docs of a mosaic task are of each class; all of them were asked on a wrong image."""
+    [log] = (stored / "mosaic").glob(f"*_samples_{task}.jsonl")
+    found = dict.fromkeys(("text", "one cell", "whole image", "unsolved"), 0)
+    for line in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
+        views, lost = line["patch"]["views"], line["patch"]["wrong_image"]["views"]
+        cell = any(view["scores"]["acc"] for view in views if view.get("n") == 3)
+        found["text" if lost[0]["scores"]["acc"] else "one cell" if cell else "whole image" if views[0]["scores"]["acc"] else "unsolved"] += 1
+    return found
+
+
+def test_the_map_filters_and_the_address_keeps_the_state(pages, mosaic, stored):
+    page = pages.open(mosaic)
+    expect(count(page)).to_have_text("280 of 280 docs")
+    assert "token" not in page.url
+    page.get_by_role("button", name="mosaic_count_rci", exact=True).click()
+    expect(count(page)).to_have_text("40 of 280 docs")
+    for name, docs in by_hand(stored, "mosaic_count_rci").items():
+        expect(need(page, name).locator(".count")).to_have_text(f"{docs} docs")
+    page.get_by_role("group", name="mosaic_larger_rci").get_by_role("button", name=re.compile("^unsolved")).click()
+    unsolved = by_hand(stored, "mosaic_larger_rci")["unsolved"]
+    expect(count(page)).to_have_text(f"{unsolved} of 280 docs")
+    assert (state(page)["task"], state(page)["need"]) == ("mosaic_larger_rci", "unsolved")
+    third = page.locator("#list [role=option]").nth(2)
+    title = "Doc " + re.search(r"#(\d+)", third.inner_text())[1]
+    third.click()
+    expect(page.locator("#doc h2")).to_have_text(title)
+    chosen = page.url
+    page.go_back()
+    page.go_back()
+    expect(count(page)).to_have_text("40 of 280 docs")
+    again = pages.open(mosaic, state=urllib.parse.urlsplit(chosen).fragment)
+    expect(again.locator("#doc h2")).to_have_text(title)
+    expect(count(again)).to_have_text(f"{unsolved} of 280 docs")
+
+
+def test_search_filters_and_sort(pages, mosaic):
+    page = pages.open(mosaic, state="task=mosaic_center_rci")
+    page.locator("#q").fill("IN RED")
+    page.wait_for_timeout(300)
+    texts = page.locator("#list [role=option] p:last-child").all_inner_texts()
+    assert texts
+    assert all("in red" in text for text in texts)
+    page.locator("#q").fill("no such words")
+    expect(count(page)).to_have_text("0 of 280 docs")
+    expect(page.locator("#list")).to_contain_text("No doc is like this")
+    page.get_by_role("button", name="Clear filters").click()
+    expect(count(page)).to_have_text("280 of 280 docs")
+    page.get_by_label("First answer").select_option("wrong")
+    expect(page.locator("#list .item").first.locator(".sr")).to_have_text("wrong")
+    page.get_by_label("Sort by").select_option("most right cells")
+    page.locator("#q").fill("17")  # a doc's id
+    expect(page.locator("#list")).to_contain_text("#17")
+
+
+def test_a_cell_tells_its_answer_and_shows_what_was_seen(pages, serve, album, pictures):
+    page = pages.open(serve(album, pictures=pictures), state="doc=album_rci3:4")
+    cells = page.locator(".cell")
+    assert cells.all_inner_texts() == ["✗", "✗", "✗", "✗", "✓", "✗", "✗", "✗", "✗"]
+    cells.nth(4).hover()
+    expect(page.locator(".under")).to_contain_text("row 2, column 2: B")
+    image = page.locator(".frame img")
+    expect(image).to_have_js_property("naturalWidth", 300)
+    box, frame = cells.nth(4).bounding_box(), image.bounding_box()
+    assert box["x"] - frame["x"] == pytest.approx(frame["width"] / 3, abs=2)
+    assert box["y"] - frame["y"] == pytest.approx(frame["height"] * 0.33, abs=2)
+    cells.nth(4).click()
+    expect(cells.nth(4)).to_have_attribute("aria-pressed", "true")
+    page.locator("#list [role=option]").nth(1).click()
+    expect(page.locator(".why")).to_have_text("the doc has no image that can be read")
+
+
+def test_the_keyboard_alone_reaches_everything(pages, serve, album, pictures):
+    page = pages.open(serve(album, pictures=pictures), permissions=["clipboard-read", "clipboard-write"])
+    seen, last = [], None
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        handle = page.evaluate_handle("document.activeElement")
+        name = handle.evaluate("node => node.id || node.name || node.className || node.tagName")
+        if name == "BODY" or (name, "skip") == ("skip", last):
+            break
+        seen.append(handle.evaluate("node => [node.tagName, node.id, node.textContent.slice(0, 30).trim()]"))
+        last = name
+    reached = {tuple(one) for one in seen}
+    enabled = page.evaluate(
+        """[...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')]
+           .filter(node => node.checkVisibility() && !node.disabled && node.tabIndex >= 0 && !node.closest('dialog') && !(node.type === 'radio' && !node.checked))
+           .map(node => [node.tagName, node.id, node.textContent.slice(0, 30).trim()])"""
+    )
+    assert {tuple(one) for one in enabled} <= reached
+    page.locator("#list").focus()
+    title = page.locator("#doc h2")
+    for key, expected in (("j", 1), ("ArrowDown", 2), ("k", 1), ("End", 419), ("Home", 0)):
+        page.keyboard.press(key)
+        expect(title).to_have_text(f"Doc {expected}")
+    page.keyboard.press("/")
+    page.keyboard.type("picture 7919 of")
+    expect(count(page)).to_have_text("1 of 420 docs")
+    page.keyboard.press("j")  # typed, not stepped
+    expect(page.locator("#q")).to_have_value("picture 7919 ofj")
+    page.keyboard.press("Escape")
+    expect(page.locator("#list")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.locator("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_be_hidden()
+    page.get_by_role("button", name="Clear filters").press("Enter")
+    page.locator(".cell").first.focus()
+    for key, cell in (("ArrowRight", "row 1, column 2"), ("ArrowDown", "row 2, column 2"), ("ArrowLeft", "row 2, column 1")):
+        page.keyboard.press(key)
+        expect(page.locator(".under")).to_contain_text(cell)
+    page.keyboard.press("Enter")
+    expect(page.locator(".cell[aria-pressed=true]")).to_have_attribute("aria-label", re.compile("row 2, column 1"))
+    page.get_by_role("button", name="Copy id").press("Enter")
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == re.search(r"\d+", title.inner_text())[0]
+
+
+def test_two_models_side_by_side(pages, serve, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    one, two = write_many(folder / "one", 80).parent, write_many(folder / "two", 80).parent
+    [log] = two.glob("*.jsonl")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines[::10]:  # the second model misses every tenth full image
+        line["patch"]["views"][0] |= {"scores": {"acc": 0.0}, "items": {"acc": 0.0}}
+        line["filtered_resps"][0] = "D"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    results = next(two.glob("*_results.json"))
+    results.write_text(json.dumps(json.loads(results.read_text()) | {"model_name": "org/second"}))
+    page = pages.open(serve(one, two))
+    page.get_by_label("The two models").select_option("one right, one wrong")
+    missed = [doc for doc in range(0, 80, 10) if doc % 4 != 2]  # the first model misses those itself
+    expect(count(page)).to_have_text(f"{len(missed)} of 80 docs")
+    expect(page.locator("#doc table").first).to_contain_text("org/second")
+    assert page.locator(".frame").count() == 2
+    full = page.locator("#doc table").first.locator("tbody tr").first.locator("td")
+    assert [one.locator(".text").inner_text() for one in full.all()] == ["B", "D"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_any_state(pages, mosaic, serve, album, pictures, axe, theme):
+    def check(page):
+        found = axe.run(page, options={"resultTypes": ["violations"]})
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found.response["violations"]] == []
+
+    page = pages.open(mosaic, theme=theme)
+    check(page)
+    page.get_by_role("group", name="mosaic_larger_rci").get_by_role("button", name=re.compile("^text")).click()
+    check(page)
+    page.locator("#q").fill("no such words")
+    expect(count(page)).to_have_text("0 of 280 docs")
+    check(page)
+    page.get_by_role("button", name="Keys and words").click()
+    check(page)
+    page = pages.open(serve(album, pictures=pictures), theme=theme, size="narrow", state="doc=album_rci3:300")
+    page.locator(".cell").nth(4).click()
+    check(page)
+    page = pages.open(serve(album, pictures=pictures), theme=theme, size="middle", state="doc=album_rci3:1")
+    page.get_by_text("Cells of the other image").click()
+    check(page)
+
+
+@pytest.mark.parametrize("size", ["middle", "narrow"])
+def test_nothing_is_wider_than_the_screen(pages, mosaic, size):
+    page = pages.open(mosaic, size=size)
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def check_hostile(page, docs):
+    """Step through all docs: each text is there as text, and nothing of it was made."""
+    for _ in range(docs):
+        expect(page.locator("#doc .why, #doc .frame img").first).to_be_attached()
+        assert page.evaluate("window.hit") is None
+        assert page.locator("article script, article svg, article iframe, article a, #list img").count() == 0
+        page.keyboard.press("j")
+    said = page.locator("#doc .text").first.inner_text()
+    assert any(text[:30] in said for text in HOSTILE)
+    assert "<script>window.hit" in page.locator("#title").inner_text()
+    assert "\u202e" not in page.content()
+    assert "\x1b" not in page.content()
+
+
+def test_hostile_texts_stay_texts(pages, serve, tmp_path_factory, pictures):
+    run = write_hostile(tmp_path_factory.mktemp("hostile") / "out").parent
+    page = pages.open(serve(run))
+    check_hostile(page, 12)
+    page.locator("#q").fill(HOSTILE[0])
+    expect(count(page)).to_have_text("4 of 12 docs")  # two by their question, two more by their category
+    folder = run.parent / "docs"
+    write(open_runs([run]), pictures, folder)
+    page = pages.open((folder / "index.html").as_uri(), offline=True)
+    check_hostile(page, 12)
+
+
+def test_another_site_learns_nothing(browser, mosaic, serve, album):
+    """A page of another origin, in a browser that has the cookie: its requests get nothing, and its frame and image stay empty."""
+    context = browser.new_context()
+    context.new_page().goto(mosaic)
+    origin = mosaic.partition("/?")[0]
+    other = context.new_page()
+    other.route("http://evil.example/**", lambda route: route.fulfill(body="<!doctype html><title>evil</title>", content_type="text/html"))
+    other.goto("http://evil.example/")
+    for path in ("/api/about", "/api/doc?task=0&place=0", "/"):
+        assert other.evaluate("url => fetch(url, {credentials: 'include'}).then(() => 'answered', () => 'nothing')", origin + path) == "nothing"
+        assert other.evaluate(
+            "url => fetch(url, {credentials: 'include', mode: 'no-cors'}).then(found => found.type, () => 'nothing')", origin + path
+        ) in ("nothing", "opaque")
+    image = "url => new Promise(done => { const image = new Image(); image.onload = () => done('shown'); image.onerror = () => done('nothing'); image.src = url; })"
+    assert other.evaluate(image, f"{origin}/image?task=0&place=0") == "nothing"
+    context.close()
+
+
+def test_the_folder_opens_from_disk_without_a_network(pages, album, pictures, tmp_path):
+    write(open_runs([album]), pictures, tmp_path / "my docs")
+    page = pages.open((tmp_path / "my docs" / "index.html").as_uri(), offline=True)
+    expect(count(page)).to_have_text("420 of 420 docs")
+    expect(page.locator(".frame img")).to_have_js_property("naturalWidth", 300)
+    need(page, "unsolved").click()
+    expect(count(page)).to_have_text("105 of 420 docs")
+    page.locator("#q").fill("outdoor")
+    expect(count(page)).to_have_text("35 of 420 docs")
+    page.get_by_label("Category").select_option("outdoor")
+    expect(need(page, "text").locator("span").nth(2)).to_contain_text("[")
+    assert page.url.startswith("file:")

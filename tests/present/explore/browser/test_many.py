@@ -1,0 +1,70 @@
+"""A run of 100,000 docs with ten views each, through the real command: how long people wait, and what it costs."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from lmms_patch.runs import samples
+from lmms_patch.runs.run import find
+from tests.making.explored import kind_of, write_many
+
+DOCS = 100_000
+FILTER = """need => new Promise(done => {
+  const button = [...document.querySelectorAll("#needs button")].find(node => node.textContent.includes(need));
+  const start = performance.now();
+  new MutationObserver((_, own) => { own.disconnect(); requestAnimationFrame(() => done((performance.now() - start) / 1000)); })
+    .observe(document.querySelector("#space"), {childList: true});
+  button.click();
+})"""
+
+
+def patience():
+    """How many times as long things may take because others use this machine: its load per processor, at least 1."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+@pytest.fixture(scope="module", params=["log", "parquet"])
+def run(request, tmp_path_factory):
+    path = write_many(tmp_path_factory.mktemp("many") / "out", DOCS)
+    if request.param == "parquet":
+        samples.write(find([path])[0].results)
+    return path.parent
+
+
+def test_100_000_docs_are_quick(run, pages):
+    started = subprocess.Popen(
+        [sys.executable, "-m", "lmms_patch.app.cli", "explore", str(run), "--no-browser", "--no-images"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        address = started.stdout.readline().split()[0]
+        start = time.perf_counter()
+        page = pages.open(address)
+        assert time.perf_counter() - start < 2 * patience()
+        expect(count := page.locator("#count")).to_have_text("100,000 of 100,000 docs", timeout=300_000)
+        kinds = [kind_of(doc) for doc in range(DOCS)]
+        assert min(page.evaluate(FILTER, "unsolved") for _ in range(4)) < 0.3 * patience()  # on, off, on, off
+        page.locator("#needs button", has_text="whole image").click()
+        expect(count).to_have_text(f"{kinds.count('whole image'):,} of 100,000 docs")
+        page.locator("#needs button", has_text="whole image").click()
+        start = time.perf_counter()
+        page.locator("#q").fill("picture 4242 of")
+        expect(count).to_have_text("1 of 100,000 docs")
+        assert time.perf_counter() - start < 0.5 * patience()
+        page.locator("#q").fill("")
+        expect(count).to_have_text("100,000 of 100,000 docs")
+        page.locator("#list").focus()
+        page.keyboard.press("End")
+        expect(page.locator("#doc h2")).to_have_text("Doc 99999")
+        expect(page.locator("#list")).to_contain_text(f"picture {99999 * 7919 % 1000003}")
+        [most] = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{started.pid}/status").read_text())
+        assert int(most) / 1e6 < 1.5
+    finally:
+        started.send_signal(2)
+        assert started.wait(20) == 0
+    assert started.stdout.read() == ""

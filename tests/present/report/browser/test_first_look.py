@@ -1,0 +1,123 @@
+"""How much a reader has to scroll and open: reports of made runs in a real browser, one model on 7 benchmarks and five models on 12."""
+
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.present.report import figures
+from tests.making.runs import suite
+
+SCREEN = {"width": 1440, "height": 900}
+LONGEST = {(1, 7): 6_000, (5, 12): 12_000}
+"""Pixels of the whole page at that screen, by models and benchmarks."""
+
+
+@pytest.fixture(scope="module", params=LONGEST, ids=lambda size: f"{size[0]}x{size[1]}")
+def made(request, tmp_path_factory):
+    """The number of models and benchmarks, the report's page, and what it shows."""
+    work = tmp_path_factory.mktemp("suite")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "MOST_HEATMAPS", 2)  # these are files beside the page, and take most of the time
+        report = api.report([suite(work / "runs", *request.param)], work / "report")
+    return request.param, work / "report" / "index.html", report
+
+
+SMALL, LARGE = (pytest.mark.parametrize("made", [size], indirect=True, ids=[f"{size[0]}x{size[1]}"]) for size in LONGEST)
+
+
+def at(open_page, made, width=1440, **more):
+    page = open_page(file=made[1], **more)
+    page.set_viewport_size({**SCREEN, "width": width})
+    return page
+
+
+def bottom(page, selector):
+    return page.locator(selector).evaluate("one => one.getBoundingClientRect().bottom")
+
+
+def test_the_page_is_short_and_its_first_screen_has_the_findings_and_the_headline(open_page, made):
+    size, _, report = made
+    page = at(open_page, made)
+    assert page.evaluate("document.documentElement.scrollHeight") <= LONGEST[size]
+    assert 1 <= page.locator("#findings li").count() <= 5
+    assert page.locator("#findings li").count() == len(report.findings)
+    assert bottom(page, "#findings ol") < SCREEN["height"]
+    if any(figure.section == "headline" for figure in report.figures):
+        assert bottom(page, "#findings .drawing svg") < SCREEN["height"]
+
+
+def test_the_findings_come_before_anything_else_on_a_phone(open_page, made):
+    page = at(open_page, made, 390)
+    assert page.locator("#findings li").first.evaluate("one => one.getBoundingClientRect().bottom") < 844
+
+
+FOLDED = "document.querySelectorAll('details:not([open])').length"
+UNFOLD = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
+CUT = """() => [...document.querySelectorAll('body *')].filter(one => {
+    const look = getComputedStyle(one);
+    const hides = look.overflowX === 'hidden' || look.overflowX === 'clip' || look.textOverflow === 'ellipsis';
+    return hides && one.scrollWidth > one.clientWidth + 1 && !one.closest('.sr, .skip, svg, .theme');
+}).map(one => one.outerHTML.slice(0, 120))"""
+"""Elements that hide a part of their text."""
+SCROLLERS = """() => [...document.querySelectorAll('body *')].filter(one =>
+    one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === 'auto'
+    && !(one.tabIndex === 0 && one.getAttribute('role') === 'region' && one.getAttribute('aria-label'))
+).map(one => one.outerHTML.slice(0, 120))"""
+"""Boxes that scroll and cannot be reached by keyboard, or have no name."""
+
+
+@SMALL
+@pytest.mark.parametrize("width", [1440, 768, 390])
+def test_nothing_is_cut_and_the_page_never_scrolls_sideways(open_page, made, width):
+    page = at(open_page, made, width)
+    for opened in (False, True):
+        if opened:
+            page.evaluate(UNFOLD)
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert page.evaluate(CUT) == []
+        assert page.evaluate(SCROLLERS) == []
+
+
+@SMALL
+def test_each_fold_says_what_is_in_it_and_how_much(open_page, made):
+    page = at(open_page, made)
+    for summary in page.locator("main > details > summary, main > section > details > summary").all():
+        assert any(letter.isdigit() for letter in summary.inner_text()), summary.inner_text()
+
+
+@LARGE
+def test_a_finding_leads_to_the_details_of_its_result(open_page, made):
+    page = at(open_page, made)
+    link = page.locator("#findings li a").first
+    link.click()
+    target = page.locator(link.get_attribute("href"))
+    target.locator("> .body").wait_for()
+    assert target.evaluate("one => one.getBoundingClientRect().top") < SCREEN["height"]
+
+
+@LARGE
+def test_an_address_opens_what_is_folded(open_page, made):
+    """The heat map of the last result lies in its details, which lie in the folded details of all."""
+    page = at(open_page, made)
+    last = made[2].entries[-1].id
+    page.goto(f"{made[1].as_uri()}#{last}-c1")
+    page.locator(f"#{last}-c1").wait_for()
+    assert page.locator(f"#{last}-c1").is_visible()
+
+
+@SMALL
+def test_the_browsers_search_opens_what_is_folded(open_page, made):
+    """A text fragment finds as the search does; these words stand in the explanations only, which are folded."""
+    page = at(open_page, made)
+    assert not page.locator("#reading > .reads").is_visible()
+    page.goto(f"{made[1].as_uri()}#:~:text=What%20it%20scores%20above%20chance")
+    page.locator("#reading > .reads").wait_for()
+
+
+@LARGE
+def test_on_paper_everything_is_open(open_page, made):
+    page = at(open_page, made)
+    assert page.evaluate(FOLDED) > 5
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(FOLDED) == 0
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(FOLDED) > 5

@@ -1,0 +1,109 @@
+"""The first line of ``lmms-patch compare``, and how wide its tables are; comparisons are made by hand."""
+
+import re
+
+import pytest
+
+from lmms_patch.compare.engine import Compared
+from lmms_patch.compare.tasks import Comparison, Number, Side, Task
+from lmms_patch.present.terminal import compare
+from lmms_patch.stats.paired import Difference
+from lmms_patch.stats.resample import Estimate
+
+
+def number(name, first, second, low, high, p, *, primary=False, p_holm=None, tests=1, detectable=0.05):
+    estimate = Estimate(second - first, 0.02, low, high, 400, 400, 1000)
+    return Number(name, Difference(first, second, estimate, p, 40), primary, p if p_holm is None else p_holm, tests, detectable)
+
+
+def task(base, primary, *others, kind="rci", name="", **about):
+    given = {"metric": "accuracy", "docs": 400, "only_first": (), "only_second": (), "unscored": 0, "mcnemar": None, "settings": (), **about}
+    label = name or f"{base}_{kind}3"
+    compared = Compared(task=label, differences={}, base=base, kind=kind, **given)
+    return Task(label, label, compared, (primary, *others))
+
+
+def comparison(*tasks, same_run=False, models=("first", "second")):
+    sides = [Side(f"out/{model}", model, (), 0, ()) for model in models]
+    return Comparison(*sides, tasks, 0.95, 0, same_run)
+
+
+BETTER = number("fip", 0.61, 0.69, 0.02, 0.14, 0.002, primary=True)
+WORSE = number("fip", 0.5, 0.4, -0.16, -0.04, 0.001, primary=True)
+OPEN = number("fip", 0.61, 0.62, -0.02, 0.04, 0.4, primary=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (comparison(task("gqa", BETTER)), "B (second) is better on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140])."),
+        (comparison(task("gqa", WORSE)), "A (first) is better on gqa (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040])."),
+        (
+            comparison(task("gqa", OPEN)),
+            "A and B cannot be told apart on gqa (accuracy 0.610 → 0.620, B - A = +0.010 [-0.020, +0.040]; "
+            "0.050 would be found in 4 of 5 comparisons).",
+        ),
+        (  # an error rate
+            comparison(task("ocr", WORSE, higher=False)),
+            "B (second) is better on ocr (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040]).",
+        ),
+        (  # p is below 0.05, but not after Holm's correction
+            comparison(task("gqa", number("fip", 0.61, 0.69, 0.02, 0.14, 0.03, primary=True, p_holm=0.06, tests=2, detectable=None))),
+            "A and B cannot be told apart on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]; "
+            "too little differs to say what would be found).",
+        ),
+        (
+            comparison(task("gqa", BETTER), task("pope", WORSE), task("vqa", OPEN)),
+            "B (second) is better on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
+            "A (first) is better on pope (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040]); "
+            "no difference is shown on vqa (0.050 would be found in 4 of 5 comparisons).",
+        ),
+        (
+            comparison(*(task(base, OPEN) for base in "abcde")),
+            "A and B cannot be told apart on "
+            + ", ".join(
+                f"{base} (accuracy 0.610 → 0.620, B - A = +0.010 [-0.020, +0.040]; 0.050 would be found in 4 of 5 comparisons)" for base in "abc"
+            )
+            + " and 2 more.",
+        ),
+        (
+            comparison(task("gqa", number("score", 0.61, 0.69, 0.02, 0.14, 0.002, primary=True), kind="blind")),
+            "B (second) is better on gqa (accuracy without the image 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]).",
+        ),
+        (
+            comparison(task("gqa", BETTER, name="gqa_rci3"), task("gqa", OPEN, name="gqa_rci2")),
+            "B (second) is better on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
+            "no difference is shown on gqa (0.050 would be found in 4 of 5 comparisons).",
+        ),
+        (comparison(task("gqa", OPEN), same_run=True), "A and B are the same run: every difference is 0."),
+        (
+            comparison(task("gqa", OPEN, identical=True)),
+            "A and B score the same on every doc and view: a copy of one run, or a model that answers alike.",
+        ),
+    ],
+)
+def test_the_first_line_says_which_is_better_on_what_and_by_how_much(given, said):
+    assert compare.headline(given) == said
+    assert compare.text(given).splitlines()[:3] == [said, "A: first  (out/first)", "B: second  (out/second)"]
+
+
+def test_hostile_names_stay_text():
+    said = compare.headline(comparison(task("a\x1b[31m", BETTER), models=("a", "b\n::error::x" + "y" * 500)))
+    assert "\x1b" not in said
+    assert "\n" not in said
+    assert len(said) < 200
+
+
+def test_the_table_fits_80_columns_and_wide_has_all():
+    """By default the p that decides: the corrected one where there are several numbers."""
+    others = (number(f"rci{n}_adj", -0.5, -0.25, 0.1, 0.4, 0.01, p_holm=0.02, tests=2) for n in (2, 3))
+    given = comparison(task("gqa", BETTER, *others, marks={"rci2_adj": ("x",)}))
+    narrow, wide = compare.text(given, most=80), compare.text(given, wide=True)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert _heads(narrow) == ["A", "B", "B - A", "p (Holm)"]
+    assert _heads(wide) == ["A", "B", "B - A", "p", "p (Holm)", "would be found"]
+    assert "rci2_adj, contradicted  -0.500  -0.250  +0.250 [+0.100, +0.400]     0.020" in narrow
+
+
+def _heads(text):
+    return re.split(r"\s{2,}", re.search(r"\n(.*)\n-{9,}", text)[1].strip())

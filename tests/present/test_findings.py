@@ -1,0 +1,288 @@
+"""Situations with the sentences that they call for, derived by hand from the rules (the table in ``present.findings``)."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from lmms_patch.present.findings import MOST, case, docs_wanted, findings
+from lmms_patch.runs.run import find
+from lmms_patch.stats.gate import NOT_SHOWN, SAME
+from tests.making.cases import ends, indexed, plain
+from tests.making.runs import mc_run, write_run
+
+NEAR = {"valid": False, "reason": "near chance: FIP 0.26 is below 0.30, the floor 0.25 and its margin", "fip": 0.26}
+LOOKS = {"against": "wrong images", "value": False, "full": 0.9, "other": 0.89}
+SAME_GATE = {"valid": False, "reason": f"{SAME} (full image 0.9, a wrong image 0.89, 60 docs)", "looks": [LOOKS]}
+UNSHOWN = {"valid": False, "reason": f"{NOT_SHOWN}: full image 0.62, a wrong image 0.6, 60 docs; about 900 would tell"}
+FULL, WRONG = (3, 0.5, 0.42, 0.58), (3, -0.2, -0.3, -0.1)
+
+SITUATIONS = {
+    "one that needs the whole image": (
+        [indexed("a", FULL)],
+        ["The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58])."],
+    ),
+    "0.30 itself is strong global": (
+        [indexed("a", (3, 0.4, 0.3, 0.5))],
+        ["The whole image is needed for a (RCI +0.40, 95 % interval [+0.30, +0.50])."],
+    ),
+    "above 0, but not by 0.30": (
+        [indexed("a", (3, 0.2, 0.01, 0.39))],
+        ["One cell is not enough for a (RCI +0.20, 95 % interval [+0.01, +0.39])."],
+    ),
+    "a negative index": (
+        [indexed("a", WRONG)],
+        ["One cell is enough for a (RCI -0.20, 95 % interval [-0.30, -0.10])."],
+    ),
+    "an index that ends at 0": (
+        [indexed("a", (3, -0.2, -0.4, 0.0))],
+        ["One cell is enough for a (RCI -0.20, 95 % interval [-0.40, 0.00])."],
+    ),
+    "balanced, and surely so": (
+        [indexed("a", (3, 0.02, -0.03, 0.07))],
+        ["One cell does as well as the whole image, within 0.10, in a (RCI +0.02, 95 % interval [-0.03, +0.07])."],
+    ),
+    "above 1: a cell does worse than a wrong image": (
+        [indexed("a", (3, 1.2, 1.05, 1.4), mpp=0.0)],
+        ["Single cells mislead in a (acc 0.800, with each doc's best cell 0.000), where a cell does worse than a wrong image."],
+    ),
+    "two grids that agree: the finer one is shown": (
+        [indexed("a", (2, -0.1, -0.2, -0.05), WRONG)],
+        ["One cell is enough for a (RCI_3 -0.20, 95 % interval [-0.30, -0.10])."],
+    ),
+    "two grids that do not": (
+        [indexed("a", (2, -0.1, -0.2, -0.05), FULL)],
+        ["The size of the cells decides in a (RCI_2 -0.10, 95 % interval [-0.20, -0.05], RCI_3 +0.50 [+0.42, +0.58])."],
+    ),
+    "one grid undecided: it is the one shown": (  # half 0.17, 0 is 0.05 away, 0.10 too: 400 (0.17 / 0.05)^2 = 4,624
+        [indexed("a", (2, 0.05, -0.12, 0.22), FULL)],
+        ["Undecided: a (RCI_2 +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs would settle it, this run has 400)."],
+    ),
+    "more docs than there are": (  # half 0.2, 0 is 0.15 away: 400 (0.2 / 0.15)^2 = 711
+        [indexed("a", (3, 0.15, -0.05, 0.35), size=500)],
+        ["Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
+    ),
+    "a part of the docs": (
+        [indexed("a", (3, 0.05, -0.12, 0.22), asked={"estimated": True})],
+        ["Undecided: a (RCI +0.05, 95 % interval [-0.12, +0.22], sampled, a full run, or more docs, would tell more)."],
+    ),
+    "no interval": (
+        [indexed("a", (3, 0.05, None, None, 3, "3 clusters are too few"))],
+        ["Undecided: a (RCI +0.05, no interval: 3 clusters are too few)."],
+    ),
+    "an interval without width, of an earlier version": (
+        [indexed("a", (3, 1.0, 1.0, 1.0), null=None)],
+        [
+            "Undecided: a (RCI +1.00, luck not measured, an interval without width, of an earlier version, is not shown; lmms-patch analyze "
+            "makes it anew)."
+        ],
+    ),
+    "raw and corrected disagree, measured": (
+        [indexed("a", FULL, raw=(-0.09, -0.15, -0.03), mark="raw -0.090 (balanced), corrected 0.500 (strong global)")],
+        [
+            "The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "Raw and corrected index disagree in a (raw -0.09, corrected +0.50).",
+        ],
+    ),
+    "raw and corrected disagree, assumed": (
+        [
+            indexed(
+                "a", (3, 0.5, 0.42, 0.58), null="assumed", raw=(-0.09, -0.15, -0.03), mark="raw -0.090 (balanced), corrected 0.500 (strong global)"
+            )
+        ],
+        ["Undecided: a (raw and corrected index disagree: raw -0.09, corrected +0.50, luck not measured)."],
+    ),
+    "a low index that luck may explain": (
+        [indexed("a", (3, -0.2, -0.3, -0.1), null=None), indexed("b", (3, 0.4, 0.35, 0.45), null=None)],
+        [
+            "The whole image is needed for b (RCI +0.40, 95 % interval [+0.35, +0.45], luck not measured).",
+            "Undecided: a (RCI -0.20 [-0.30, -0.10], luck not measured, and luck alone may make it so low).",
+        ],
+    ),
+    "near chance": (
+        [indexed("a", (3, None, None, None), gate=NEAR)],
+        ["Cannot be read: a (acc 0.260 on the full image, 0.250 by chance)."],
+    ),
+    "answers that do not depend on the image": (
+        [indexed("a", (3, None, None, None), gate=SAME_GATE)],
+        ["No image is needed for a (acc 0.900 with its images, 0.890 with wrong images)."],
+    ),
+    "not shown that it looks": (
+        [indexed("a", (3, None, None, None), gate=UNSHOWN)],
+        [f"Cannot be read: a ({UNSHOWN['reason']})."],
+    ),
+    "too many failed calls": (
+        [indexed("a", (3, None, None, None, 400, "7.5 % of the calls failed (more than 5 %): run again with the same --use_cache"))],
+        ["Cannot be read: a (7.5 % of the calls failed (more than 5 %): run again with the same --use_cache)."],
+    ),
+    "a null that was measured and says nothing": (
+        [indexed("a", (3, None, None, None), raw=(-0.2, -0.3, -0.1))],
+        ["Undecided: a (RCI -0.20, 95 % interval [-0.30, -0.10], luck not measured, and luck alone may make it so low)."],
+    ),
+    "nobody checked that it looks": (
+        [indexed("a", FULL, gate={"valid": None, "looks": []})],
+        ["The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58], not checked that it looks)."],
+    ),
+    "a metric that is better when lower, without its image": (
+        [dataclasses.replace(plain("a", "blind", (0.45, 0.4, 0.5)), higher=False)],
+        ["Shown otherwise: a (no image 0.450, 95 % interval [0.400, 0.500], chance 0.250)."],
+    ),
+    "a marginal pass": (
+        [indexed("a", FULL, gate={"marginal": True})],
+        ["The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58], marginal)."],
+    ),
+    "two models": (
+        [indexed("a", FULL, model="x"), indexed("a", WRONG, model="y")],
+        [
+            "The whole image is needed for a (x) (RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "One cell is enough for a (y) (RCI -0.20 [-0.30, -0.10]).",
+        ],
+    ),
+    "three models: a benchmark is named once": (
+        [
+            *(indexed("a", FULL, model=model) for model in "xyz"),
+            indexed("b", WRONG, model="x"),
+            indexed("b", FULL, model="y"),
+            indexed("b", (3, -0.4, -0.5, -0.3), model="z"),
+        ],
+        [
+            "The whole image is needed for a (all 3 models, RCI +0.50) and b (y) (RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "One cell is enough for b (2 of 3 models, RCI -0.40 to -0.20).",
+        ],
+    ),
+    "three models near chance": (
+        [indexed("a", (3, None, None, None), gate=NEAR, model=model) for model in "xyz"],
+        ["Cannot be read: a (all 3 models)."],
+    ),
+    "the clearest first": (
+        [indexed("a", WRONG), indexed("b", (3, -0.4, -0.5, -0.3)), indexed("c", FULL), indexed("d", (3, 0.7, 0.6, 0.8))],
+        [
+            "The whole image is needed for d (RCI +0.70, 95 % interval [+0.60, +0.80]) and c (RCI +0.50 [+0.42, +0.58]).",
+            "One cell is enough for b (RCI -0.40 [-0.50, -0.30]) and a (RCI -0.20 [-0.30, -0.10]).",
+        ],
+    ),
+    "six of which three are undecided": (
+        [
+            indexed("a", FULL),
+            indexed("b", WRONG),
+            indexed("c", (3, None, None, None), gate=NEAR),
+            *(indexed(name, (3, 0.05, -0.12, 0.22)) for name in "def"),
+        ],
+        [
+            "The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "One cell is enough for b (RCI -0.20 [-0.30, -0.10]).",
+            "Cannot be read: c (acc 0.260 on the full image, 0.250 by chance).",
+            "Undecided: d (RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400), e (RCI +0.05 [-0.12, +0.22], about "
+            "4,700 docs would settle it, this run has 400) and f (RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400).",
+        ],
+    ),
+    "a blind run beside the full image": (
+        [indexed("a", FULL), plain("a", "blind", (0.45, 0.4, 0.5))],
+        [
+            "The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "Without the right image there is still a score in a (no image 0.450 [0.400, 0.500], full image 0.800, chance 0.250).",
+        ],
+    ),
+    "a blind run of what needs no image says nothing new": (
+        [indexed("a", (3, None, None, None), gate=SAME_GATE), plain("a", "blind", (0.89, 0.85, 0.93))],
+        ["No image is needed for a (acc 0.900 with its images, 0.890 with wrong images)."],
+    ),
+    "a blind run at chance": (
+        [plain("a", "blind", (0.26, 0.2, 0.32))],
+        ["Without the right image no more than chance is shown for a."],
+    ),
+    "a text-only model that learns, and one that does not": (
+        [
+            plain("a", "tst", (0.6, 0.5, 0.7), tst=(0.6, 0.5, 0.7), tst_above=(0.3, 0.2, 0.4)),
+            plain("b", "tst", (0.3, 0.2, 0.4), tst=(0.3, 0.2, 0.4), tst_above=(0.0, -0.1, 0.1)),
+        ],
+        [
+            "A text-only model, trained on other questions of the test set, answers more than chance in a (0.600, 95 % interval [0.500, 0.700], "
+            "chance 0.250); a text-only model is not shown to learn more than the most frequent answers of b."
+        ],
+    ),
+    "boxes of both signs": (
+        [
+            plain("a", "regions", (0.8, 0.7, 0.9), regions_mean=(0.2, 0.1, 0.3)),
+            plain("b", "regions", (0.8, 0.7, 0.9), regions_mean=(-0.2, -0.3, -0.1)),
+            plain("c", "regions", (0.8, 0.7, 0.9), regions_mean=(0.0, -0.1, 0.1)),
+        ],
+        [
+            "A relevant box answers more than an adversarial one in a (+0.200, 95 % interval [+0.100, +0.300]); an adversarial box answers more than a "
+            "relevant one in b (-0.200 [-0.300, -0.100]); neither relevant nor adversarial boxes are clearly worth more in c (0.000 [-0.100, +0.100])."
+        ],
+    ),
+    "cells hidden, and shuffled": (
+        [plain("a", "occlude", (0.8, 0.7, 0.9), drop3=(0.35,)), plain("b", "shuffle", (0.5, 0.4, 0.6))],
+        [
+            "Shown otherwise: a (full image 0.800, 95 % interval [0.700, 0.900], 0.350 with the worst of 9 cells hidden, chance 0.250) and b (cells shuffled 0.500 "
+            "[0.400, 0.600], chance 0.250)."
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_sentences_of(name):
+    cases, expected = SITUATIONS[name]
+    assert [one.text for one in findings(cases)] == expected
+
+
+def test_every_task_is_in_a_sentence_and_there_are_at_most_five():
+    """Of all situations at once: each base gets a name of its own."""
+    every = []
+    for number, (cases, _) in enumerate(SITUATIONS.values()):
+        every += [type(one)(**{**vars(one), "key": f"{number}-{one.key}", "base": f"{one.base}{number}"}) for one in cases]
+    told = findings(every)
+    assert len(told) == MOST
+    assert {key for one in told for key in one.cases} == {one.key for one in every}
+
+
+def test_many_tasks_are_named_and_then_counted():
+    """Numbers of 4, the names of 8 more, and a count of the last 8: 20 tasks."""
+    (one,) = findings([indexed(f"task{i:02}", FULL) for i in range(20)])
+    assert one.text.count("[+0.42, +0.58]") == 4
+    assert one.text.endswith("task11 and 8 more.")
+    assert len(one.cases) == 20
+
+
+def test_no_case_no_sentence():
+    assert findings([]) == []
+
+
+def test_hostile_names_stay_on_their_line():
+    (one,) = findings([indexed("a\n\x1b[31mb", FULL, model="m\u202e")])
+    assert not {"\n", "\x1b"} & set(one.text)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "docs", "wanted"),
+    [
+        (0.05, -0.12, 0.22, 400, 4_700),
+        (0.15, -0.05, 0.35, 400, 720),  # 711 is rounded up to two digits
+        (0.0, -0.2, 0.2, 100, 400),  # has to fit between -0.10 and 0.10: half as wide
+        (-0.3, -0.9, 0.3, 50, 200),  # half as wide leaves out 0
+        (0.15, 0.05, 0.25, 400, None),  # leaves out 0 already
+        (0.1, None, None, 400, None),
+        (None, None, None, 400, None),
+    ],
+)
+def test_how_many_docs_would_settle_an_index(value, low, high, docs, wanted):
+    """The width of an interval goes with one over the root of the docs: by hand."""
+    assert docs_wanted(ends(value, low, high, docs)) == wanted
+
+
+def test_a_written_run_says_what_its_table_says(tmp_path):
+    """A model that knows 85 % from one cell and 80 % from the image: the sentence names the task, and the index of the results file."""
+    write_run(tmp_path, {"toy_rci2": mc_run()})
+    (result,) = find([Path(tmp_path)])[0].results
+    (one,) = findings([case(result)])
+    index = result.measures["rci2_adj"]
+    assert one.cases == (result.label,)
+    assert f"{index.value:+.2f}" in one.text
+
+
+def test_a_name_is_the_tasks_own_where_a_benchmark_is_asked_twice():
+    one, other = indexed("a", FULL), indexed("a", WRONG)
+    other = type(other)(**{**vars(other), "key": "a_rci, second", "task": "a_rci, second"})
+    assert "a_rci, second" in findings([one, other])[1].text
