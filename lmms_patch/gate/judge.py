@@ -182,7 +182,10 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
 
 
 def _findings(results: Sequence[Result]) -> tuple[str, ...]:
-    """Return what to know of some results; nothing where a file lacks what the sentences need: they are prose, and must not stop a gate."""
+    """Return the sentences of ``present.findings`` about some results.
+
+    They are there to be read, and no verdict rests on them. So where a file lacks what a sentence needs there is none, and the gate goes on.
+    """
     try:
         return tuple(one.text for one in findings([case(one.result, one.model, str(place)) for place, one in enumerate(results)]))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -429,8 +432,8 @@ def _words(rule: Rule, check: str) -> str:
         "value": ((">=", rule.min), ("<=", rule.max)),
         "difference": (("drop <=", rule.max_drop), ("rise <=", rule.max_rise)),
     }
-    words = " and ".join(f"{sign} {limit:g}" for sign, limit in named[check] if limit is not None)
-    return f"{words}, margin {rule.margin:g}" if rule.margin else words
+    words = " and ".join(f"{sign} {limits.plain(limit)}" for sign, limit in named[check] if limit is not None)
+    return f"{words}, margin {limits.plain(rule.margin)}" if rule.margin else words
 
 
 def _check_null(rule: Rule, item: Item, source: str) -> None:
@@ -542,7 +545,7 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
     else:
         assert rule.max_excluded is not None
         value, reason = _excluded(one)
-        most, limit, kept = rule.max_excluded, f"<= {rule.max_excluded:g}", value is not None and value <= rule.max_excluded + 1e-12
+        most, limit, kept = rule.max_excluded, f"<= {limits.plain(rule.max_excluded)}", value is not None and value <= rule.max_excluded + 1e-12
     call: Call = "pass" if kept else "inconclusive" if value is None and item.check == "looks" else "fail"
     warned, docs = call == "inconclusive" and not rule.blocks, one.result.docs
     number = Estimate(value, None, None, None, docs, docs, 0, reason=reason)

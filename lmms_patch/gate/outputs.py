@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 from lmms_patch import __version__, files
 from lmms_patch.errors import RecordError
+from lmms_patch.gate import limits
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement, Verdict
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED
@@ -30,6 +31,9 @@ SCHEMA = 1
 CALLS = {PASSED: "PASS", FAILED: "FAIL", BAD_INPUT: "BAD INPUT", INCONCLUSIVE: "INCONCLUSIVE"}
 """The first word of the first line, by exit status."""
 MINUS = "−"
+UNDEFINED = "not defined"
+DIGITS = 12
+"""The most decimals of a number: limits are held to 1e-12."""
 _ORDER = ("fail", "inconclusive", "warned", "pass")
 _HELD = {
     "gate": ("the index can be read", "the index cannot be read"),
@@ -64,9 +68,11 @@ def _found(one: Verdict) -> str:
         return ": ".join(filter(None, [_HELD[one.metric][number.value != 1], one.reason]))
     allowed = _allowed(one)
     if number.value is None:
-        return f"{one.measure} {one.reason or 'not defined'} ({allowed})"
+        reason = one.reason or UNDEFINED
+        name = {"n_docs": "number of docs", "excluded": "docs left out"}.get(one.metric, one.measure)
+        return f"{name}{'' if reason.startswith(UNDEFINED) else ':'} {reason} ({allowed})"
     if one.metric in ("n_docs", "excluded"):
-        counted = f"{number.value:,.0f} docs" if one.metric == "n_docs" else f"{100 * number.value:.4g} % of the docs left out"
+        counted = f"{number.value:,.0f} docs" if one.metric == "n_docs" else f"{_percent(one, number.value)} of the docs left out"
         return ": ".join(filter(None, [f"{counted} ({allowed})", one.reason]))
     sure = ""
     if number.low is not None and number.high is not None and one.level is not None and reading.shows_interval(number):
@@ -84,20 +90,39 @@ def _allowed(one: Verdict) -> str:
     ends = [end for end in (one.least, one.most) if end is not None]
     if one.difference is not None and ends == [0]:
         return "no drop allowed" if one.least is not None else "no rise allowed"
-    said = [f"{end:+g}" if one.difference is not None and end else f"{end or 0:g}" for end in ends]
+    said = [("+" if one.difference is not None and end > 0 else "") + limits.plain(end or 0.0) for end in ends]
     if one.metric == "n_docs":
         said = [f"{end:,.0f}" for end in ends]
     if one.metric == "excluded":
-        said = [f"{100 * end:.4g} %" for end in ends]
+        said = [f"{limits.plain(100 * end)} %" for end in ends]
     start = "allowed" if one.difference is not None or len(ends) > 1 else "at least" if one.least is not None else "at most"
     return f"{start} {' to '.join(said)}".replace("-", MINUS)
 
 
 def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
-    """Return a number with three decimals, or as many as its limit has."""
-    decimals = [len(f"{end:g}".partition(".")[2]) for end in (one.least, one.most) if end is not None]
+    """Return a number with three decimals, or more where its limit has more, or where three would hide on which side of the limit it lies."""
+    judged = one.value if one.difference is None else one.difference
+    numbers = [number for number in (judged.value, judged.low, judged.high) if number is not None]
+    written = [len(limits.plain(end).partition(".")[2]) for end in (one.least, one.most) if end is not None]
     signed = one.difference is not None if signed is None else signed
-    return number_text(value, signed, max([3, *decimals])).replace("-", MINUS)
+    return number_text(value, signed, _decimals(one, numbers, max([3, *written]))).replace("-", MINUS)
+
+
+def _percent(one: Verdict, share: float) -> str:
+    """Return a share of docs in percent, with four digits, or with more where four would hide that it is beyond its limit."""
+    share, most = 100 * share, None if one.most is None or one.call != "fail" else 100 * one.most
+    alike = (some for some in range(4, DIGITS) if most is None or limits.plain(share, some) != limits.plain(most, some))
+    return f"{limits.plain(share, next(alike, DIGITS))} %"
+
+
+def _decimals(one: Verdict, numbers: Sequence[float], fewest: int) -> int:
+    """Return how many decimals show on which side of its limits each number lies.
+
+    With three decimals 0.69996 reads as 0.700, which keeps "at least 0.7". So decimals are added until no number beyond a limit looks kept.
+    """
+    beyond = [(number, one.least) for number in numbers if one.least is not None and limits.call(number, number, least=one.least) == "fail"]
+    beyond += [(number, one.most) for number in numbers if one.most is not None and limits.call(number, number, most=one.most) == "fail"]
+    return next((some for some in range(fewest, DIGITS) if all(round(number, some) != round(end, some) for number, end in beyond)), DIGITS)
 
 
 def details(one: Verdict) -> str:
@@ -112,7 +137,7 @@ def details(one: Verdict) -> str:
     claim = {True: "the primary number", False: "not the primary number", None: ""}[one.primary]
     power = ""
     if one.call == "inconclusive" and one.detectable is not None:
-        power = f"fails in 80 % of runs where the truth is {one.detectable:.2g} beyond what is allowed"
+        power = f"fails in 80 % of runs where the truth is {limits.plain(one.detectable, 2)} beyond what is allowed"
     return line("; ".join(filter(None, [f"{one.metric} {one.limit}", claim, basis.get(one.basis, ""), power])))
 
 
@@ -169,12 +194,8 @@ def text(judged: Judgement, *, every: bool = False, width: int | None = None) ->
     blocks += ["\n".join(_folded(f"note: {line(note)}", "  ", width) for note in judged.notes)]
     if every:
         blocks += ["\n".join(_folded(line(one), "  ", width) for one in judged.findings)]
-    blocks += [f"{_passes(passed)}; --all lists what passed" if passed and not every else ""]
+    blocks += [f"{len(passed)} pass; --all lists what passed" if passed and not every else ""]
     return "\n\n".join(block for block in blocks if block)
-
-
-def _passes(passed: Sequence[Any]) -> str:
-    return f"{len(passed)} pass{'es' * (len(passed) == 1)}"
 
 
 def _wrapped(one: Verdict, said: str, width: int | None) -> str:
@@ -192,7 +213,7 @@ def summary(judged: Judgement) -> str:
     bad, passed = _listed(judged)
     lines = [f"### {mark} {markdown(headline(judged))}", "", markdown(judged.counts), ""]
     lines += [*(_bullet(one, said) for one, said in bad), *(f"- note: {markdown(note)}" for note in judged.notes)]
-    lines += _details(_passes(passed), [_bullet(one, said) for one, said in passed])
+    lines += _details(f"{len(passed)} pass", [_bullet(one, said) for one, said in passed])
     lines += _details("What the runs show", [f"- {markdown(one)}" for one in judged.findings])
     return "\n".join(lines) + "\n\n"
 

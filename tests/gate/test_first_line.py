@@ -95,6 +95,39 @@ COUNT = {**OF_VALUE, "level": None, "basis": "number", "least": None}
             verdict("fail", **COUNT, metric="gate", value=number(0), reason="near chance"),
             "FAIL gqa: the index cannot be read: near chance",
         ),
+        (  # three decimals would read as kept: 0.69996 as 0.700, an upper end of 0.6999996 as 0.700000
+            verdict("fail", **{**COUNT, "least": 0.7, "metric": "rci3"}, measure="rci3", value=number(0.69996)),
+            "FAIL gqa: rci3 0.69996 (at least 0.7)",
+        ),
+        (
+            verdict("fail", **OF_VALUE, value=number(0.6, 0.55, 0.6999996), least=0.7),
+            "FAIL gqa: accuracy 0.6000000 (95 % 0.5500000 to 0.6999996; at least 0.7)",
+        ),
+        (
+            verdict("inconclusive", value=number(0.68), difference=number(-0.01, -0.0204, 0.0004)),
+            "INCONCLUSIVE gqa: accuracy 0.6900 → 0.6800 (−0.0100, 95 % −0.0204 to +0.0004; allowed −0.02)",
+        ),
+        (  # kept, and it reads as kept
+            verdict("pass", **OF_VALUE, value=number(0.75, 0.70004, 0.8), least=0.7),
+            "PASS gqa: accuracy 0.750 (95 % 0.700 to 0.800; at least 0.7)",
+        ),
+        (
+            verdict("fail", **COUNT, most=0.125, metric="excluded", value=number(0.12500125)),
+            "FAIL gqa: 12.5001 % of the docs left out (at most 12.5 %)",
+        ),
+        (  # a limit in plain digits, however small, also where limit and margin leave float error: 0.3 - 0.1
+            verdict("fail", **OF_VALUE, value=number(0.00003, 0.00002, 0.00004), least=None, most=0.00001),
+            "FAIL gqa: accuracy 0.00003 (95 % 0.00002 to 0.00004; at most 0.00001)",
+        ),
+        (verdict("fail", **OF_VALUE, value=number(0.1, 0.05, 0.15), least=0.3 - 0.1), "FAIL gqa: accuracy 0.100 (95 % 0.050 to 0.150; at least 0.2)"),
+        (
+            verdict("fail", **OF_VALUE, value=number(None), reason="12 of 400 docs are lost", least=0.5),
+            "FAIL gqa: accuracy: 12 of 400 docs are lost (at least 0.5)",
+        ),
+        (
+            verdict("fail", **{**COUNT, "least": 100}, metric="n_docs", value=number(None), reason="the run does not say"),
+            "FAIL gqa: number of docs: the run does not say (at least 100)",
+        ),
         (verdict("pass", **COUNT, metric="looks", value=number(1)), "PASS gqa: the answers depend on the image"),
     ],
 )
@@ -155,12 +188,12 @@ def test_counts_then_what_failed_then_the_rest_folded():
         "of 3 verdicts 2 fail, 1 pass (exit status 1)\n\n"
         "fail: the score does not drop\n  fip drop <= 0, margin 0.02; the primary number; paired over 398 docs\n"
         f"fail: it needs the image\n  {fact}\n  rci3 >= 0.1\n\n"
-        "1 passes; --all lists what passed"
+        "1 pass; --all lists what passed"
     )
     assert "pass: passes" in outputs.text(made, every=True)
-    shown, folded = outputs.summary(made).split("<details><summary>1 passes</summary>")
+    shown, folded = outputs.summary(made).split("<details><summary>1 pass</summary>")
     assert "**pass**: passes" in folded
-    assert "passes" not in shown
+    assert "**pass**" not in shown
     assert max(map(len, outputs.text(made, width=60).splitlines())) <= 60
 
 

@@ -154,7 +154,7 @@ class Board:
         by: what they are ranked by.
         ignored: settings in which runs of one group may differ.
         models: identity -> name as it is shown.
-        runs: how many runs stand behind it.
+        runs: how many runs with results stand behind it.
     """
 
     groups: tuple[Group, ...]
@@ -198,7 +198,7 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
         kind, base, grid, group = key
         by_settings.setdefault((kind, base, grid), {})[group] = entries
     groups = [group for place in sorted(by_settings, key=_order) for group in _groups(place, by_settings[place], by, tuple(ignore))]
-    return Board(tuple(groups), by, tuple(ignore), names, len(store.runs))
+    return Board(tuple(groups), by, tuple(ignore), names, sum(bool(run.results) for run in store.runs))
 
 
 def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:

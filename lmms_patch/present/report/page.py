@@ -109,7 +109,7 @@ def environment() -> jinja2.Environment:
         "numbers_of": shapes.numbers,
     }
     made.globals |= {"marks_of": shapes.marks, "said": reading}
-    made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label}
+    made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label, "bands": wording.bands}
     made.globals |= {"frames_of": gallery.frames, "image_of": _image, "verdict": gallery.verdict}
     return made
 

@@ -9,7 +9,7 @@ from typing import Any
 from lmms_patch.present import sheets
 from lmms_patch.runs import reading
 from lmms_patch.stats.gate import SAME
-from lmms_patch.stats.index import band
+from lmms_patch.stats.index import BANDS, band
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
@@ -48,6 +48,17 @@ def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
         return ""
     largest = max(abs(estimate.low), abs(estimate.high), abs(estimate.value))
     return f"[{number(estimate.low, signed, digits, largest)}, {number(estimate.high, signed, digits, largest)}]"
+
+
+def bands() -> list[tuple[str, str]]:
+    """Return the bands of the index, from local to global, each with the end that bounds it (``stats.index.band``).
+
+    >>> bands()[2:]
+    [('balanced', '≤ +0.10'), ('moderate global', '< +0.30'), ('strong global', '≥ +0.30')]
+    """
+    last, name = BANDS[-1]
+    open_end = number(last, True, 2)
+    return [*((below, f"≤ {number(end, True, 2)}") for end, below in BANDS[:-1]), (name, f"< {open_end}"), ("strong global", f"≥ {open_end}")]
 
 
 def raw(value: Any) -> str:

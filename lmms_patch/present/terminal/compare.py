@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from lmms_patch.ask.spec import KINDS
@@ -63,12 +64,13 @@ def headline(comparison: Comparison) -> str:
     for task in comparison.tasks:
         better.setdefault(_better(comparison, task), []).append(task)
     models = {"A": comparison.first.model, "B": comparison.second.model}
-    said = [f"{side} ({clean(models[side], 60)}) is better on {_listed(better[side], _by)}" for side in "BA" if side in better]
+    said = [f"{side} ({clean(models[side], 60)}) is better on {_listed(comparison, better[side], _by)}" for side in "BA" if side in better]
     open_ones = better.get("", [])
     if open_ones and said:
-        said.append(f"no difference is shown on {_listed(open_ones, _detectable)}")
+        said.append(f"no difference is shown on {_listed(comparison, open_ones, _detectable)}")
     elif open_ones:
-        said.append(f"A and B cannot be told apart on {_listed(open_ones, lambda task: f'{_by(task)}; {_detectable(task)}')}")
+        both = _listed(comparison, open_ones, lambda task: f"{_by(task)}; {_detectable(task)}")
+        said.append(f"A and B cannot be told apart on {both}")
     return f"{'; '.join(said)}."
 
 
@@ -86,11 +88,14 @@ def _lower(task: Task, number: Number) -> bool:
     return number.name in task.compared.lower or (number.name in _SCORES and not task.compared.higher)
 
 
-def _listed(tasks: Sequence[Task], numbers: Callable[[Task], str]) -> str:
-    """Return tasks as a list in words, the first few with their numbers."""
-    names = [clean(task.compared.base or task.second) for task in tasks]
-    names = [clean(task.second) if names.count(name) > 1 else name for name, task in zip(names, tasks, strict=True)]
-    said = [f"{name} ({numbers(task)})" for name, task in zip(names[:FIRST], tasks, strict=False)]
+def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Task], str]) -> str:
+    """Return some tasks of a comparison as a list in words, the first few with their numbers.
+
+    A task is named by its benchmark; where another task of the comparison is of the same one, by its own name, as one line has both lists.
+    """
+    of_base = Counter(clean(task.compared.base) for task in comparison.tasks)
+    named = [(clean(task.second if of_base[clean(task.compared.base)] > 1 else task.compared.base or task.second), task) for task in tasks]
+    said = [f"{name} ({numbers(task)})" for name, task in named[:FIRST]]
     return in_words([*said, *([f"{len(tasks) - FIRST} more"] if len(tasks) > FIRST else [])])
 
 

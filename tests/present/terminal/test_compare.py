@@ -72,8 +72,14 @@ OPEN = number("fip", 0.61, 0.62, -0.02, 0.04, 0.4, primary=True)
         ),
         (
             comparison(task("gqa", BETTER, name="gqa_rci3"), task("gqa", OPEN, name="gqa_rci2")),
-            "B (second) is better on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
-            "no difference is shown on gqa (0.050 would be found in 4 of 5 comparisons).",
+            "B (second) is better on gqa_rci3 (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
+            "no difference is shown on gqa_rci2 (0.050 would be found in 4 of 5 comparisons).",
+        ),
+        (  # one task with two filters; of the other benchmark there is one task alone
+            comparison(task("gqa", BETTER, name="gqa_rci3, strict"), task("pope", OPEN), task("gqa", WORSE, name="gqa_rci3, flexible")),
+            "B (second) is better on gqa_rci3, strict (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
+            "A (first) is better on gqa_rci3, flexible (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040]); "
+            "no difference is shown on pope (0.050 would be found in 4 of 5 comparisons).",
         ),
         (comparison(task("gqa", OPEN), same_run=True), "A and B are the same run: every difference is 0."),
         (
