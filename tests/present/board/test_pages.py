@@ -229,6 +229,13 @@ def test_findings_are_of_the_first_group_and_those_of_a_model_of_its_own_first(t
     assert "Over all results" not in index
 
 
+def test_a_finding_links_the_first_tables_and_counts_the_others(tmp_path):
+    pages(tmp_path, document("m", [blind_task(f"b{i:02d}") for i in range(15)]))
+    told = (tmp_path / "board" / "index.html").read_text().partition('<ul class="findings">')[2].partition("</ul>")[0]
+    assert re.findall(r">(b\d\d), blind</a>", told) == [f"b{i:02d}" for i in range(12)]
+    assert "</a> and 3 more</span>" in told
+
+
 def test_older_runs_are_counted_where_they_have_results(tmp_path, monkeypatch):
     monkeypatch.setattr(model_page, "RUNS", 2)
     dates = ["20260101_000000", "20260102_000000", "20260103_000000", "20260104_000000"]
