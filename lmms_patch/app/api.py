@@ -69,6 +69,7 @@ def __dir__() -> list[str]:
 
 
 def _silent(line: str) -> None:
+    """Do nothing: the ``Tell`` of callers that show no lines."""
     pass
 
 
@@ -78,10 +79,12 @@ def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
 
 
 def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
+    """Return the items as they are: the ``Watch`` of callers that show no progress."""
     return items
 
 
 def _unseen(what: str, done: int, of: int) -> None:
+    """Do nothing: what ``demo`` and ``tst`` tell their progress where nobody shows it."""
     pass
 
 
@@ -124,10 +127,11 @@ class Run:
         return self.taken.path
 
     def _repr_html_(self) -> str:
-        """Return a table of the run's tasks for a notebook."""
+        """Return what the run found, and a table of its tasks, for a notebook."""
         from lmms_patch.runs import run
+        from lmms_patch.text import html_list
 
-        return run.read(self.path)._repr_html_()
+        return html_list(one.text for one in self.findings) + run.read(self.path)._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,7 @@ def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: 
 
 
 def _catalogue(manager: Any, pattern: str | None, kind: str | None) -> Catalogue:
+    """Return the names that match a pattern, for the way of wrapping that it names itself where ``kind`` is None."""
     from lmms_patch.ask.spec import parse
     from lmms_patch.harness.names import catalog
 
@@ -225,11 +230,13 @@ def show(folder: str | Path) -> Run:
 
 
 def samples(run: str | Path, task: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """Return the docs of a finished run as an Arrow table with one row per doc and view (docs/tables.md).
+    """Return the answers and scores of a finished run as an Arrow table: one row for each doc and view (docs/tables.md).
+
+    The table comes from the Parquet file beside a task's sample log, or from the log itself where that file is missing or does not fit the log.
 
     Args:
-        run: the ``--output_path`` of the run (of several the newest with a task of ours), or one ``*_results.json``.
-        task: one of its tasks; None: all but MAGIC tasks, whose docs have no views.
+        run: the ``--output_path`` of the run, or one ``*_results.json``. Of several runs, the newest with a wrapped task is taken.
+        task: one of the run's tasks; None: all but MAGIC tasks, whose docs have no views.
         columns: their names, in the order wanted; None: all.
 
     Raises:
@@ -304,7 +311,7 @@ def demo(output: str | Path = "out/demo", *, quiet: bool = True, watch: Callable
 
     Args:
         output: the folder of the run.
-        quiet: keep back what lmms-eval prints (it is in ``lmms-eval.log`` in the output folder); False: it goes to stdout and stderr.
+        quiet: keep back what lmms-eval prints (a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder has it); False: it goes to stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
 
     Raises:
@@ -326,7 +333,7 @@ def tst(task: str, *, quiet: bool = True, watch: Callable[[str, int, int], None]
 
     Args:
         task: a base task, group or tag.
-        quiet: keep back what lmms-eval prints (it is in ``lmms-eval.log`` in the output folder); False: it goes to stdout and stderr.
+        quiet: keep back what lmms-eval prints (a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder has it); False: it goes to stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
         options: the other fields of ``lmms_patch.app.options.StressArguments``.
 

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -46,7 +45,7 @@ def examples(*lines: str) -> Callable[[F], F]:
 
 
 def decorated() -> bool:
-    """Tell whether output may have boxes and colours: only where a person reads it."""
+    """Return whether stdout is a terminal that shows colours and boxes, and nobody has switched them off (``NO_COLOR``)."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
@@ -91,22 +90,16 @@ def width(wide: bool = False) -> int | None:
     return None if wide else shutil.get_terminal_size((80, 24)).columns
 
 
-_FIRM = "\x00"
-"""In place of a space at which no line may break; printed text has none of these."""
-
-
 def folded(paragraphs: Iterable[str], most: int | None) -> str:
     """Return paragraphs broken into lines, each paragraph behind a hyphen; a path and an interval are not broken.
 
     Args:
         paragraphs: texts.
-        most: characters in a line; None: paragraphs are not broken.
+        most: cells of the terminal in a line; None: paragraphs are not broken.
     """
-    if most is None:
-        return "\n".join(f"- {one}" for one in paragraphs)
-    fold = textwrap.TextWrapper(most, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False).fill
-    whole = (re.sub(r"\[[^][]{1,40}\]", lambda interval: interval[0].replace(" ", _FIRM), one) for one in paragraphs)
-    return "\n".join(map(fold, whole)).replace(_FIRM, " ")
+    from lmms_patch.present.terminal.folding import fold
+
+    return "\n".join(fold(one, most, "- ") for one in paragraphs)
 
 
 def tell(line: str, quiet: bool = False) -> None:
