@@ -5,8 +5,12 @@ the old rules must no longer be used, so ``samples.SCHEMA`` has to go up. After 
 """
 
 import json
+import shutil
 from pathlib import Path
 
+import pytest
+
+from lmms_patch.runs import samples
 from lmms_patch.runs.rows import batches
 from lmms_patch.runs.run import find
 from lmms_patch.runs.samples import SCHEMA
@@ -32,6 +36,17 @@ def told(schema, frozen, now):
 def test_rows_that_are_made_otherwise_raise_the_version():
     frozen = json.loads(ROWS.read_text(encoding="utf-8"))
     assert told(frozen["schema"], frozen["columns"], rows()) == ""
+
+
+def test_the_parquet_file_has_these_rows(tmp_path, monkeypatch):
+    """Written beside the log, and read back without the log."""
+    folder = shutil.copytree(FOLDER, tmp_path / "run")
+    [result] = find([folder])[0].results
+    assert samples.write([result]).name == "2026_samples_toy_rci2.parquet"
+    monkeypatch.setattr(samples, "batches", lambda result: pytest.fail("the log was read"))
+    frozen = {name.partition(":")[0]: values for name, values in json.loads(ROWS.read_text(encoding="utf-8"))["columns"].items()}
+    assert samples.table(result).to_pydict() == {name: values for name, values in frozen.items() if not name.startswith("record.")}
+    assert samples.records(result) == list(result.records())
 
 
 def test_the_frozen_rows_are_right():
