@@ -16,6 +16,7 @@ is imported when it is called: importing this module is cheap.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -162,24 +163,28 @@ class Recomputed:
         return {"schema": SCHEMA, "runs": runs, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
 
 
-def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None) -> Catalogue:
+def tasks(
+    pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None, quiet: bool = True, watch: Watch = _unwatched
+) -> Catalogue:
     """List what can be wrapped, what cannot and why, and what it costs.
 
     Args:
         pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
         kind: the suffix to price, such as ``rci3`` or ``blind``; None: that of the pattern, else ``rci3``.
         include_path: a folder with more task files.
+        quiet: keep back what lmms-eval logs; False: it goes to stderr.
+        watch: passes the names on one by one, to show progress.
 
     Raises:
         UnknownNameError: nothing matches, or ``kind`` is no way of wrapping.
     """
     from lmms_patch.harness.names import catalog
 
-    with catalog.quietly():
-        return _catalogue(catalog.task_manager(include_path), pattern, kind)
+    with catalog.quietly() if quiet else contextlib.nullcontext():
+        return _catalogue(catalog.task_manager(include_path), pattern, kind, watch)
 
 
-def _catalogue(manager: Any, pattern: str | None, kind: str | None) -> Catalogue:
+def _catalogue(manager: Any, pattern: str | None, kind: str | None, watch: Watch) -> Catalogue:
     """Return the names that match a pattern, for the way of wrapping that it names itself where ``kind`` is None."""
     from lmms_patch.ask.spec import parse
     from lmms_patch.harness.names import catalog
@@ -189,15 +194,20 @@ def _catalogue(manager: Any, pattern: str | None, kind: str | None) -> Catalogue
         pattern, kind = wrapped.base, wrapped.suffix
     kind = kind or "rci3"
     asked = catalog.requests_per_doc(catalog.spec_of_suffix(kind))
-    return Catalogue(catalog.entries(manager, pattern, kind), kind, asked)
+    return Catalogue(catalog.entries(manager, pattern, kind, watch), kind, asked)
 
 
-def coverage() -> list[Entry]:
-    """List which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded."""
+def coverage(*, quiet: bool = True, watch: Watch = _unwatched) -> list[Entry]:
+    """List which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded.
+
+    Args:
+        quiet: as in ``tasks``.
+        watch: as in ``tasks``.
+    """
     from lmms_patch.harness.names import catalog
 
-    with catalog.quietly():
-        return catalog.coverage(catalog.task_manager())
+    with catalog.quietly() if quiet else contextlib.nullcontext():
+        return catalog.coverage(catalog.task_manager(), watch)
 
 
 def show(folder: str | Path) -> Run:

@@ -160,18 +160,6 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
 
 
 @contextlib.contextmanager
-def waiting(label: str) -> Iterator[None]:
-    """Show on stderr that something is being worked on; nothing where that is not a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(label):
-        yield
-
-
-@contextlib.contextmanager
 def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | None], None]]:
     """Show a bar on stderr for work that tells how far it is.
 
@@ -192,3 +180,25 @@ def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | N
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def looking(label: str, quiet: bool = False) -> Iterator[Callable[[Collection[T], str], Iterator[T]]]:
+    """Show on stderr that something is read, and then a bar for what is looked at one by one; nothing where stderr is not a terminal.
+
+    Args:
+        label: says what is read.
+        quiet: show nothing.
+
+    Yields:
+        A function that passes items on, and shows how many are done, until the last is.
+    """
+    with counting(label, quiet) as tell_count:
+
+        def watch(items: Collection[T], _: str) -> Iterator[T]:
+            for done, item in enumerate(items):
+                tell_count(done, len(items))
+                yield item
+            tell_count(len(items), len(items))
+
+        yield watch
