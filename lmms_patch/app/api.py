@@ -71,7 +71,6 @@ def __dir__() -> list[str]:
 
 def _silent(line: str) -> None:
     """Do nothing: the ``Tell`` of callers that show no lines."""
-    pass
 
 
 def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
@@ -86,7 +85,6 @@ def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
 
 def _unseen(what: str, done: int, of: int) -> None:
     """Do nothing: what ``demo`` and ``tst`` tell their progress where nobody shows it."""
-    pass
 
 
 @dataclass(frozen=True)
@@ -321,7 +319,8 @@ def demo(output: str | Path = "out/demo", *, quiet: bool = True, watch: Callable
 
     Args:
         output: the folder of the run.
-        quiet: keep back what lmms-eval prints (a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder has it); False: it goes to stdout and stderr.
+        quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder; False: it goes to
+            stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
 
     Raises:
@@ -343,7 +342,8 @@ def tst(task: str, *, quiet: bool = True, watch: Callable[[str, int, int], None]
 
     Args:
         task: a base task, group or tag.
-        quiet: keep back what lmms-eval prints (a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder has it); False: it goes to stdout and stderr.
+        quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder; False: it goes to
+            stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
         options: the other fields of ``lmms_patch.app.options.StressArguments``.
 

@@ -446,9 +446,10 @@ def _telling(case: Case, rule: str) -> int:
 def _settles(times: float, docs: int, wrong: int, size: int | None) -> str:
     """Return in words how many docs would settle an index.
 
-    With n docs, m of them on wrong images too, the variance of the corrected index is A / n + B / m: multiplying n and m by k divides it by k. A run
-    does not tell A from B. So where k n docs are more than there are, more wrong images alone may still be enough. With every doc on a wrong image the
-    variance would be (A + B) / size. For A above 0 that is at least m / size times the variance of this run, so it is too large where k m exceeds size.
+    With n docs, m of them on wrong images too, the variance of the corrected index is A / n + B / m: multiplying n and m by k divides it by k. A
+    run does not tell A from B. So where k n docs are more than there are, more wrong images alone may still be enough. With every doc on a wrong
+    image the variance would be (A + B) / size. For A above 0 that is at least m / size times the variance of this run: too large where k m exceeds
+    size.
 
     Args:
         times: k, above 1.

@@ -113,7 +113,7 @@ def test_what_the_harness_logs_is_told_where_that_is_asked_for_and_names_are_wat
 
     def task_manager(include_path=None):
         eval("logger.info('reading')", {"__name__": "lmms_eval.tasks", "logger": logger})
-        return SimpleNamespace(all_tasks=["a", "b"], task_index=dict.fromkeys("ab", {"type": "task", "yaml_path": "/x"}))
+        return SimpleNamespace(all_tasks=["a", "b"], task_index={name: {"type": "task", "yaml_path": "/x"} for name in "ab"})
 
     def watch(names, label):
         for name in names:

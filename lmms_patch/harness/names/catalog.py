@@ -21,7 +21,6 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.lookup import meant
 
-
 Watch = Callable[[Sequence[str], str], Iterable[str]]
 """Passes names on one by one, to show progress; the text says what is done with them."""
 

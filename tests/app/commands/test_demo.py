@@ -1,5 +1,6 @@
 """``lmms-patch demo`` on the run that it made for the pages of the site. Stood for: lmms-eval (``make demo`` runs it), and the writing of the page."""
 
+import itertools
 import tarfile
 
 import pytest
@@ -54,7 +55,7 @@ def test_it_asks_both_kinds_of_task_and_writes_the_page_of_the_run(demo, words, 
     assert main(["demo", *words]) == 0
     [(options, quiet)] = asked
     assert quiet is kept
-    named = dict(zip(options, options[1:], strict=False))
+    named = dict(itertools.pairwise(options))
     assert (named["--model"], named["--tasks"], named["--output_path"]) == ("mosaic_vlm", "mosaic_rci,mosaic_blind", "out/demo")
     [(run, output, with_images)] = pages
     assert (folder.parents[1] / run).resolve() == next(folder.glob("*_results.json")).resolve()
