@@ -358,6 +358,16 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str
     return f"<table>{over}<thead>{cells('th', heads)}</thead><tbody>{''.join(cells('td', row) for row in rows)}</tbody></table>"
 
 
+def html_list(sentences: Iterable[str]) -> str:
+    """Return a list of sentences for a notebook, every text as it is; empty where there is none.
+
+    >>> html_list(["a < b."])
+    '<ul><li>a &lt; b.</li></ul>'
+    """
+    items = "".join(f"<li>{html.escape(line(one, SENTENCE))}</li>" for one in sentences)
+    return f"<ul>{items}</ul>" if items else ""
+
+
 def said(message: object, encoding: str | None = None) -> str:
     r"""Return a message for a terminal or a log on one line of bearable length, without secrets.
 

@@ -16,17 +16,16 @@ from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import Line, answers_of
 from lmms_patch.runs.need import needs
 from lmms_patch.runs.packed import COLUMNS as PACKED
-from lmms_patch.runs.packed import pack
+from lmms_patch.runs.packed import SHARED_TEXT, pack
 from lmms_patch.runs.record import Record, View, full_marks
 from lmms_patch.runs.run import Result
 
-_NAME = pa.dictionary(pa.int32(), pa.string())
 COLUMNS: dict[str, pa.DataType] = {
-    "task": _NAME,
-    "filter": _NAME,
+    "task": SHARED_TEXT,
+    "filter": SHARED_TEXT,
     "doc_id": pa.int64(),
     "view": pa.int32(),
-    "kind": _NAME,
+    "kind": SHARED_TEXT,
     "swapped": pa.bool_(),
     "n": pa.int8(),
     "cell": pa.int16(),
@@ -52,7 +51,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "width": pa.int32(),
     "height": pa.int32(),
     "wrong_from": pa.int64(),
-    "need": _NAME,
+    "need": SHARED_TEXT,
 }
 """The columns that every table has; a task with several metrics has ``score.<metric>`` after ``score`` for each metric but the primary."""
 _NUMBERS = ("swapped", "n", "cell", "row", "col", "region", "relevant")
@@ -83,6 +82,7 @@ def schema_of(result: Result, *, packed: bool = False) -> pa.Schema:
 
 
 def _column_of(metric: str) -> str:
+    """Return the name of the column with the scores of a metric that is not the primary one."""
     return f"score.{_whole(metric)}"
 
 
@@ -209,7 +209,7 @@ def _of_docs(lines: Sequence[Line]) -> dict[str, pa.Array]:
 def _needs(result: Result, lines: Sequence[Line]) -> pa.Array:
     """Return what each doc needs at the finest grid (``runs.need``); null where there is no index over cells, or lower is better."""
     if not result.kind.index or not result.described["grids"] or not result.higher_is_better:
-        return pa.nulls(len(lines), _NAME)
+        return pa.nulls(len(lines), SHARED_TEXT)
     found = needs([line.record for line in lines], result.described["metric"], max(result.described["grids"]))
     return pa.array(found, pa.string()).dictionary_encode()
 
@@ -246,4 +246,5 @@ def texts(values: Iterable[Any]) -> pa.Array:
 
 
 def _whole(text: str) -> str:
+    """Return a text in which the two halves of a character are joined, and half a character by itself is U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

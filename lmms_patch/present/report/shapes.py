@@ -139,7 +139,7 @@ class Row:
         entry: the result.
         n: the grid; None for a kind without an index.
         score, mpp, index, adj, gap, chance: None where the kind has no such number.
-        band, span: of the index, in words.
+        span: the bands that the interval of the index reaches, in words.
         excluded: docs that the grid leaves out.
         failed: views without a score.
         fip_used: FIP over the docs that the grid uses; None where those are all.

@@ -1,14 +1,9 @@
 """Progress: on stderr, only where a person sees it and wants it."""
 
-import io
 import sys
 
 from lmms_patch.app.commands.common import examples, progress, tell, teller
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+from tests.making.terminal import Terminal
 
 
 def test_lines_go_to_stderr_unless_quiet(capsys):
