@@ -4,6 +4,7 @@ import pytest
 
 from lmms_patch.app import api
 from lmms_patch.present.report import figures
+from lmms_patch.present.report.figures import canvas
 from tests.making.runs import suite
 
 SCREEN = {"width": 1440, "height": 900}
@@ -16,8 +17,9 @@ def made(request, tmp_path_factory):
     """The number of models and benchmarks, the report's page, and what it shows."""
     work = tmp_path_factory.mktemp("suite")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "MOST_HEATMAPS", 2)  # these are files beside the page, and take most of the time
-        report = api.report([suite(work / "runs", *request.param)], work / "report")
+        patch.setattr(figures, "MOST_HEATMAPS", 2)  # these are files beside the page, and so are PDFs; they take most of the time
+        patch.setattr(canvas, "_bytes", lambda drawing, form, real=canvas._bytes, **more: b"" if form == "pdf" else real(drawing, form, **more))
+        report = api.report([suite(work / "runs", *request.param, docs=60)], work / "report")
     return request.param, work / "report" / "index.html", report
 
 
