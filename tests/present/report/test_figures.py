@@ -458,7 +458,8 @@ def test_the_set_of_two_models_and_text_only(tmp_path):
     assert len(set(names)) == len(names)
     assert names[0] == "headline"
     assert {"fip-mpp", "cells-e-a-m1", "index2", "correlation", "cells3-all", "spread3", "ranking", "by-type", "without-image"} <= set(names)
-    ids = [one for figure in found for one in check_svg(figure.svg)]
+    ids = [one for figure in found for svg in (figure.svg, figure.narrow) if svg for one in check_svg(svg)]
+    assert [figure.name for figure in found if figure.narrow] == ["headline"]
     assert len(set(ids)) == len(ids)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(name for one in found for name in one.files)
     for figure in found:
