@@ -74,6 +74,7 @@ def test_a_phone_shows_the_whole_headline_in_letters_that_can_be_read(open_page,
     assert page.locator("#findings .drawing svg:visible").count() == 1
 
 
+@SMALL
 def test_the_numbers_of_the_headline_are_reached_by_keyboard(open_page, made):
     page = at(open_page, made)
     page.locator("#findings .told > summary").focus()
