@@ -144,7 +144,9 @@ def page(report: Report) -> str:
     """
     facts = shapes.facts(report)
     places, tables = shapes.placed(report), shapes.tables(report)
-    drawn = {i: Markup(safe.drawing(report.figures[i].svg, f"f{i}")) for i in places.drawn}
+    figures = {i: report.figures[i] for i in places.drawn}
+    drawn = {i: Markup(safe.drawing(figure.svg, f"f{i}")) for i, figure in figures.items()}
+    narrow = {i: Markup(safe.drawing(figure.narrow, f"f{i}n")) for i, figure in figures.items() if figure.narrow}
     return (
         environment()
         .get_template("index.html.j2")
@@ -156,6 +158,8 @@ def page(report: Report) -> str:
             matrix=shapes.matrix(report, facts),
             rows=shapes.rows(report.entries),
             drawn=drawn,
+            narrow=narrow,
+            told={i: shapes.told(svg) for i, svg in drawn.items()},
             sentences=shapes.sentences(report),
             tables=tables,
             places=places,

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -239,6 +240,31 @@ def test_counts_that_are_estimated_say_so_and_an_unknown_class_has_no_part():
 def test_a_part_is_labelled_as_far_as_it_has_room():
     (bar,) = shapes.needs([needing("a", made.necessity(0.04, 0.12, 0.77, text=0.07))])
     assert [part.room for part in bar.parts] == ["tiny", "", "short", "long"]
+
+
+def test_warnings_of_one_result_and_of_several_are_told_in_their_number():
+    warned, more = (dataclasses.replace(made.entry(name), warnings=("mind",)) for name in "ab")
+    told = [squeezed(re.sub(r"<[^>]+>", "", page.page(Report("t", {}, entries)))) for entries in ((warned,), (warned, more))]
+    assert "1 of 1 results has warnings of its own, marked !: see its details." in told[0]
+    assert "2 of 2 results have warnings of their own, marked !: see their details." in told[1]
+
+
+def test_each_part_of_a_bar_is_told_as_text_whatever_its_width():
+    """4 % has no room for a label, so it would be told by its colour alone."""
+    html = page.page(Report("t", {}, (needing("a", made.necessity(0.04, 0.12, 0.77, text=0.07)),)))
+    (line,) = re.findall(r'<span class="parts"[^>]*>(.*?)</span>\n</li>', html, re.DOTALL)
+    assert squeezed(re.sub(r"<[^>]+>", "", line)) == "text 7 % · one cell 4 % · whole image 12 % · unsolved 77 %"
+
+
+def test_what_a_drawing_tells_who_points_at_it_stands_below_it_as_text():
+    """Each number once, in the order of the drawing; names of rows and of bands are none, and what hostile names bring stays text."""
+    marks = ("strong local", "GQA", "GQA, m, 3×3: −0.380 [−0.430, −0.330]", "GQA, m, 3×3: −0.380 [−0.430, −0.330]", "POPE, m: N/A, near chance")
+    told = "".join(f"<g><title>{text}</title><path d='M0 0'/></g>" for text in (*marks, "&lt;b&gt; &amp;amp;, m: 0.5"))
+    drawn = pages.figure("ranking", "models")
+    html = page.page(pages.report(figures=(dataclasses.replace(drawn, svg=drawn.svg.replace("</svg>", f"{told}</svg>")),)))
+    (shown,) = re.findall(r'<details class="more told">.*?<ul>(.*?)</ul>', html, re.DOTALL)
+    assert [unescape(line) for line in re.findall(r"<li>(.*?)</li>", shown)] == [marks[2], marks[4], "<b> &amp;, m: 0.5"]
+    assert "3 lines" in html
 
 
 def test_needs_have_a_place_in_the_page_and_a_table_and_none_where_nothing_is_known():

@@ -98,6 +98,7 @@ def maps(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:
+    """Return the table of some models and benchmarks in colours."""
     names = lettering.short(models)
     at = {(p.benchmark, p.model): p for p in points if p.model in models and p.benchmark in rows}
     contradicted = any(p.valid and p.contradicted for p in at.values())
@@ -121,6 +122,7 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
 
 
 def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
+    """Draw the index of one benchmark and model, or N/A."""
     who = f"{point.benchmark}, {point.model}, {point.n}×{point.n}"
     if point.valid and point.value is not None:
         label = f"({short(point.value)})" if point.contradicted else short(point.value)
@@ -152,6 +154,7 @@ def r_colour(r: float) -> str:
 
 
 def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str) -> Sketch:
+    """Return the correlation matrix of some columns."""
     known = {(pairs.index(b), pairs.index(a)): r for (a, b), (r, _) in tables.by_pair(points).items()}
     names = lettering.short(model for model, _ in pairs)
     size = len(pairs)
@@ -183,6 +186,7 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
 
 
 def _r_cell(axes: Any, a: int, b: int, r: Estimate | None, who: str, side: float) -> None:
+    """Draw one correlation, outlined where its interval leaves out 0."""
     from matplotlib.patches import Rectangle
 
     if a == b:

@@ -38,6 +38,7 @@ def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _known(entry: Entry, *names: str) -> list[Estimate] | None:
+    """Return some numbers of a result; None where one is not defined."""
     given = [entry.whole.measures.get(name) for name in names]
     known = [one for one in given if one is not None and one.value is not None]
     return known if len(known) == len(names) else None
@@ -49,6 +50,7 @@ def _both(entry: Entry, mean: str) -> list[Estimate] | None:
 
 
 def _answered(entry: Entry, metric: str) -> list[Estimate] | None:
+    """Return F1 and the share of right answers; None where one is not defined."""
     return _known(entry, "magiscore_f1_macro", metric)
 
 
@@ -56,6 +58,7 @@ def _answered(entry: Entry, metric: str) -> list[Estimate] | None:
 
 
 def _precision_recall(entries: Sequence[Entry]) -> Sketch:
+    """Return the drawing of precision against recall."""
     panels = {mean: [(entry, both) for entry in entries if (both := _both(entry, mean))] for mean in ("micro", "macro")}
 
     def draw(across: float) -> Any:
@@ -155,6 +158,7 @@ def _points(
 
 
 def _said(estimate: Estimate) -> str:
+    """Return a number with its interval."""
     return f"{wording.value(estimate)} {wording.ends(estimate)}".rstrip()
 
 
@@ -169,11 +173,13 @@ def _key(entries: Sequence[Entry]) -> list[Mark]:
 
 
 def _keyed(entries: Sequence[Entry]) -> str:
+    """Return the sentence on the names of models."""
     models = once(entry.model for entry in entries)
     return lettering.explained(lettering.short(models)) if len(models) > 1 else f" Model: {models[0]}."
 
 
 def _missing(entries: Sequence[Entry]) -> str:
+    """Return the sentence on results that are not drawn."""
     out = [f"{entry.model} ({mean})" for entry in entries for mean in ("micro", "macro") if not _both(entry, mean)]
     return f" Not drawn, since not defined: {listed(out, 6)}." if out else ""
 
@@ -182,6 +188,7 @@ def _missing(entries: Sequence[Entry]) -> str:
 
 
 def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
+    """Return the drawing of right answers against region focus."""
     panels = {
         metric: [(entry, known) for entry in entries if (known := _answered(entry, metric))]
         for metric in ANSWERS

@@ -40,6 +40,7 @@ def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def _unit(scale: str) -> str:
+    """Return what the axis of a scale says."""
     return "scale 0 to 1" if scale == "0 to 1" else "scale 0 to 100" if scale == "0 to 100" else scale
 
 
@@ -48,7 +49,13 @@ def _unit(scale: str) -> str:
 
 @dataclass(frozen=True)
 class Both:
-    """FIP and MPP of one result, over the same docs."""
+    """FIP and MPP of one result, over the same docs.
+
+    Attributes:
+        entry: the result.
+        full: FIP, the score of the whole image.
+        best: MPP, the score of each doc's best cell.
+    """
 
     entry: Entry
     full: Estimate
@@ -78,6 +85,7 @@ def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) -> Sketch:
+    """Return the drawing of MPP over FIP for one scale."""
     panels = dict(list(grids.items())[:PANELS])
     everything = [one for rows in panels.values() for one in rows]
     models = once(one.entry.model for one in everything)
@@ -179,6 +187,7 @@ def _middle(rows: Sequence[Both]) -> Both:
 
 
 def _said(estimate: Estimate) -> str:
+    """Return a number with its interval."""
     return f"{wording.value(estimate)} {wording.ends(estimate)}".rstrip()
 
 
@@ -227,6 +236,7 @@ _LOOKS = (
 
 
 def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, name: str, part: str) -> Sketch:
+    """Return the drawing of scores with and without the image, of some results."""
     names = lettering.short(entry.model for entry in entries)
     several = len(names) > 1
     rows = [f"{line(e.base)}\n{names[e.model]}" if several else e.base for e in entries]
