@@ -30,7 +30,7 @@ from lmms_patch.runs.rows import BATCH, batches, schema_of
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.text import log
 
-SCHEMA = 1
+SCHEMA = 2
 """Of the Parquet files; readers take no other. It goes up when a column is made otherwise, too."""
 _ABOUT = b"lmms_patch"
 """The key of what a file says of itself, in its metadata."""

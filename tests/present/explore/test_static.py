@@ -40,6 +40,19 @@ def test_it_takes_the_place_of_an_earlier_export_and_of_nothing_else(album, pict
         write(open_runs([album]), pictures, tmp_path / "mine")
 
 
+@pytest.mark.parametrize("change", ["thesis.tex", "images/holiday.jpg", "images/more/0-0.png", "another program's", "not JSON"])
+def test_a_folder_with_the_mark_of_an_export_is_replaced_only_if_it_is_one(pictures, tmp_path, change):
+    run, docs = write_many(tmp_path / "out", 4), tmp_path / "docs"
+    write(open_runs([run]), pictures, docs)
+    content = {"another program's": '{"schema": 1, "docs": 4}', "not JSON": "explore!"}
+    path = docs / (MARK if change in content else change)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content.get(change, "mine"))
+    with pytest.raises(OptionError, match="is not of an earlier export|is not that of an earlier export"):
+        write(open_runs([run]), pictures, docs)
+    assert path.read_text() == content.get(change, "mine")
+
+
 def test_too_many_docs_are_one_line(pictures, tmp_path):
     many = write_many(tmp_path / "out", MOST + 1)
     with pytest.raises(OptionError, match="2,001 docs are more than 2,000"):
