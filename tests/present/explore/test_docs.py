@@ -264,7 +264,10 @@ def test_a_blind_task_that_cannot_be_read_leaves_the_other_readable(tmp_path, lo
     task = explorer.tasks[0]
     assert task.whole
     assert explorer.columns(0)["need"][0] == "".join(str(NEEDS.index(kind_of(doc))) for doc in range(40))  # by the wrong images alone
-    said = {"no log": "album_blind has no sample log, so it does not say which docs are text", "cut": "album_blind is not used, its docs cannot be read"}
+    said = {
+        "no log": "album_blind has no sample log, so it does not say which docs are text",
+        "cut": "album_blind is not used, its docs cannot be read",
+    }
     assert task.note.startswith(said[damage])
 
 
@@ -291,7 +294,8 @@ def test_a_map_is_computed_once(album, loaded, monkeypatch):
     monkeypatch.setattr(explorer_module.necessity, "shares", lambda *given: asked.append(1) or shares(*given))
     maps = [explorer.about()["tasks"][0]["maps"] for _ in range(3)]
     assert maps[0] == maps[2] != [None]
-    assert [explorer.maps(0, 1) for _ in range(2)][0] != maps[0]
+    of_category = [explorer.maps(0, 1) for _ in range(2)]
+    assert of_category[0] == of_category[1] != maps[0]
     assert len(asked) == 2
 
 
@@ -348,7 +352,9 @@ def test_a_log_that_cannot_be_read_is_told_and_the_others_are_shown(stored):
     assert [task.name for task in explorer.tasks if not task.whole] == ["mosaic_center_rci"]
     assert explorer.search("digit")[0] == []
     [left_out] = explorer.left_out
-    assert left_out.startswith("mosaic_count_rci: its sample log is not beside the results file, so its docs are not known")  # the run says it was logged
+    assert left_out.startswith(
+        "mosaic_count_rci: its sample log is not beside the results file, so its docs are not known"
+    )  # the run says it was logged
 
 
 def test_where_lower_is_better_nothing_is_right_or_wrong(tmp_path, loaded):

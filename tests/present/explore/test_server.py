@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
-from lmms_patch.present.explore.pictures import Pictures
 from lmms_patch.present.explore.docs import Seen
+from lmms_patch.present.explore.pictures import Pictures
 from lmms_patch.present.explore.server import HEADERS, app
 from lmms_patch.present.explore.server import TOKEN as HEADER
 

@@ -324,7 +324,7 @@ function showNeeds(counts) {
     const share = map && map.shares[need], { sure, maybe } = counts[place];
     const said = `${number(sure + maybe)} docs${maybe ? `, ${number(maybe)} not checked` : ""}`;
     return make("li", {}, make("button", { type: "button", "aria-pressed": String(state.need === need), title: MEANING[place], onclick: () => safely(change)({ need: state.need === need ? "" : need }) },
-      make("span", { class: `swatch need${place}` }), make("span", { text: need }), share ? make("span", { text: percent(share.value) + ends(share) }) : make("span", { class: "count", text: MEANING[place] }), make("span", { class: "count", text: said })));
+      make("span", { class: `swatch need${place}` }), make("span", { text: need }), share ? make("span", { text: percent(share.value) + ends(share) }) : make("span", { class: "meaning", text: MEANING[place] }), make("span", { class: "count", text: said })));
   }));
   if (focus >= 0) $("needs").querySelectorAll("button")[focus].focus();
 }
