@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from lmms_patch.ask.answers import options_in
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import Line, answers_of
-from lmms_patch.runs.need import needs
+from lmms_patch.runs.need import has_classes, needs
 from lmms_patch.runs.packed import COLUMNS as PACKED
 from lmms_patch.runs.packed import SHARED_TEXT, pack
 from lmms_patch.runs.record import Record, View, full_marks
@@ -50,6 +50,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "excluded": pa.string(),
     "width": pa.int32(),
     "height": pa.int32(),
+    "images": pa.string(),
     "wrong_from": pa.int64(),
     "need": SHARED_TEXT,
 }
@@ -202,13 +203,14 @@ def _of_docs(lines: Sequence[Line]) -> dict[str, pa.Array]:
         "excluded": texts(_excluded(record) for record in records),
         "width": pa.array([width for width, _ in sizes], pa.int32()),
         "height": pa.array([height for _, height in sizes], pa.int32()),
+        "images": texts(record.images for record in records),
         "wrong_from": pa.array([None if (wrong := record.wrong_image) is None else wrong.source for record in records], pa.int64()),
     }
 
 
 def _needs(result: Result, lines: Sequence[Line]) -> pa.Array:
-    """Return what each doc needs at the finest grid (``runs.need``); null where there is no index over cells, or lower is better."""
-    if not result.kind.index or not result.described["grids"] or not result.higher_is_better:
+    """Return what each doc needs at the finest grid (``runs.need``); null where the task's docs have no classes."""
+    if not has_classes(result):
         return pa.nulls(len(lines), SHARED_TEXT)
     found = needs([line.record for line in lines], result.described["metric"], max(result.described["grids"]))
     return pa.array(found, pa.string()).dictionary_encode()

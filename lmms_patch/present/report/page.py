@@ -17,7 +17,7 @@ import jinja2
 from markupsafe import Markup
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.present import palette
+from lmms_patch.present import look
 from lmms_patch.present.report import gallery, markup, run_sheets, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
@@ -51,7 +51,7 @@ def assets(more: str = "") -> Assets:
     Args:
         more: style rules of a page of its own.
     """
-    css, js = palette.css() + _source("page.css") + more, _source("page.js")
+    css, js = look.css() + _source("page.css") + more, _source("page.js")
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
     policy = f"default-src 'none'; img-src data:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
