@@ -30,6 +30,7 @@ FaultKind = Literal[
     "no adversarial box",
     "many boxes",
     "number in another box",
+    "box hidden",
     "full answer missing",
     "correction missing",
     "correction of a correct step",
