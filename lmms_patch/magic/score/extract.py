@@ -7,6 +7,7 @@ separately. ``mentions`` defines what is read as a name.
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,13 +31,13 @@ _DISMISSED_AFTER = re.compile(
     r"| (?:of no (?:use|help|interest|importance|relevance)|out of the question|beside the point|out)(?![-\w]| of (?!the question)))"
     r"|(?:can|could|may|might|should|will)(?: \w+)? be (?:ignored|skipped|excluded|disregarded|dismissed|ruled out|left (?:out|aside)|omitted|discarded|"
     r"dropped|eliminated|set aside|discounted|struck)"
-    r"|(?:is|are|was|were) (?:\w+ly )?(?:ignored|skipped|excluded|disregarded|dismissed|ruled out|left (?:out|aside)|discarded|eliminated|set aside)\b"
+    r"|(?:is|are|was|were) (?:\w+ly )?(?:ignored|skipped|excluded|disregarded|dismissed|ruled out|left (?:out|aside)|discarded|eliminated|set aside|struck out|crossed out)\b"
     r"|(?:do|does|did)(?: not|n't) (?:matter|help|contribute|relate|play (?:a|any) (?:role|part)|"
     r"(?:seem|appear|look|need to be)(?: to be)? ?(?:relevant|related|important|useful|considered|examined))"
     r"|plays? no (?:role|part)|(?:has|have|had) (?:nothing to do with|no (?:bearing|relevance|relation))|(?:is|are) not(?=\s*[.,;]|\s*$)"
     r"|(?:都|也|则|則|并|均|就|显然|和|与|跟|與|[这該该此个個题題问問]){0,8}(?:无关|無關|不相关|不重要|不需要|没有关系)|(?:都|也|则|就)?可以?(?:忽略|排除|不看|跳过)"
     r"|[はもが]?(?:この)?(?:(?:質問|問題)とは?)?(?:関係(?:が|は)?(?:ない|ありません|あり)|無関係|不要|無視)"
-    r"|(?:은|는|도|이|가)?\s*(?:(?:질문|문제)과\s*)?(?:관련이?\s*없|관계가?\s*없|무관|필요\s*없|필요하지\s*않|중요하지\s*않|무시)"
+    r"|(?:은|는|도|이|가)?[ ]?(?:(?:질문|문제)과[ ]?)?(?:관련이?\s*없|관계가?\s*없|무관|필요\s*없|필요하지\s*않|중요하지\s*않|무시)"
     r"|(?:ist|sind|war|waren)(?: \w+)? (?:nicht (?:\w+ )?(?:relevant|wichtig|nötig|notwendig|von Belang)|irrelevant|unwichtig|unnötig|bedeutungslos)"
     r"|spiel(?:t|en) keine Rolle|kann (?:ich )?(?:ignoriert|ignorieren|weggelassen)|brauche ich nicht"
     rf"|n'(?:est|a) pas {_PERTINENT}|ne sont pas {_PERTINENT}|(?:est|sont) (?:inutiles?|sans (?:rapport|importance|intérêt))|n'a rien à voir|peut être ignorée?"
@@ -47,11 +48,11 @@ _LOOK = r"(?:look(?:ing)? at|check(?:ing)?|examin(?:e|ing)|consider(?:ing)?|insp
 _DISMISSED_BEFORE = re.compile(
     r"(?:\b(?:ignor(?:e|es|ed|ing)|skip(?:s|ped|ping)?|disregard(?:s|ed|ing)?|exclud(?:e|es|ed|ing)|except(?:ing)?(?: for)?|instead of|rather than|"
     r"dismiss(?:es|ed|ing)?|rul(?:e|es|ed|ing) out|apart from|other than|aside from|with the exception of|discard(?:s|ed|ing)?|omit(?:s|ted|ting)?|"
-    r"discount(?:s|ed|ing)?|eliminat(?:e|es|ed|ing)|le(?:ave|aves|ft|aving) (?:out|aside)|set(?:s|ting)? aside|(?:all|any\w+|every\w*|any \w+|every \w+) but|never mind|"
+    r"discount(?:s|ed|ing)?|eliminat(?:e|es|ed|ing)|le(?:ave|aves|ft|aving) (?:out|aside)|set(?:s|ting)? aside|(?:all|any|every)(?:thing|one|[ ]\w+)? but|never mind|"
     rf"forget(?:ting)?(?: about)?|(?P<without>without)(?: (?:even )?{_LOOK})?)"
     r"|\b(?:neither|nor)(?: (?:of|is|are|does|do|was|were))?(?: (?:in|at|on|from))?"
     rf"|\bno need (?:for|to {_LOOK})|(?:n't|\bnot) (?:need|use|consider)(?: to {_LOOK})?"
-    r"|,\s*(?:and |but )?not(?: (?:in|at|on|from|to))?|(?:忽略|不考虑|不看|除了|排除|跳过)(?:了|掉)?"
+    r"|[,(]\s*(?:and |but )?not(?: (?:in|at|on|from|to))?|(?:忽略|不考虑|不看|除了|排除|跳过)(?:了|掉)?"
     r"|\b(?:ignoriere|außer|ausser|weder|noch|abgesehen von)(?: in)?|\b(?:sauf|excepté|hormis|j'ignore|ni|excepto|salvo|ignoro)(?: (?:dans|en))?)"
     r"\s*(?<![A-Za-zß])(?:(?:the|either|der|die|das|dem|den|la|le|les|el|los|las|l')\s*)*[*_`\"'(\[]*$",
     re.I,
@@ -65,6 +66,10 @@ _STILL_NEEDED = re.compile(_HARDLY, re.I)
 _NOT_AT_ALL = re.compile(rf"{_HARDLY}(?:\s+\w+)?\s*$", re.I)
 """The same right before a verb: ``I cannot ignore R4``."""
 _NOT = re.compile(r"(?:\bnot|n't)(?!\s+only)(?P<place>\s+(?:in|at|on|from|to|inside|by))?\s+(?:the\s+)?[*_`\"'(\[]*$", re.I)
+_NOT_ABROAD = re.compile(
+    r"(?:\b(?:nicht|pas|no(?: est[áa]n?)?)(?:\s+(?:in|im|dans|en))?\s+(?:(?:der|dem|la|le|el)\s+)?|(?:不是|不在)\s?)[*_`\"'(\[]*$", re.I
+)
+_BUT_ABROAD = re.compile(r"[*_`\"')\]]*[中里]?,?\s*(?:(?:sondern|mais|sino)\b|而)", re.I)
 _BUT = re.compile(r"[*_`\"')\]]*,?\s*but\b|[*_`\"')\]]*,\s+(?:it is|it's|rather|instead)\b", re.I)
 _PUT = re.compile(r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$", re.I)
 _ASIDE = re.compile(r"[*_`\"')\]]*\s+(?:aside|out|off the (?:list|table))\b", re.I)
@@ -102,7 +107,10 @@ def regions(text: str, count: int) -> Mentions:
     named_groups = groups(plain, count)
     struck = [match.span() for match in _STRUCK.finditer(plain)]
     named = {number for group in named_groups for number in group.numbers}
-    kept = {number for group in named_groups if not _dismissed(plain, group, struck) for number in group.numbers}
+    kept: set[int] = set()
+    for group in named_groups:
+        if not kept.issuperset(group.numbers) and not _dismissed(plain, group, struck):
+            kept.update(group.numbers)
     used = frozenset(number for number in named if 1 <= number <= count)
     return Mentions(used, frozenset(named) - used, used - kept)
 
@@ -128,7 +136,7 @@ def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
         count: number of boxes shown.
     """
     asked = [(sentence.endswith("?"), _word_list(sentence), regions(sentence, count)) for sentence in sentences(prompt)]
-    said = [(question, frozenset(words), frozenset(zip(words, words[1:], strict=False)), boxes) for question, words, boxes in asked if boxes.used]
+    said = [(question, frozenset(words), frozenset(zip(words, words[1:], strict=False)), boxes) for question, words, boxes in asked if boxes.used or boxes.invented]
     longest = max((len(words) for _, words, _ in asked), default=0) + _ADDED
     out = []
     for step in steps:
@@ -171,7 +179,8 @@ def _repeats(
         return False
     own = [pair for pair in zip(words, words[1:], strict=False) if not _TELLING.issuperset(pair)]
     kept = sum(pair in pairs for pair in own)
-    return kept >= _KEPT * len(own) and regions(step, count).used == boxes.used
+    named = regions(step, count)
+    return kept >= _KEPT * len(own) and (named.used, named.invented) == (boxes.used, boxes.invented)
 
 
 _KEPT = 0.6
@@ -184,9 +193,10 @@ def _dismissed(text: str, group: Group, struck: Sequence[tuple[int, int]]) -> bo
     Args:
         text: the text.
         group: a group of it.
-        struck: from where to where text is struck out.
+        struck: from where to where text is struck out, in order.
     """
-    if any(start <= group.start and group.end <= end for start, end in struck):
+    last = bisect.bisect(struck, (group.start, len(text))) - 1
+    if last >= 0 and group.end <= struck[last][1]:
         return True
     clause = re.split(r"[.!?;\n。！？；]", text[max(0, group.start - _NEAR) : group.start])[-1]
     after = re.split(r"[.!?;\n。！？；]", text[group.end : group.end + _NEAR], maxsplit=1)[0]
@@ -195,7 +205,9 @@ def _dismissed(text: str, group: Group, struck: Sequence[tuple[int, int]]) -> bo
         return not (before["without"] and _STILL_NEEDED.search(clause + after))
     if denied := _NOT.search(clause):
         return bool(_BUT.match(after)) or not (denied["place"] or after.strip("*_`\"')] ,"))
-    return bool(_DISMISSED_AFTER.match(text, group.end)) or bool(_PUT.search(clause) and _ASIDE.match(after))
+    if _NOT_ABROAD.search(clause) and _BUT_ABROAD.match(after):
+        return True
+    return bool(_DISMISSED_AFTER.match(text[group.end : group.end + 2 * _NEAR])) or bool(_PUT.search(clause) and _ASIDE.match(after))
 
 
 def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) -> str:

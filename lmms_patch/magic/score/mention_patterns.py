@@ -235,7 +235,7 @@ AFTER_CLAUSE = re.compile(
 COUNTS_IN = re.compile(r"\b(?:with|of|containing|for)\b[^,]*s$", re.I)
 """A clause whose bracketed number counts what stands before it: ``the box with cups (3)``."""
 MOVES = re.compile(
-    r"\b(?:mov|shift|glanc|gaz|eyes?|attention|look|switch|jump|travel|wander|walk|go(?:es|ing)?|lead|path|distance|return|turn|sweep|drift|stretch|run|"
+    r"\b(?:mov|shift|glanc|gaz|eyes?|attention|look|switch|jump|travel|wander|walk|go(?:es|ing)?|lead|extend|span|zoom|scroll|pass|follow|way|route|track|chang|differ|throw|carr|hand|trajector|view|direct|path|distance|return|turn|sweep|drift|stretch|run|"
     r"reach|compar|pan|proceed|step|line|arrow|transition)\w*\b",
     re.I,
 )

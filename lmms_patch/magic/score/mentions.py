@@ -6,16 +6,22 @@ word on: a head (``R`` with a number, a region word, an ordinal before a region 
 
 Rules:
 
-* Region words: box, bounding box, bbox, region are strong; area, rectangle are weak. ``R2`` is strong; ``R 2``, ordinals, and a bare lower-case
-``r2`` are weak.
+* Region words: box, bounding box, bbox, region, RoI and the Chinese, Japanese and Korean words for region are strong; area, rectangle, frame, label,
+outline and the words of other languages are weak. ``R2`` is strong; ``R 2``, ``#2``, ordinals, a bare lower-case ``r2``, circled digits, tags,
+``R[1-3]`` and a number behind a clause ("the box around the dog (3)") are weak.
+* ``#2`` is read where the words around it speak of a place ("in #2", "#2 shows"), and not of a rank or a player.
+* A number behind a clause is read where the clause says where the box is, not what it holds: "the box with cups (3)" counts cups.
+* Numbers in a column or list under a heading of regions are read by ``written_out``; ``1.`` and ``1)`` number the list itself.
 * A number beyond the count is kept (the caller calls it invented) only from a strong form, and only with one or two digits: "room R101", "Area 51"
 and "box 360" name no box.
 * A bare number after a comma, "and" or a dash belongs to the list unless it counts something ("in region 2, 3 people").
-* A descending pair (``R3-R1``) is two boxes, no range; so is "from R1 to R3" of a gaze that moves, and "compare R1 to R3".
+* A descending pair (``R3-R1``) is two boxes, no range; so is "from R1 to R3" of a gaze or path that moves, and "compare R1 to R3". Without a word of
+moving, "from R2 to R4" is a range.
 * Ordinals need a region word immediately or after a colour word ("the first red box"). They are not read where they stand for an order of looking or
 a thing on a shelf ("the first region I look at", "the second box of cereal", "a second box").
 * Of a list of ordinals ("first, second and third box") the last 41 are read.
-* Not read: roman numerals ("Region II"), "the last box", "both boxes", "all regions", "#2" or "the one labelled 2" by itself.
+* Not read: roman numerals ("Region II"), "the last box", "both boxes", "all regions", "(R)4" or "the one labelled 2" by itself; coordinates,
+fractions, years, option letters.
 """
 
 from __future__ import annotations
@@ -458,17 +464,16 @@ def _range_step(text: str, start: int, end: int, items: list[Item], head: str, c
         return None
     before, low, high = _before(text, start), items[-1].numbers[-1], item.numbers[0]
     to = (joint["to"] or "").lower() in ("to", "until", "up to")  # "through" and "all the way to" are ranges
-    moves = (FROM.search(before) and not ALL_FROM.search(before) and not _opens(text, before, stop)) or PAIRS.search(before)
+    moves = (FROM.search(before) and not ALL_FROM.search(before) and _moves(text, before, stop)) or PAIRS.search(before)
     if to and moves and (head != "plural" or PAIRS.search(before)):
         return item, stop, "list", bare
     return item, stop, "range" if low < high < low + 100 and len(items[-1].numbers) == 1 else "pair", bare
 
 
-def _opens(text: str, before: str, stop: int) -> bool:
-    """Tell whether "from R2 to R4" opens its sentence, and nothing in the sentence moves between the two."""
-    return bool(re.search(r"(?:^|[.!?:;\n])\W*from\s+(?:the\s+)?$", before, re.I)) and not MOVES.search(
-        re.split(r"[.!?;\n]", text[stop : stop + _NEAR], maxsplit=1)[0]
-    )
+def _moves(text: str, before: str, stop: int) -> bool:
+    """Tell whether the sentence of "from R2 to R4" is of something that goes from one to the other."""
+    after = re.split(r"[.!?;\n]", text[stop : stop + _NEAR], maxsplit=1)[0]
+    return bool(MOVES.search(re.split(r"[.!?;\n]", before)[-1]) or MOVES.search(after))
 
 
 def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -> _Step | None:
