@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.magic.score.mention_patterns import INVISIBLE, ORDINALS, WORDS
+from lmms_patch.magic.score.mention_patterns import INVISIBLE, ORDINALS, WORD, WORDS
 from lmms_patch.magic.score.mentions import Group, Item, groups, same_length, written_out
 from lmms_patch.magic.score.response import sentences
 
@@ -135,7 +135,7 @@ def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
         prompt: what the model was asked, as text.
         count: number of boxes shown.
     """
-    asked = [(sentence.endswith("?"), _word_list(sentence), regions(sentence, count)) for sentence in sentences(prompt)]
+    asked = [(sentence.endswith("?"), _word_list(sentence), regions(sentence, count)) for sentence in sentences(_MARK.sub("", prompt))]
     said = [(question, frozenset(words), frozenset(zip(words, words[1:], strict=False)), boxes) for question, words, boxes in asked if boxes.used or boxes.invented]
     longest = max((len(words) for _, words, _ in asked), default=0) + _ADDED
     out = []
@@ -146,6 +146,8 @@ def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
     return out
 
 
+_MARK = re.compile(r"\*\*\w[\w ]{0,20}\*\*:")
+"""What marks the question in a prompt; ``sentences`` drops a line that begins so."""
 _FEW_WORDS = 6
 """A shorter step is the model's own: "R1 to R4" may be its answer."""
 _ADDED = 12
@@ -153,7 +155,7 @@ _ADDED = 12
 _LONG_STEP = 2000
 _TELLING = frozenset(
     "a an the in on of at is are was were has have had there here this that these which they it we i you see shown with so ok okay let me first well "
-    "user users says say said prompt asks states tells given according all to as also both my your task instructions instruction now".split()
+    "user users says say said prompt asks states tells given according all to as also both my your task instructions instruction now question asked following".split()
 )
 
 
@@ -247,9 +249,9 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> tuple[in
         kept.append(ANOTHER)
     joint = " or " if re.search(r"\bor\b", text[group.start : group.end]) else " and "
     new = joint.join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
-    ordinal = group.items[0].kind == "ordinal"
+    ordinal = group.items[0].kind in ("ordinal", "sign")
     head = (
-        re.search(r"[A-Za-z]+$", text[group.start : group.end])
+        re.search(rf"{WORD}$", text[group.start : group.end], re.I)
         if ordinal
         else re.match(r"(?:[A-Za-z]{3,}[ -]?)*", text[group.start : group.items[0].start])
     )

@@ -95,7 +95,7 @@ class Item:
         start: where its digits or word begin (those of a range's first number): the part that a new number replaces.
         end: where they end.
         numbers: the boxes, from 1; more than one for a range.
-        kind: digits, word or ordinal: how the number is written.
+        kind: digits, word, ordinal, or sign (a circled digit, an ordinal of another language): how the number is written.
     """
 
     start: int
@@ -112,7 +112,7 @@ class Group:
         start: where it begins, including the region word before the numbers.
         end: where it ends.
         items: what it names, in order; at least one.
-        rigid: whether numbers cannot be replaced one by one: ranges, pairs joined by a dash, "box 2 of 5".
+        rigid: whether numbers cannot be replaced one by one: ranges, pairs joined by a dash, "box 2 of 5", signs.
     """
 
     start: int
@@ -128,7 +128,7 @@ class Group:
     @property
     def of_how_many(self) -> bool:
         """Whether it ends with the number of boxes: ``box 2 of 5``."""
-        return self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1
+        return self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1 and self.items[0].kind != "sign"
 
 
 def same_length(text: str) -> str:
@@ -560,8 +560,8 @@ def _from_foreign_ordinal(text: str, match: re.Match[str], count: int) -> Group 
         number = next(number for pattern, number in FOREIGN_NTH if pattern.match(match[name]))
     if not 1 <= number <= count:
         return None
-    kind, digits = "digits" if match[name].isdecimal() else "ordinal", match.span(name)
-    return Group(match.start(), match.end(), (Item(*digits, (number,), kind),), kind == "ordinal")
+    kind, digits = "digits" if match[name].isdecimal() else "sign", match.span(name)
+    return Group(match.start(), match.end(), (Item(*digits, (number,), kind),), kind == "sign")
 
 
 def _from_brackets(text: str, match: re.Match[str], count: int) -> Group | None:
@@ -582,7 +582,9 @@ def _from_hash(text: str, match: re.Match[str], count: int) -> Group | None:
 def _from_label(text: str, match: re.Match[str], count: int) -> Group | None:
     """Read one number by itself, as the label of a box."""
     item = _digits(match)
-    return Group(item.start, item.end, (item,), False) if 1 <= item.numbers[0] <= count else None
+    if match["number"] in CIRCLED:
+        item = Item(item.start, item.end, item.numbers, "sign")
+    return Group(item.start, item.end, (item,), item.kind == "sign") if 1 <= item.numbers[0] <= count else None
 
 
 def _from_clause(text: str, match: re.Match[str], count: int) -> Group | None:
