@@ -8,6 +8,7 @@ separately. ``mentions`` defines what is read as a name.
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ ANOTHER = "another region"
 
 _NEAR = 100
 """How many characters around a mention can dismiss it."""
-_RELEVANCE = r"(?:relevant|needed|necessary|useful|important|helpful|related|of interest|involved|pertinent|required|of (?:any )?(?:use|help)|to be considered|what (?:I|we) need)"
+_RELEVANCE = (
+    r"(?:relevant|needed|necessary|useful|important|helpful|related|of interest|involved|pertinent|required|"
+    r"of (?:any )?(?:use|help)|to be considered|what (?:I|we) need)"
+)
 _BE = r"(?:is|are|was|were|be|seems?|appears?|looks?)(?: to be)?"
 _PERTINENT = r"(?:pertinent|utile|important|n[ée]cessaire)[es]{0,2}"
 _RELEVANTE = r"(?:relevante|importante|necesari[oa]|[uú]til)(?:s|es)?"
@@ -29,9 +33,10 @@ _DISMISSED_AFTER = re.compile(
     rf"[*_`\"')\]]*(?:\s*\([^()]*\))?,?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus)\s+)*(?:"
     rf"{_BE}(?: \w+ly)?(?:(?: not|n't)(?: \w+ly| that| very| so)? {_RELEVANCE}| (?:irrelevant|unrelated|unnecessary|unhelpful|unimportant|useless)"
     r"| (?:of no (?:use|help|interest|importance|relevance)|out of the question|beside the point|out)(?![-\w]| of (?!the question)))"
-    r"|(?:can|could|may|might|should|will)(?: \w+)? be (?:ignored|skipped|excluded|disregarded|dismissed|ruled out|left (?:out|aside)|omitted|discarded|"
-    r"dropped|eliminated|set aside|discounted|struck)"
-    r"|(?:is|are|was|were) (?:\w+ly )?(?:ignored|skipped|excluded|disregarded|dismissed|ruled out|left (?:out|aside)|discarded|eliminated|set aside|struck out|crossed out)\b"
+    r"|(?:can|could|may|might|should|will)(?: \w+)? be (?:ignored|skipped|excluded|disregarded|dismissed|ruled out|left (?:out|aside)|omitted|"
+    r"discarded|dropped|eliminated|set aside|discounted|struck)"
+    r"|(?:is|are|was|were) (?:\w+ly )?(?:ignored|skipped|excluded|disregarded|dismissed|ruled out|left (?:out|aside)|discarded|"
+    r"eliminated|set aside|struck out|crossed out)\b"
     r"|(?:do|does|did)(?: not|n't) (?:matter|help|contribute|relate|play (?:a|any) (?:role|part)|"
     r"(?:seem|appear|look|need to be)(?: to be)? ?(?:relevant|related|important|useful|considered|examined))"
     r"|plays? no (?:role|part)|(?:has|have|had) (?:nothing to do with|no (?:bearing|relevance|relation))|(?:is|are) not(?=\s*[.,;]|\s*$)"
@@ -40,7 +45,8 @@ _DISMISSED_AFTER = re.compile(
     r"|(?:은|는|도|이|가)?[ ]?(?:(?:질문|문제)과[ ]?)?(?:관련이?\s*없|관계가?\s*없|무관|필요\s*없|필요하지\s*않|중요하지\s*않|무시)"
     r"|(?:ist|sind|war|waren)(?: \w+)? (?:nicht (?:\w+ )?(?:relevant|wichtig|nötig|notwendig|von Belang)|irrelevant|unwichtig|unnötig|bedeutungslos)"
     r"|spiel(?:t|en) keine Rolle|kann (?:ich )?(?:ignoriert|ignorieren|weggelassen)|brauche ich nicht"
-    rf"|n'(?:est|a) pas {_PERTINENT}|ne sont pas {_PERTINENT}|(?:est|sont) (?:inutiles?|sans (?:rapport|importance|intérêt))|n'a rien à voir|peut être ignorée?"
+    rf"|n'(?:est|a) pas {_PERTINENT}|ne sont pas {_PERTINENT}|(?:est|sont) (?:inutiles?|sans (?:rapport|importance|intérêt))|n'a rien à voir"
+    r"|peut être ignorée?"
     rf"|no (?:es|son) {_RELEVANTE}|(?:es|son) irrelevantes?|no importan?|no tienen? (?:nada que ver|relación|importancia)|se puede(?:n)? ignorar)",
     re.I,
 )
@@ -48,7 +54,8 @@ _LOOK = r"(?:look(?:ing)? at|check(?:ing)?|examin(?:e|ing)|consider(?:ing)?|insp
 _DISMISSED_BEFORE = re.compile(
     r"(?:\b(?:ignor(?:e|es|ed|ing)|skip(?:s|ped|ping)?|disregard(?:s|ed|ing)?|exclud(?:e|es|ed|ing)|except(?:ing)?(?: for)?|instead of|rather than|"
     r"dismiss(?:es|ed|ing)?|rul(?:e|es|ed|ing) out|apart from|other than|aside from|with the exception of|discard(?:s|ed|ing)?|omit(?:s|ted|ting)?|"
-    r"discount(?:s|ed|ing)?|eliminat(?:e|es|ed|ing)|le(?:ave|aves|ft|aving) (?:out|aside)|set(?:s|ting)? aside|(?:all|any|every)(?:thing|one|[ ]\w+)? but|never mind|"
+    r"discount(?:s|ed|ing)?|eliminat(?:e|es|ed|ing)|le(?:ave|aves|ft|aving) (?:out|aside)|set(?:s|ting)? aside|"
+    r"(?:all|any|every)(?:thing|one|[ ]\w+)? but|never mind|"
     rf"forget(?:ting)?(?: about)?|(?P<without>without)(?: (?:even )?{_LOOK})?)"
     r"|\b(?:neither|nor)(?: (?:of|is|are|does|do|was|were))?(?: (?:in|at|on|from))?"
     rf"|\bno need (?:for|to {_LOOK})|(?:n't|\bnot) (?:need|use|consider)(?: to {_LOOK})?"
@@ -71,11 +78,11 @@ _NOT_ABROAD = re.compile(
 )
 _BUT_ABROAD = re.compile(r"[*_`\"')\]]*[中里]?,?\s*(?:(?:sondern|mais|sino)\b|而)", re.I)
 _BUT = re.compile(r"[*_`\"')\]]*,?\s*but\b|[*_`\"')\]]*,\s+(?:it is|it's|rather|instead)\b", re.I)
-_PUT = re.compile(r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$", re.I)
-_ASIDE = re.compile(r"[*_`\"')\]]*\s+(?:aside|out|off the (?:list|table))\b", re.I)
-_STRUCK = re.compile(
-    r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}", re.I
+_PUT = re.compile(
+    r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$", re.I
 )
+_ASIDE = re.compile(r"[*_`\"')\]]*\s+(?:aside|out|off the (?:list|table))\b", re.I)
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}", re.I)
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,9 @@ def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
         count: number of boxes shown.
     """
     asked = [(sentence.endswith("?"), _word_list(sentence), regions(sentence, count)) for sentence in sentences(_MARK.sub("", prompt))]
-    said = [(question, frozenset(words), frozenset(zip(words, words[1:], strict=False)), boxes) for question, words, boxes in asked if boxes.used or boxes.invented]
+    said = [
+        (question, frozenset(words), frozenset(itertools.pairwise(words)), boxes) for question, words, boxes in asked if boxes.used or boxes.invented
+    ]
     longest = max((len(words) for _, words, _ in asked), default=0) + _ADDED
     out = []
     for step in steps:
@@ -153,9 +162,9 @@ _FEW_WORDS = 6
 _ADDED = 12
 """How many words of telling a repeated sentence may have before it."""
 _LONG_STEP = 2000
-_TELLING = frozenset(
-    "a an the in on of at is are was were has have had there here this that these which they it we i you see shown with so ok okay let me first well "
-    "user users says say said prompt asks states tells given according all to as also both my your task instructions instruction now question asked following".split()
+_TELLING = re.compile(
+    r"an?|the|this|that|these|there|here|in|on|of|at|to|with|is|are|was|were|ha[sd]|have|which|they|it|we|i|you|see|shown|so|ok|okay|let|me|first|well|users?|"
+    r"says?|said|prompt|questions?|ask(?:s|ed)|states?|tells?|told|given|according|all|as|also|both|my|your|task|instructions?|now|following"
 )
 
 
@@ -177,9 +186,9 @@ def _repeats(
         boxes: the boxes that the sentence names.
         count: number of boxes shown.
     """
-    if any(word not in known and word not in _TELLING for word in words) or (question and not step.rstrip("*_\"' ").endswith("?")):
+    if any(word not in known and not _TELLING.fullmatch(word) for word in words) or (question and not step.rstrip("*_\"' ").endswith("?")):
         return False
-    own = [pair for pair in zip(words, words[1:], strict=False) if not _TELLING.issuperset(pair)]
+    own = [pair for pair in itertools.pairwise(words) if not all(map(_TELLING.fullmatch, pair))]
     kept = sum(pair in pairs for pair in own)
     named = regions(step, count)
     return kept >= _KEPT * len(own) and (named.used, named.invented) == (boxes.used, boxes.invented)

@@ -178,7 +178,8 @@ FOREIGN_ORDINAL = re.compile(
     rf"|{LEFT}(?P<latin>{_LATIN}){_COLOUR}(?:[ ]?(?:r[ée]gi[oó]n|rectangle|box)|[ ]?{EUROPE})(?![A-Za-zÀ-ɏ])",
     re.I,
 )
-"""The n-th box, and box number n before its word: ``第二个框``, ``2号框``, ``3番目の枠``, ``두 번째 영역``, ``der dritte Kasten``, ``la deuxième région``."""
+"""The n-th box, and box number n before its word:
+``第二个框``, ``2号框``, ``3番目の枠``, ``두 번째 영역``, ``der dritte Kasten``, ``la deuxième région``."""
 
 _SHOWS = (
     r"(?:shows?|contains?|depicts?|highlights?|encloses?|covers?|marks?|outlines?|surrounds?|displays?|captures?|features?|holds?|includes?|"
@@ -190,12 +191,11 @@ TAGGED = re.compile(
     rf"<(?P<word>{WORD})(?:[ ][^<>]{{0,40}})?>[ ]*(?:#|R)?(?P<number>\d{{1,2}})(?=(?:[ ]*(?:,|;|&|-|and)[ ]*(?:#|R)?\d{{1,2}}){{0,20}}[ ]*</)", re.I
 )
 """``<region>3</region>``, ``<regions>1, 3</regions>``."""
-BRACKETED = re.compile(
-    rf"{LEFT}R_?[\[{{(](?P<number>\d{{1,2}})(?=(?:[ ]?(?:[,;&-]|\.{{2,3}})[ ]?\d{{1,2}}){{1,20}}[ ]?[\]}})])"
-)
+BRACKETED = re.compile(rf"{LEFT}R_?[\[{{(](?P<number>\d{{1,2}})(?=(?:[ ]?(?:[,;&-]|\.{{2,3}})[ ]?\d{{1,2}}){{1,20}}[ ]?[\]}})])")
 """``R[1-3]``, ``R_{1,2}``."""
 HASHED = re.compile(
-    rf"(?:(?P<said>\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to)[ ]|\()|(?:^|(?<=[.!?:;\n][ ])|(?<=\n)))[*_`]{{0,3}}#"
+    rf"(?:(?P<said>\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to)[ ]|"
+    rf"\()|(?:^|(?<=[.!?:;\n][ ])|(?<=\n)))[*_`]{{0,3}}#"
     rf"(?P<number>\d{{1,2}}){RIGHT}(?!\.\d)[*_`]{{0,3}}(?P<ends>{_ENDS})",
     re.I | re.M,
 )
@@ -205,11 +205,14 @@ NO_HASH = re.compile(
     r"answer|issue|episode|chapter|page|image|figure|example|route|track|platform|apartment|room|spot|place|world|charts?|list|hits?|top|hole|size)\b",
     re.I,
 )
-NUMBERED = re.compile(rf"(?:^|(?<=[.!?;\n][ ])|(?<=\n))(?:And |Then |Next, )?(?:number|no\.)[ ](?P<number>\d{{1,2}}){RIGHT}(?=[ ]{_SHOWS}\b)", re.I | re.M)
+NUMBERED = re.compile(
+    rf"(?:^|(?<=[.!?;\n][ ])|(?<=\n))(?:And |Then |Next, )?(?:number|no\.)[ ](?P<number>\d{{1,2}}){RIGHT}(?=[ ]{_SHOWS}\b)", re.I | re.M
+)
 """``Number 2 shows ...`` at the start of a sentence."""
 _CIRCLES = rf"[{CIRCLED}]"
 CIRCLE = re.compile(
-    rf"(?:(?P<said>\b(?:in|inside|within|at|see|numbers?|labell?ed|marked|and|or|of)[ ]|[(,][ ]?|[在看和与、])|(?:^|(?<=[.!?:;,\n。][ ])|(?<=[\n。,;])))"
+    rf"(?:(?P<said>\b(?:in|inside|within|at|see|numbers?|labell?ed|marked|and|or|of)[ ]|[(,][ ]?|[在看和与、])|"
+    rf"(?:^|(?<=[.!?:;,\n。][ ])|(?<=[\n。,;])))"
     rf"[*_`]{{0,3}}(?P<number>{_CIRCLES})[*_`]{{0,3}}(?=[ ]?(?:{_SAYS}\b|[),.]|and[ ]|or[ ]|mark|[和与是中里内有显、])|(?<=[ ].)$)",
     re.I | re.M,
 )
@@ -284,20 +287,16 @@ _PLURAL_WORD = (
 )
 _RELEVANT = r"(?:relevant|useful|used|key|needed|selected|chosen|important)"
 _NUMBER = r"(?:#|no\.?|nr\.?|numbers?|ids?|index|labels?|编号|番号|번호)"
-COLUMN = re.compile(
-    rf"[*_` ]*(?P<sure>{_RELEVANT}[ _])?(?!frame|label|outline)(?P<word>{WORD})(?P<number>[ _]?{_NUMBER})?(?:[ ]used)?[*_` ]*", re.I
-)
+COLUMN = re.compile(rf"[*_` ]*(?P<sure>{_RELEVANT}[ _])?(?!frame|label|outline)(?P<word>{WORD})(?P<number>[ _]?{_NUMBER})?(?:[ ]used)?[*_` ]*", re.I)
 """The heading of a column of box numbers."""
-CELL = re.compile(rf"[ ]*[*_`#]{{0,3}}(?P<first>\d{{1,2}})(?P<more>(?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{{1,2}}){{0,20}})[*_`]{{0,3}}[ ]*", re.I)
+CELL = re.compile(r"[ ]*[*_`#]{0,3}(?P<first>\d{1,2})(?P<more>(?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{1,2}){0,20})[*_`]{0,3}[ ]*", re.I)
 LIST_HEAD = re.compile(
     rf"[ \t>#*_\"'-]{{0,20}}(?:[^\W_'-]+(?:[ _]|'s[ ])){{0,6}}(?P<word>{_PLURAL_WORD})(?:[ _](?:I[ ])?(?:used|needed|of[ ]interest|involved))?"
     r"[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
     re.I,
 )
 """A line that ends with a word for boxes and a colon: the numbers of the lines below are boxes."""
-LIST_ROW = re.compile(
-    r"[ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3}(?P<first>\d{1,2})[*_`\"']{0,3}(?=[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
-)
+LIST_ROW = re.compile(r"[ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3}(?P<first>\d{1,2})[*_`\"']{0,3}(?=[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))")
 """A line of such a list. ``1.`` and ``1)`` number the list itself."""
 IN_LINE = re.compile(rf"{LEFT}(?P<word>{_PLURAL_WORD})[^.:;!?\n\d]{{0,30}}?(?::|[ ]-)[ ](?=\d)", re.I)
 IN_LINE_ROW = re.compile(r"(?:^|[,;][ ](?:and[ ])?)(?P<first>\d{1,2})(?=[ ]?(?:[-–:=]|is|shows|contains)[ ]+[a-z])", re.I)

@@ -26,6 +26,7 @@ fractions, years, option letters.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -34,8 +35,8 @@ from dataclasses import dataclass
 from lmms_patch.magic.score.mention_patterns import (
     AFTER_CLAUSE,
     ALL_FROM,
-    AMONG,
     AMBIGUOUS,
+    AMONG,
     BARE_R,
     BRACKETED,
     CELL,
@@ -161,13 +162,13 @@ def _moved(group: Group, places: Sequence[int]) -> Group:
 
 
 def written_out(text: str) -> str:
-    """Return the text with a region word before every number that stands for a box by its heading alone.
+    r"""Return the text with a region word before every number that stands for a box by its heading alone.
 
     These are the bare numbers in a column headed "Region", in the list below "Relevant regions:", and in a line such as "The boxes show: 1 - a fork;
     2 - a knife". Their heading is not in the same sentence, so a step would not tell what they number.
 
-    >>> written_out("Relevant regions:\\n- 2")
-    'Relevant regions:\\n- region 2'
+    >>> written_out("Relevant regions:\n- 2")
+    'Relevant regions:\n- region 2'
     """
     out: list[str] = []
     column: tuple[int, str, bool] | None = None
@@ -215,7 +216,7 @@ def _in_line(line: str) -> str:
         rest = re.split(r"[.!?]", line[heading.end() : heading.end() + 5 * _NEAR], maxsplit=1)[0]
         rows = list(IN_LINE_ROW.finditer(rest))
         numbers = [int(row["first"]) for row in rows]
-        if len(rows) > 1 and rows[0].start() == 0 and all(a < b for a, b in zip(numbers, numbers[1:], strict=False)):
+        if len(rows) > 1 and rows[0].start() == 0 and all(a < b for a, b in itertools.pairwise(numbers)):
             places |= {heading.end() + row.start("first"): _one(heading["word"]) for row in rows}
     places |= {found.end(): found["word"] for found in AMONG.finditer(line)}
     out, done = [], 0
@@ -271,7 +272,9 @@ def _before(text: str, place: int) -> str:
 def _value(digits: str) -> int:
     """Return the value of digits, a circled digit, a Chinese numeral or an English number word."""
     word = digits.lower()
-    return WORDS.index(word) if word in WORDS else HAN.index(word) if word in HAN else int(unicodedata.numeric(word)) if word in CIRCLED else int(word)
+    return (
+        WORDS.index(word) if word in WORDS else HAN.index(word) if word in HAN else int(unicodedata.numeric(word)) if word in CIRCLED else int(word)
+    )
 
 
 def _digits(match: re.Match[str]) -> Item:
@@ -554,10 +557,8 @@ def _nth(word: str) -> int:
 def _from_foreign_ordinal(text: str, match: re.Match[str], count: int) -> Group | None:
     """Read ``第二个框``, ``3番目の枠``, ``두 번째 영역``, ``der dritte Kasten`` and their like."""
     name = next(name for name in ("chinese", "counted", "korean", "latin") if match[name] is not None)
-    if name in ("chinese", "counted"):
-        number = _value(match[name])
-    else:
-        number = next(number for pattern, number in FOREIGN_NTH if pattern.match(match[name]))
+    words = (number for pattern, number in FOREIGN_NTH if pattern.match(match[name]))
+    number = _value(match[name]) if name in ("chinese", "counted") else next(words)
     if not 1 <= number <= count:
         return None
     kind, digits = "digits" if match[name].isdecimal() else "sign", match.span(name)

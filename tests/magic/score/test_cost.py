@@ -183,7 +183,9 @@ PROMPT = ask("Is the dog in R1 bigger than the cat in R2?", 4)
 FIRST = "On the image, 4 regions are outlined in red and numbered R1 to R4"
 
 
-@pytest.mark.parametrize("parts", [("", f"{FIRST}. ", ""), ("", f"{FIRST} ", ""), ("", "regions R1 to R4 and R2. ", ""), ("", "the R1 ", "")], ids=repr)
+@pytest.mark.parametrize(
+    "parts", [("", f"{FIRST}. ", ""), ("", f"{FIRST} ", ""), ("", "regions R1 to R4 and R2. ", ""), ("", "the R1 ", "")], ids=repr
+)
 def test_repeated_prompts(parts: Text) -> None:
     assert_in_proportion(lambda given: own_steps(parse(given).steps, PROMPT, 4), parts)
 

@@ -11,7 +11,6 @@ from lmms_patch.magic.score.mentions import groups, same_length
 from lmms_patch.magic.score.response import parse
 
 
-
 def load(name):
     return yaml.safe_load((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"))
 

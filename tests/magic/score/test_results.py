@@ -32,7 +32,9 @@ def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
 
 
 DOCS = [
-    record("appendix D", used=(1, 2, 3), relevant=(1, 4), boxes=5, dismissed=(2, 3), type="verify", exact=False),  # TP 1 FP 2 FN 1: P 1/3, R 1/2, F1 2/5
+    record(
+        "appendix D", used=(1, 2, 3), relevant=(1, 4), boxes=5, dismissed=(2, 3), type="verify", exact=False
+    ),  # TP 1 FP 2 FN 1: P 1/3, R 1/2, F1 2/5
     record("exact", used=(2,), relevant=(2,), boxes=4, type="verify"),  # TP 1: P 1, R 1, F1 1
     record("silent", relevant=(1, 2), boxes=2, type="query", answer_found=False, exact=False, synonym=False),  # FN 2: P 0 by convention, R 0, F1 0
     record("all", used=(1, 2), relevant=(1,), boxes=2, invented=(7, 9), type="query"),  # TP 1 FP 1: P 1/2, R 1, F1 2/3
