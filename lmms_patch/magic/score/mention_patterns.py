@@ -117,7 +117,7 @@ CLOSE = r"[*_`\"'$)}\]>\\]*"
 JOINED_HEAD = rf"(?:{WORD}(?:[ _-]|[ ]?#|[ ]no\.[ ]?)?|#)?"
 RANGE = re.compile(
     rf"{CLOSE}(?:(?P<dash>[ \t]*-[ \t]*|—|[ \t]*(?:,[ \t]*)?(?:\.{{2,3}}|…|\\[lc]?dots[a-z]?)[ \t]*(?:,[ \t]*)?|[ \t]*[~〜～][ \t]*|[至到])|[ \t]+"
-    r"(?P<to>to|through|thru|until|up to|all the way to|bis(?: zu)?|hasta|à)[ \t]+)"
+    r"(?P<to>to|through|thru|until|up to|all the way to|bis(?: zu)?|hasta|à|a)[ \t]+)"
     rf"(?={OPEN}(?:{JOINED_HEAD})?{OPEN}[Rr\d]|[a-z])",
     re.I,
 )
@@ -131,14 +131,14 @@ ITEM_R = re.compile(rf"(?P<open>{OPEN})(?:{JOINED_HEAD}{OPEN})?{R}", re.I)
 ITEM_N = re.compile(rf"(?P<open>{OPEN})(?P<again>{JOINED_HEAD})(?P<open2>{OPEN})(?:{PLAIN}|{SPELT})", re.I)
 
 LABELLED = (
-    r"(?:with[ ])?(?:the[ ])?(?:labels?|numbers?|ids?|indices|index|nos?\.|num\.?)(?:[ ]of)?"
-    r"|(?:(?:that|which)[ ](?:is|are)[ ])?(?:labell?ed|marked|numbered|named|called|tagged|identified|denoted|designated)"
+    r"(?:with[ ])?(?:the[ ])?(?:labels?|numbers?|ids?|indices|index|nos?\.|num\.?|nr\.|nummer|n[uú]m[ée]ro|n°)(?:[ ]of)?"
+    r"|(?:(?:that|which)[ ](?:is|are)[ ])?(?:labell?ed|marked|numbered|named|called|tagged|identified|denoted|designated|outlined(?=[ ]as))"
     r"(?:[ ](?:as|by|with|from))?(?:[ ](?:the[ ])?(?:numbers?|labels?))?"
 )
 HEAD = re.compile(
     rf"{LEFT}(?P<word>{WORD})(?P<used>[ _](?:I[ ](?:have[ ])?)?used|[ ]of[ ]interest)?"
     rf"(?P<joint>[ ]?[\"'*_`}}]*(?![\"'*_`}}])(?:[ \t]*(?:{LABELLED})(?![A-Za-z])[\"'*]*(?![\"'*]))?[ \t]*"
-    rf"(?:(?P<verb>(?:is|are|were|was)(?![A-Za-z]))[ \t]*)?(?:(?P<colon>[:=])[ \t]*)?(?:\n(?!\s*\d+[.)])[ \t]*)?[#_-]?)"
+    rf"(?:(?P<verb>(?:is|are|were|was)(?![A-Za-z]))[ \t]*)?(?:(?P<colon>[:=])[*_`]{{0,3}}(?![*_`])[ \t]*)?(?:\n(?!\s*\d+[.)])[ \t]*)?[#_-]?)"
     rf"(?:(?P<from>from)[ ](?=\d{{1,2}}[ ](?:to|through|until)[ ]\d{{1,2}}(?![ ]?[%°x×]|\.\d|[ ]{UNIT}\b)))?"
     rf"(?P<open>{OPEN})[#]?(?:(?={R})|{PLAIN}|{SPELT})",
     re.I,
@@ -172,7 +172,12 @@ _LATIN = "|".join(
     [rf"(?:{'|'.join(name for name, _ in _NTH_OF['german'])})[nmrs]?"] + [name for some in ("french", "spanish") for name, _ in _NTH_OF[some]]
 )
 FOREIGN_ORDINAL = re.compile(
-    rf"第[ ]?(?P<chinese>[一二三四五六七八九十]|\d{{1,2}})[ ]?[个個号號]?{_COLOUR}{FAR_EAST}"
+    rf"第(?P<chinese_too>[一二三四五六七八九十]|\d{{1,2}})[个個]?"
+    rf"(?=[ ]?[、和与及,][ ]?第(?:[一二三四五六七八九十]|\d{{1,2}})[个個]?{_COLOUR}{FAR_EAST})"
+    rf"|(?:编号|标号|序号|編號|標號)[为為是]?[ ]?(?P<named>\d{{1,2}})[ ]?{_COLOUR}{FAR_EAST}"
+    rf"|{LEFT}(?P<latin_too>{_LATIN})(?=,?[ ](?:und|oder|et|ou|y|o)[ ](?:(?:die|der|das|den|dem|la|le|el)[ ])?(?:{_LATIN}){_COLOUR}"
+    rf"[ ]?(?:r[ée]gi[oó]n|rectangle|{EUROPE})(?![A-Za-zÀ-ɏ]))"
+    rf"|第[ ]?(?P<chinese>[一二三四五六七八九十]|\d{{1,2}})[ ]?[个個号號]?{_COLOUR}{FAR_EAST}"
     rf"|{LEFT}(?P<counted>\d{{1,2}})[ ]?(?:号|號|番目?の?|つ目の|번째?)[ ]?{_COLOUR}{FAR_EAST}"
     rf"|(?P<korean>{'|'.join(name for name, _ in _NTH_OF['korean'])})[ ]?번째[ ]?{_COLOUR}{FAR_EAST}"
     rf"|{LEFT}(?P<latin>{_LATIN}){_COLOUR}(?:[ ]?(?:r[ée]gi[oó]n|rectangle|box)|[ ]?{EUROPE})(?![A-Za-zÀ-ɏ])",
@@ -185,7 +190,7 @@ _SHOWS = (
     r"(?:shows?|contains?|depicts?|highlights?|encloses?|covers?|marks?|outlines?|surrounds?|displays?|captures?|features?|holds?|includes?|"
     r"focuses|encompasses)"
 )
-_SAYS = rf"(?:{_SHOWS}|is|are|was|has|have|had|looks?|seems?|appears?|lies|sits|does|can|could|might|may|gives)"
+_SAYS = rf"(?:{_SHOWS}|is|are|was|has|have|had|looks|seems|appears|lies|sits|does|can|could|might|may|gives)"
 _ENDS = rf"(?=[ ]*(?:[.,;:!?)\]|]|$|\n)|[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)"
 TAGGED = re.compile(
     rf"<(?P<word>{WORD})(?:[ ][^<>]{{0,40}})?>[ ]*(?:#|R)?(?P<number>\d{{1,2}})(?=(?:[ ]*(?:,|;|&|-|and)[ ]*(?:#|R)?\d{{1,2}}){{0,20}}[ ]*</)", re.I

@@ -493,7 +493,8 @@ def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -
         return None
     if bare and (joint["end2"] or "").lower() in ("und", "oder", "sowie") and re.match(r" [A-ZÄÖÜ]", text[item.end : item.end + 2]):
         return None  # German nouns, which the number counts
-    if bare and joint["comma"] and not last and head != "plural" and not _goes_on(text, item.end):
+    tight = head == "R" and re.match(r",[1-9](?!\d)", text[end : end + 3])  # "R1,2", but not "R1,000"
+    if bare and joint["comma"] and not (last or tight) and head != "plural" and not _goes_on(text, item.end):
         return None
     return item, stop, "end" if last else "list", bare
 
@@ -556,9 +557,9 @@ def _nth(word: str) -> int:
 
 def _from_foreign_ordinal(text: str, match: re.Match[str], count: int) -> Group | None:
     """Read ``第二个框``, ``3番目の枠``, ``두 번째 영역``, ``der dritte Kasten`` and their like."""
-    name = next(name for name in ("chinese", "counted", "korean", "latin") if match[name] is not None)
+    name = next(name for name in ("chinese", "chinese_too", "named", "counted", "korean", "latin", "latin_too") if match[name] is not None)
     words = (number for pattern, number in FOREIGN_NTH if pattern.match(match[name]))
-    number = _value(match[name]) if name in ("chinese", "counted") else next(words)
+    number = _value(match[name]) if match[name] in HAN or match[name].isdecimal() else next(words)
     if not 1 <= number <= count:
         return None
     kind, digits = "digits" if match[name].isdecimal() else "sign", match.span(name)
@@ -591,6 +592,6 @@ def _from_label(text: str, match: re.Match[str], count: int) -> Group | None:
 def _from_clause(text: str, match: re.Match[str], count: int) -> Group | None:
     """Read the number behind a clause on a region: ``the box around the dog (3)``."""
     clause = CLAUSE.search(_before(text, match.start()))
-    if clause is None or (match["bracket"] and COUNTS_IN.search(clause[0])):
+    if clause is None or ((match["bracket"] or clause["around"] == "of") and COUNTS_IN.search(clause[0])):
         return None
     return _from_label(text, match, count)
