@@ -44,7 +44,7 @@ def rates(phrases):
     return share(said, 1), share(said, 0), exact, share(negated, 1), share(negated, 0)
 
 
-@pytest.mark.parametrize("phrases", [PHRASES, MODELS], ids=["all", "models"])
+@pytest.mark.parametrize("phrases", [PHRASES, MODELS, HELD_OUT], ids=["all", "models", "held out"])
 def test_precision_and_recall_over_the_phrases(phrases):
     precision, recall, exact, dismissed_rightly, dismissals_told = rates(phrases)
     assert precision >= 0.99
