@@ -16,7 +16,7 @@ def load(name):
 
 
 HELD_OUT = load("phrases_held_out")
-"""Phrases that no rule was made for; never parametrized, so that a look at a failing one is a choice."""
+"""Phrases that were kept apart while the rules were changed; never parametrized, so that a look at a failing one is a choice."""
 MODELS = load("phrases_models")
 PHRASES = load("phrases") + MODELS
 NAMED = [phrase for phrase in PHRASES if "name" in phrase]
