@@ -37,7 +37,9 @@ def test_every_number_by_hand(tmp_path):
     Macro P: A (1/2 + 1 + 0) / 3 (the last has none: nothing relevant, nothing used); B (1 + 1 + 0 + 0) / 4. Macro R, over the three docs
     with a relevant box: A (1 + 1/2 + 0) / 3, B (1 + 1 + 0) / 3. Macro F1: A (2/3 + 2/3 + 0) / 3, B (1 + 1 + 0) / 3.
     """
-    found = pair(tmp_path, four(A, (1, 1, 0, 0)), four(B, (1, 0, 1, 1)))
+    first = four(A, (1, 1, 0, 0))
+    first[0]["dismissed"] = [3]
+    found = pair(tmp_path, first, four(B, (1, 0, 1, 1)))
     by_hand = {
         "magiscore_precision_micro": (2 / 3, 3 / 5),
         "magiscore_recall_micro": (2 / 5, 3 / 5),
@@ -47,6 +49,7 @@ def test_every_number_by_hand(tmp_path):
         "magiscore_f1_macro": (4 / 9, 2 / 3),
         "regions_exhaustive": (0, 0),
         "regions_unused": (2 / 4, 0),
+        "regions_dismissed": (1 / 4, 0),
         "regions_invented": (0, 0),
         "acc_exact": (2 / 4, 3 / 4),
         "acc_synonym": (2 / 4, 3 / 4),

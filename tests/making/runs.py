@@ -261,7 +261,7 @@ def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(),
     """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed, healed_words."""
     return {
         "schema": 1, "id": name, "item": name.partition("/")[0], "group": group or f"image of {name}", "type": kind,
-        "asked": {"doc": doc or f"d {name}", "prompt": "p"}, "boxes": boxes, "relevant": sorted(map(int, relevant)), "used": sorted(map(int, used)), "invented": sorted(invented),
+        "asked": {"doc": doc or f"d {name}", "prompt": "p"}, "boxes": boxes, "relevant": sorted(map(int, relevant)), "used": sorted(map(int, used)), "invented": sorted(invented), "dismissed": [],
         "steps": 2, "answer": "dog" if right else "cat", "answer_found": found, "exact": bool(right), "synonym": bool(right), "text": text or f"I look. Answer: {name}",
         **verdicts,
     }  # fmt: skip

@@ -24,7 +24,7 @@ from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.magic import draw, prompts
 from lmms_patch.magic.score import matching, results, selfheal
-from lmms_patch.magic.score.extract import regions_of_steps
+from lmms_patch.magic.score.extract import own_steps, regions_of_steps
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.response import Response, parse
 from lmms_patch.runs.numbers import NUMBERS
@@ -141,7 +141,7 @@ def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]
 def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
     """Return the ``magic`` object of a response, without a judge's verdicts (docs/magic.md)."""
     count = sum(number > 0 for number in doc["drawn"])
-    named = regions_of_steps(parsed.steps, count)
+    named = regions_of_steps(own_steps(parsed.steps, docs.prompt(doc, "assistant"), count), count)
     record = {
         "schema": results.SCHEMA,
         "variant": doc["variant"],
@@ -154,6 +154,7 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
         "boxes": count,
         "relevant": sorted(number for number, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if number and relevant),
         "used": sorted(named.used),
+        "dismissed": sorted(named.negated),
         "invented": sorted(named.invented),
         "steps": len(parsed.steps),
         "answer": parsed.answer,

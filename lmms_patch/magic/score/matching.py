@@ -23,6 +23,7 @@ _ARTICLES = ("a", "an", "the")
 _YES_NO = ("yes", "no")
 _NEGATIONS = ("not", "no", "never", "without", "neither", "nor", "cannot", "nothing", "than")
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|unlike|apart from|except)\b")
+_BOX = re.compile(r"(?<![a-z])(?:R(?=[\W_]*\d)|(?:bounding[ _-]?|b-?)?box|r[ée]gi[oó]n|areas?\b|rectangle)", re.I)
 _REACH = 3
 """How many words a negation reaches."""
 _LONGEST = 20
@@ -134,6 +135,8 @@ def _without_boxes(answer: str, gold: str) -> str:
         return answer
     out, done = [], 0
     for group in groups(answer, 99):
+        if not _BOX.search(answer, group.start, group.end):
+            continue  # "label 3" and "#3" may be the answer itself
         out.append(answer[done : group.start])
         done = group.end
     return " ".join([*out, answer[done:]])

@@ -7,6 +7,7 @@ All numbers come from the records of docs alone, so a finished run gives them ag
 | ``magiscore_precision_micro`` .. ``magiscore_f1_macro`` | all, relevant | MagiScore (``magiscore``) | 4.1, app. D |
 | ``regions_exhaustive`` | all, relevant | share of docs with a box on which all boxes were used | 5.3 |
 | ``regions_unused`` | all, relevant | share of docs with a box on which none was used | |
+| ``regions_dismissed`` | all, relevant | share of docs with a box on which a box was named only to be ruled out | |
 | ``regions_invented`` | all but selfheal | share of docs on which a box was named that does not exist | |
 | ``acc_exact``, ``acc_synonym`` | every one | final answer right by its words (``matching``): no judge | |
 | ``acc_short``, ``acc_full`` | every one, with a judge | judged against the short and the full gold answer | 4.2 |
@@ -22,7 +23,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from msgspec import Meta, Struct
 
@@ -54,6 +55,7 @@ class Record(Struct, kw_only=True):
         boxes: how many are drawn.
         relevant: numbers, as drawn, of the relevant boxes.
         used: numbers of boxes that the reasoning names.
+        dismissed: the part of ``used`` that is named only to be ruled out; None in the logs of earlier versions.
         invented: numbers that the reasoning names and that are not drawn.
         steps: number of reasoning steps.
         answer_found: whether the response marks its answer.
@@ -90,10 +92,13 @@ class Record(Struct, kw_only=True):
     healed: bool | None = None
     healed_words: bool | None = None
     failed: str | None = None
+    dismissed: list[BoxNumber] | None = None
+
+    LATE: ClassVar[tuple[str, ...]] = ("dismissed",)
 
 
 MAGISCORE = tuple(f"magiscore_{what}_{mean}" for mean in ("micro", "macro") for what in ("precision", "recall", "f1"))
-REGIONS = ("regions_exhaustive", "regions_unused", "regions_invented")
+REGIONS = ("regions_exhaustive", "regions_unused", "regions_dismissed", "regions_invented")
 ANSWERS = {"acc_exact": "exact", "acc_synonym": "synonym"}
 JUDGED = {"acc_short": "short", "acc_full": "full"}
 HEALED = {"self_heal": "healed", "self_heal_words": "healed_words"}
@@ -158,6 +163,8 @@ def score(record: Record, metric: str) -> float | None:
         return float(one.invented > 0)
     if metric == "regions_exhaustive":
         return None if one.exhaustive is None else float(one.exhaustive)
+    if metric == "regions_dismissed":
+        return None if one.exhaustive is None or record.dismissed is None else float(bool(record.dismissed))
     if metric == "regions_unused":
         return None if one.exhaustive is None else float(not one.used)
     return {"magiscore_precision_macro": one.precision, "magiscore_recall_macro": one.recall, "magiscore_f1_macro": one.f1}.get(metric)

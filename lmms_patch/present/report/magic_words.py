@@ -25,6 +25,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "share of docs with a box on which every box is used; where adversarial boxes are drawn, lower is better (MAGIC paper, 5.3)",
     ),
     "regions_unused": ("none used", "share of docs with a box on which no box is used; lower is better"),
+    "regions_dismissed": (
+        "dismissed",
+        "share of docs with a box on which a box is named only to be ruled out; such boxes count as used, as in the MAGIC paper, 4.1",
+    ),
     "regions_invented": ("invented", "share of docs on which a box is named that does not exist; lower is better"),
     "answer_found": ("answer marked", "share of responses that mark an answer"),
 }

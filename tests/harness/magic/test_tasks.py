@@ -218,6 +218,19 @@ def test_a_prompt_that_comes_back_with_the_response_is_none_of_it():
     assert (record["used"], record["answer"], record["steps"]) == ([2], "red", 1)
 
 
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        "On the image, 4 regions are outlined in red and numbered `R1` to `R4`.",
+        "The image has 4 regions outlined in red and numbered R1 to R4.",
+        "Name no region that is not drawn: the numbers have no gap, so there are `R1` to `R4` and no other.",
+    ],
+)
+def test_a_sentence_of_the_prompt_uses_no_box(repeated):
+    record = tasks.process_results(doc_of(), [f"{repeated} R2 shows a cup. R3 is irrelevant.\n**Answer**: red"])["magic"]
+    assert (record["used"], record["dismissed"], record["steps"]) == ([2, 3], [3], 3)
+
+
 @pytest.mark.parametrize("said", ["", " "])
 def test_an_empty_response_is_a_wrong_one(said):
     items = tasks.process_results(doc_of(), [said])

@@ -96,6 +96,7 @@ def region_truth(script: str, variant: str) -> dict[str, float | None]:
         "magiscore_f1_macro": _mean([2 * t / (t + f + r) for t, f, (r, _) in rows]),
         "regions_exhaustive": _mean([float(t + f == n) for (t, f, _), n in zip(rows, drawn, strict=True)]),
         "regions_unused": _mean([float(t + f == 0) for t, f, _ in rows]),
+        "regions_dismissed": 0.0,
         "regions_invented": _mean([float(one) for one in invents]),
     }
 

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 
 from lmms_patch.magic.score import results
@@ -19,6 +20,7 @@ def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
         "relevant": list(relevant),
         "used": list(used),
         "invented": list(invented),
+        "dismissed": list(more.pop("dismissed", ())),
         "steps": 3,
         "answer": "red",
         "answer_found": more.pop("answer_found", True),
@@ -30,7 +32,9 @@ def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
 
 
 DOCS = [
-    record("appendix D", used=(1, 2, 3), relevant=(1, 4), boxes=5, type="verify", exact=False),  # TP 1 FP 2 FN 1: P 1/3, R 1/2, F1 2/5
+    record(
+        "appendix D", used=(1, 2, 3), relevant=(1, 4), boxes=5, dismissed=(2, 3), type="verify", exact=False
+    ),  # TP 1 FP 2 FN 1: P 1/3, R 1/2, F1 2/5
     record("exact", used=(2,), relevant=(2,), boxes=4, type="verify"),  # TP 1: P 1, R 1, F1 1
     record("silent", relevant=(1, 2), boxes=2, type="query", answer_found=False, exact=False, synonym=False),  # FN 2: P 0 by convention, R 0, F1 0
     record("all", used=(1, 2), relevant=(1,), boxes=2, invented=(7, 9), type="query"),  # TP 1 FP 1: P 1/2, R 1, F1 2/3
@@ -49,6 +53,7 @@ def test_every_number_of_four_docs():
         "magiscore_f1_macro": (2 / 5 + 1 + 0 + 2 / 3) / 4,
         "regions_exhaustive": 1 / 4,
         "regions_unused": 1 / 4,
+        "regions_dismissed": 1 / 4,
         "regions_invented": 1 / 4,
         "acc_exact": 2 / 4,
         "acc_synonym": 3 / 4,
@@ -133,6 +138,15 @@ def test_the_score_of_a_doc_is_what_it_adds_to_the_mean():
             assert parts == [None] * 4
         else:
             assert math.fsum(part for part in parts if part is not None) / 4 == pytest.approx(found[name].value)
+
+
+def test_a_log_of_an_earlier_version_says_nothing_of_dismissed_boxes():
+    old = {key: value for key, value in msgspec.to_builtins(record("old", used=(1, 2))).items() if key != "dismissed"}
+    docs = [msgspec.convert(old, results.Record), record("new", used=(1, 2), dismissed=(2,)), record("none", boxes=0, relevant=())]
+    assert [results.score(doc, "regions_dismissed") for doc in docs] == [None, 1.0, None]
+    found = results.numbers(docs, "all", judged=False, draws=50)
+    assert (found["regions_dismissed"].value, found["regions_dismissed"].n) == (1.0, 1)
+    assert found["magiscore_precision_micro"].value == 2 / 4  # a dismissed box counts as used
 
 
 def test_using_all_boxes_is_bad_only_where_some_are_adversarial():
