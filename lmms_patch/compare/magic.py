@@ -31,7 +31,7 @@ Part = tuple[float, float]
 SAME = ("benchmark", "kind", "filter", "views")
 _OF_DOCS = ("docs", "prompts", "number of docs", "limit")
 """Settings that differ anyway where the docs do."""
-BY_JUDGE = (*results.JUDGED, "self_heal")
+BY_JUDGE = tuple(results.BY_JUDGE)
 """Metrics that are a judge's verdicts."""
 NO_JUDGE = "none"
 """What ``Result.fingerprint`` says of a run without a judge."""
@@ -72,7 +72,7 @@ def read(result: Result) -> dict[str, Line]:
     if other := sorted({record.variant for record in records} - {about["variant"]}):
         raise RecordError(f"{log}: records of the variant {other[0]}, but {result.task} is {about['variant']}; the file is of another run")
     for name, number in about["numbers"].items():
-        value, own = value_of(records, name), number["value"]
+        value, own = None if results.withheld(records, name) else value_of(records, name), number["value"]
         if (value is None) != (own is None) or (value is not None and own is not None and abs(value - own) > _TOLERANCE):
             said = ["none" if one is None else f"{one:.4g}" for one in (value, own)]
             raise RecordError(

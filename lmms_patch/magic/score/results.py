@@ -11,10 +11,18 @@ All numbers come from the records of docs alone, so a finished run gives them ag
 | ``acc_exact``, ``acc_synonym`` | every one | final answer right by its words (``matching``): no judge | |
 | ``acc_short``, ``acc_full`` | every one, with a judge | judged against the short and the full gold answer | 4.2 |
 | ``self_heal`` | selfheal, with a judge | share of injected wrong runs that the continuation corrects | 4.3 |
-| ``self_heal_words`` | selfheal | the same by words (``selfheal.mentions_correction``): no judge | |
+| ``self_heal_words`` | selfheal | the same by words (``selfheal.says``): no judge; given where it beats chance alone | |
 | ``answer_found`` | every one | share of responses that mark an answer | |
 
 All are fractions in 0..1.
+
+A number by the judge is of the docs with a verdict: with s of k right, s / k. It has **bounds** (``bounds``): where u more docs should have a verdict
+and have none, it would be s / (k + u) were all of these wrong, and (s + u) / (k + u) were all right. A doc without the gold answer that the number
+needs is no part of either.
+
+``self_heal_words`` is h̄, the mean over docs of h (0 or 1). Each doc has a **chance** c in 0..1: how often its text says corrections of other docs
+(``selfheal.chance_by_words``). It beats chance where the 95 % interval of the mean of h − c, docs of an image drawn together, lies above 0. Where it
+does not, its value is None, with the reason (``by_words``).
 """
 
 from __future__ import annotations
@@ -22,13 +30,18 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, get_args
 
+import numpy as np
 from msgspec import Meta, Struct
 
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.score.magiscore import ItemScore, magiscore, score_item
+from lmms_patch.magic.score.selfheal import above_chance
+from lmms_patch.magic.score.verdicts import NO_GOLD
 from lmms_patch.stats import intervals
+from lmms_patch.stats.bounds import Count, Share
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
 
 SCHEMA: Final = 1
@@ -62,6 +75,8 @@ class Record(Struct, kw_only=True):
         judge: what the judge said.
         first, last: of Self-Heal: the wrong run.
         healed, healed_words: of Self-Heal: whether the run is corrected, by the judge and by words; None: no verdict.
+        healed_chance: of Self-Heal: how often the same text says corrections of other docs, 0..1; None in records of earlier versions, and without
+            ``healed_words``.
         failed: what came in place of an answer: the call failed; None where an answer came.
     """
 
@@ -89,6 +104,7 @@ class Record(Struct, kw_only=True):
     last: Any = None
     healed: bool | None = None
     healed_words: bool | None = None
+    healed_chance: Annotated[float, Meta(ge=0, le=1)] | None = None
     failed: str | None = None
 
 
@@ -97,6 +113,10 @@ REGIONS = ("regions_exhaustive", "regions_unused", "regions_invented")
 ANSWERS = {"acc_exact": "exact", "acc_synonym": "synonym"}
 JUDGED = {"acc_short": "short", "acc_full": "full"}
 HEALED = {"self_heal": "healed", "self_heal_words": "healed_words"}
+BY_JUDGE = {**JUDGED, "self_heal": "healed"}
+"""Metrics that are a judge's verdicts, and the keys of the verdicts."""
+A_POINT = 0.01
+"""Bounds that differ by more are shown wherever the number is."""
 LOWER_IS_BETTER = ("regions_exhaustive", "regions_unused", "regions_invented")
 NEUTRAL_WHERE_RELEVANT = ("regions_exhaustive",)
 """Metrics without a better direction where only relevant boxes are drawn: the model is then asked to use them all."""
@@ -176,6 +196,142 @@ def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: floa
     return estimate if kept else dataclasses.replace(estimate, value=None, reason=f"no doc counts in {metric}")
 
 
+# --- what the judge gave no verdict on ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a number by the judge would be, were all docs without a verdict wrong, or all right.
+
+    Attributes:
+        low: were all of them wrong.
+        high: were all of them right.
+        unjudged: how many docs have no verdict; at least one.
+    """
+
+    low: Estimate
+    high: Estimate
+    unjudged: Count
+
+    @property
+    def matter(self) -> bool:
+        """Whether the two differ by more than a point."""
+        return self.low.value is not None and self.high.value is not None and self.high.value - self.low.value > A_POINT + 1e-12
+
+
+def _is_due(record: Record, key: str) -> bool:
+    """Return whether a doc should have a verdict: the call gave an answer, and there is a gold answer to compare it with."""
+    if record.failed is not None or not record.judge:
+        return False
+    told = record.judge if isinstance(record.judge, Mapping) else {}
+    if getattr(record, key) is not None:
+        return True
+    if key in told:
+        return not (isinstance(told[key], Mapping) and told[key].get("error") == NO_GOLD)
+    return not any(other in told for other in BY_JUDGE.values())  # earlier versions noted nothing of a doc without a gold answer
+
+
+def bounds(records: Sequence[Record], variant: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Bounds]:
+    """Return the bounds of each number by the judge that lacks a verdict; the others need none."""
+    out = {}
+    for name in metrics(variant, judged=True):
+        due = [record for record in records if name in BY_JUDGE and _is_due(record, BY_JUDGE[name])]
+        known = [score(record, name) for record in due]
+        if unjudged := known.count(None):
+            labels = cluster_numbers(clusters(due))
+            ends = [[end if one is None else one for one in known] for end in (0.0, 1.0)]
+            low, high = (intervals.mean(scores, labels, draws=draws, level=level, seed=seed) for scores in ends)
+            out[name] = Bounds(low, high, unjudged)
+    return out
+
+
+def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
+    """Return the bounds of the numbers of a results file.
+
+    Earlier versions wrote none: for those the number and its interval are moved as the value is, to v·k / (k + u) and (v·k + u) / (k + u), where k
+    docs have a verdict and u have none.
+
+    Args:
+        about: the ``magic`` object of the file.
+    """
+    kept = about.get("bounds")
+    if kept is not None:
+        ends = {name: [intervals.of_file(one[end], (0.0, 1.0)) for end in ("low", "high")] for name, one in kept.items()}
+        return {name: Bounds(low, high, int(kept[name]["unjudged"])) for name, (low, high) in ends.items()}
+    out = {}
+    for name in BY_JUDGE:
+        unjudged = int((about.get("counts") or {}).get(f"unjudged_{name}") or 0)
+        if unjudged and name in about["numbers"]:
+            one = intervals.of_file(about["numbers"][name], (0.0, 1.0))
+            out[name] = Bounds(_with(one, unjudged, 0.0), _with(one, unjudged, 1.0), unjudged)
+    return out
+
+
+def _with(one: Estimate, more: int, worth: float) -> Estimate:
+    """Return the mean of scores with some more docs that are all worth the same."""
+    docs = one.n + more if one.value is not None else more
+    own = one.n / docs if one.value is not None else 0.0
+    moved = {key: None if (end := getattr(one, key)) is None else end * own + worth * (1 - own) for key in ("low", "high")}
+    return dataclasses.replace(one, value=(one.value or 0.0) * own + worth * (1 - own), n=docs, **moved)
+
+
+# --- Self-Heal by words, and chance ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ByWords:
+    """Self-Heal by words beside chance.
+
+    Attributes:
+        healed: share of docs that are healed by words.
+        chance: mean of the docs' chances.
+        above: mean of healed - chance, with its interval.
+        reported: whether it beats chance, so that ``self_heal_words`` has a value.
+        undefined: how many docs words cannot judge: the correction says nothing but words of its step and the question.
+    """
+
+    healed: Share
+    chance: Share
+    above: Estimate
+    reported: bool
+    undefined: Count
+
+    @property
+    def reason(self) -> str:
+        """Why it is not reported."""
+        above = self.above
+        if above.low is None or above.high is None:
+            return f"{self.healed:.3f} by words; not told from chance, {self.chance:.3f}: {above.reason}"
+        by = f"{above.value:+.3f} [{above.low:+.3f}, {above.high:+.3f}]"
+        return f"{self.healed:.3f} by words is not above chance, {self.chance:.3f} with corrections of other docs ({by}): only a judge can tell"
+
+
+def by_words(records: Sequence[Record]) -> ByWords | None:
+    """Return Self-Heal by words beside chance; None where no doc is judged by words, or the records of an earlier version have no chance.
+
+    The bootstrap has its own fixed draws, level and seed: whether a number is reported must not depend on how its interval is shown.
+    """
+    kept = [record for record in answered(records) if record.healed_words is not None]
+    chances = [record.healed_chance for record in kept if record.healed_chance is not None]
+    if not kept or len(chances) < len(kept):
+        return None
+    healed = [bool(record.healed_words) for record in kept]
+    above = above_chance(healed, chances, clusters(kept))
+    reported = above.low is not None and above.low > 0
+    mean_of = [float(np.mean(values)) for values in (healed, chances)]
+    undefined = sum(record.healed_words is None for record in answered(records))
+    return ByWords(mean_of[0], mean_of[1], above, reported, undefined)
+
+
+def withheld(records: Sequence[Record], metric: str) -> str:
+    """Return why a number is not reported although docs count in it; empty where it is."""
+    found = by_words(records) if metric == "self_heal_words" else None
+    return "" if found is None or found.reported else found.reason
+
+
+# --- all of them ------------------------------------------------------------------------------------
+
+
 def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Estimate]:
     """Compute every metric of a variant.
 
@@ -195,6 +351,8 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
             out[name] = getattr(scores, name.removeprefix("magiscore_"))
         else:
             out[name] = mean(records, name, draws, level, seed)
+            if why := withheld(records, name):
+                out[name] = dataclasses.replace(out[name], value=None, se=None, low=None, high=None, reason=why)
     return out
 
 
@@ -221,17 +379,33 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
         }
     for name, key in (*JUDGED.items(), *([("self_heal", "healed")] if variant == "selfheal" else [])) if judged else ():
         out[f"unjudged_{name}"] = sum(getattr(record, key) is None for record in records)
+        out[f"without_gold_{name}"] = sum(getattr(record, key) is None and not _is_due(record, key) for record in records)
     return out
 
 
-def warnings(found: Mapping[str, int], judged: bool) -> list[str]:
-    """Return what a reader of the numbers must know, one line each."""
+def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bounds] | None = None, words: ByWords | None = None) -> list[str]:
+    """Return what a reader of the numbers must know, one line each.
+
+    Args:
+        found: the counts.
+        judged: whether there was a judge.
+        bounded: the bounds of numbers by the judge.
+        words: Self-Heal by words beside chance.
+    """
     out = []
     docs = found["docs"]
     for key, missing in found.items():
         if key.startswith("unjudged_") and missing:
             name = key.removeprefix("unjudged_")
-            out.append(f"{name} is computed over the {docs - missing} docs with a verdict; {missing} of {docs} have none (docs/magic-judge.md)")
+            line = f"{name} is computed over the {docs - missing} docs with a verdict; {missing} of {docs} have none (docs/magic-judge.md)"
+            if golds := found.get(f"without_gold_{name}"):
+                line += f", {golds} of them for want of a gold answer"
+            one = (bounded or {}).get(name)
+            if one is not None and one.matter:
+                line += f"; were all unjudged wrong it would be {one.low.value:.3f}, were all right {one.high.value:.3f}"
+            out.append(line)
+    if words is not None and not words.reported:
+        out.append(f"self_heal_words is not reported: {words.reason}")
     if found.get("failed"):
         share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs count in no number"
         out.append(f"{share}; run again with the same --use_cache: only the failed calls are asked")
