@@ -158,6 +158,9 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     pairs = [(ours[name].record, theirs[name].record) for name in ids]
     variant = pairs[0][1].variant
     names, warnings = _shared(first, second)
+    if "self_heal_words" in names and (why := _words_apart(*zip(*pairs, strict=True))):
+        names.remove("self_heal_words")
+        warnings.append(f"self_heal_words: not compared: {why}")
     draws = draws or paired.DRAWS
     changes = {}
     for name in names:
@@ -216,6 +219,16 @@ def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
     judged = [name for name in (*ours["numbers"], *theirs["numbers"]) if name in BY_JUDGE]
     line = f"{', '.join(dict.fromkeys(judged))}: not compared, since the first run was judged {said[0]} and the second {said[1]}"
     return [name for name in names if name not in BY_JUDGE], [line]
+
+
+def _words_apart(first: Sequence[Record], second: Sequence[Record]) -> str:
+    """Say why Self-Heal by words cannot be compared; empty where it can."""
+    if any((one.healed_chance is None) != (other.healed_chance is None) for one, other in zip(first, second, strict=True)):
+        return "one of the runs is by a version that counted words otherwise"
+    for which, side in (("first", first), ("second", second)):
+        if why := results.withheld(side, "self_heal_words"):
+            return f"in the {which} run {why}"
+    return ""
 
 
 def _tests(names: Sequence[str], pairs: Sequence[tuple[Record, Record]], lower: Sequence[str]) -> dict[str, McNemar]:

@@ -53,6 +53,21 @@ def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
     return Judged(value, value)
 
 
+def bounds_of(one: Result, name: str, level: float) -> tuple[Judged, Judged] | None:
+    """Return a number by a judge with its unjudged docs all wrong, and all right; None where every doc is judged, and for other numbers.
+
+    Args:
+        one: the result.
+        name: of ``measures``.
+        level: of the intervals, 0..1.
+    """
+    found = one.bounds(name)
+    if found is None:
+        return None
+    low, high = (at_level(end, level, _scale(one, name)) for end in (found.low, found.high))
+    return Judged(low, low), Judged(high, high)
+
+
 def _leveled(one: Result, name: str, level: float) -> Estimate:
     if name not in one.measures:
         docs = one.result.docs

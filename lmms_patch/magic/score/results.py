@@ -248,20 +248,19 @@ def bounds(records: Sequence[Record], variant: str, draws: int = DRAWS, level: f
 def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
     """Return the bounds of the numbers of a results file.
 
-    Earlier versions wrote none: for those the number and its interval are moved as the value is, to v·k / (k + u) and (v·k + u) / (k + u), where k
-    docs have a verdict and u have none.
+    Earlier versions wrote none. Theirs are the number and its interval, v, moved to v·k / (k + u) and (v·k + u) / (k + u), where k docs have a
+    verdict and u have none.
 
     Args:
         about: the ``magic`` object of the file.
     """
-    kept = about.get("bounds")
-    if kept is not None:
-        ends = {name: [intervals.of_file(one[end], (0.0, 1.0)) for end in ("low", "high")] for name, one in kept.items()}
-        return {name: Bounds(low, high, int(kept[name]["unjudged"])) for name, (low, high) in ends.items()}
-    out = {}
+    counts, out = about.get("counts") or {}, {}
     for name in BY_JUDGE:
-        unjudged = int((about.get("counts") or {}).get(f"unjudged_{name}") or 0)
-        if unjudged and name in about["numbers"]:
+        kept = (about.get("bounds") or {}).get(name)
+        unjudged = int(counts.get(f"unjudged_{name}") or 0) - int(counts.get(f"without_gold_{name}") or 0)
+        if kept is not None:
+            out[name] = Bounds(*(intervals.of_file(kept[end], (0.0, 1.0)) for end in ("low", "high")), int(kept["unjudged"]))
+        elif unjudged > 0 and name in about["numbers"]:
             one = intervals.of_file(about["numbers"][name], (0.0, 1.0))
             out[name] = Bounds(_with(one, unjudged, 0.0), _with(one, unjudged, 1.0), unjudged)
     return out
