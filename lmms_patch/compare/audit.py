@@ -39,6 +39,7 @@ from lmms_patch.runs.results import sample_log
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.tst.results import stress
@@ -607,7 +608,7 @@ def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]
     return tuple(unchecked)
 
 
-def _check_bounds(about: Mapping[str, Any], fresh: Mapping[str, magic.Bounds], where: str) -> None:
+def _check_bounds(about: Mapping[str, Any], fresh: Mapping[str, Bounds], where: str) -> None:
     """Check the bounds of numbers by a judge: a gate goes by them. Files of earlier versions have none."""
     stored = about.get("bounds")
     if stored is None:

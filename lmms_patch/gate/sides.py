@@ -20,9 +20,10 @@ from lmms_patch.compare.engine import Compared, matches
 from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.rules import SELECTORS, Rule
-from lmms_patch.magic.score.results import Bounds, higher_is_better, stored_bounds
+from lmms_patch.magic.score.results import higher_is_better
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.unjudged import Bounds, stored_bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")

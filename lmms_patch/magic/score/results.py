@@ -40,6 +40,7 @@ from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.score.magiscore import ItemScore, magiscore, score_item
 from lmms_patch.magic.score.selfheal import above_chance
 from lmms_patch.magic.score.verdicts import NO_GOLD
+from lmms_patch.runs.unjudged import BY_JUDGE, Bounds
 from lmms_patch.stats import intervals
 from lmms_patch.stats.bounds import Count, Share
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
@@ -113,10 +114,6 @@ REGIONS = ("regions_exhaustive", "regions_unused", "regions_invented")
 ANSWERS = {"acc_exact": "exact", "acc_synonym": "synonym"}
 JUDGED = {"acc_short": "short", "acc_full": "full"}
 HEALED = {"self_heal": "healed", "self_heal_words": "healed_words"}
-BY_JUDGE = {**JUDGED, "self_heal": "healed"}
-"""Metrics that are a judge's verdicts, and the keys of the verdicts."""
-A_POINT = 0.01
-"""Bounds that differ by more are shown wherever the number is."""
 LOWER_IS_BETTER = ("regions_exhaustive", "regions_unused", "regions_invented")
 NEUTRAL_WHERE_RELEVANT = ("regions_exhaustive",)
 """Metrics without a better direction where only relevant boxes are drawn: the model is then asked to use them all."""
@@ -199,26 +196,6 @@ def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: floa
 # --- what the judge gave no verdict on ------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What a number by the judge would be, were all docs without a verdict wrong, or all right.
-
-    Attributes:
-        low: were all of them wrong.
-        high: were all of them right.
-        unjudged: how many docs have no verdict; at least one.
-    """
-
-    low: Estimate
-    high: Estimate
-    unjudged: Count
-
-    @property
-    def matter(self) -> bool:
-        """Whether the two differ by more than a point."""
-        return self.low.value is not None and self.high.value is not None and self.high.value - self.low.value > A_POINT + 1e-12
-
-
 def _is_due(record: Record, key: str) -> bool:
     """Return whether a doc should have a verdict: the call gave an answer, and there is a gold answer to compare it with."""
     if record.failed is not None or not record.judge:
@@ -243,35 +220,6 @@ def bounds(records: Sequence[Record], variant: str, draws: int = DRAWS, level: f
             low, high = (intervals.mean(scores, labels, draws=draws, level=level, seed=seed) for scores in ends)
             out[name] = Bounds(low, high, unjudged)
     return out
-
-
-def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
-    """Return the bounds of the numbers of a results file.
-
-    Earlier versions wrote none. Theirs are the number and its interval, v, moved to v·k / (k + u) and (v·k + u) / (k + u), where k docs have a
-    verdict and u have none.
-
-    Args:
-        about: the ``magic`` object of the file.
-    """
-    counts, out = about.get("counts") or {}, {}
-    for name in BY_JUDGE:
-        kept = (about.get("bounds") or {}).get(name)
-        unjudged = int(counts.get(f"unjudged_{name}") or 0) - int(counts.get(f"without_gold_{name}") or 0)
-        if kept is not None:
-            out[name] = Bounds(*(intervals.of_file(kept[end], (0.0, 1.0)) for end in ("low", "high")), int(kept["unjudged"]))
-        elif unjudged > 0 and name in about["numbers"]:
-            one = intervals.of_file(about["numbers"][name], (0.0, 1.0))
-            out[name] = Bounds(_with(one, unjudged, 0.0), _with(one, unjudged, 1.0), unjudged)
-    return out
-
-
-def _with(one: Estimate, more: int, worth: float) -> Estimate:
-    """Return the mean of scores with some more docs that are all worth the same."""
-    docs = one.n + more if one.value is not None else more
-    own = one.n / docs if one.value is not None else 0.0
-    moved = {key: None if (end := getattr(one, key)) is None else end * own + worth * (1 - own) for key in ("low", "high")}
-    return dataclasses.replace(one, value=(one.value or 0.0) * own + worth * (1 - own), n=docs, **moved)
 
 
 # --- Self-Heal by words, and chance ---------------------------------------------------------------
@@ -421,4 +369,4 @@ def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bound
 
 def to_json(one: Estimate) -> dict[str, Any]:
     """Return an estimate in plain JSON types."""
-    return dataclasses.asdict(one)
+    return {field.name: getattr(one, field.name) for field in dataclasses.fields(Estimate)}
