@@ -292,7 +292,7 @@ class MagicTask(Struct, kw_only=True):
         judge: null: no judge
         results: the results file
         numbers: by metric (docs/magic.md)
-        bounds: by metric, of numbers by the judge that lack verdicts
+        bounds: by metric, of numbers by the judge that lack verdicts; absent where none does
         by_words: Self-Heal by words beside chance; absent where the run has none
         counts: docs that a convention touches
     """
@@ -305,7 +305,7 @@ class MagicTask(Struct, kw_only=True):
     docs: Count
     results: str
     numbers: dict[str, Estimate]
-    bounds: dict[str, JudgedBounds]
+    bounds: dict[str, JudgedBounds] | UnsetType = UNSET
     by_words: HealedByWords | UnsetType = UNSET
     counts: dict[str, Count]
     warnings: list[str]

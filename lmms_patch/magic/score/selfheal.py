@@ -405,7 +405,7 @@ def _plain_words(words: frozenset[str]) -> frozenset[str]:
 _EDGE = r"[,;:?!()\u2013\u2014]| - |--|\b(?:but|because|since|so|while|whereas|although|though)\b|\band(?=\s+(?:it|there|this|that|the|i|in|r\d))"
 """Where the reach of "not" ends."""
 _NOT = re.compile(
-    r"(?:\b(?:not(?!\s+(?:only|just)\b)|never|no(?!\s+(?:doubt|question|wonder)\b)|nor|neither|without|cannot|hardly|rather than|instead of)\b"
+    r"(?:\b(?:not(?!\s+(?:only|just)\b)|never|no(?!\s+(?:doubt|question|wonder)\b)|nor|neither|without(?!\s+(?:a\s+)?doubt)|cannot|hardly|rather than|instead of)\b"
     r"|\b\w+n't\b)(?!\s*(?:[,;:?!.]|$))",
     re.I,
 )
@@ -413,7 +413,7 @@ _NOT = re.compile(
 _ALL = re.compile(
     r"\b(?:(?:not|never|cannot|hardly|\w+n't)\s+(?:\w+\s+){0,2}?(?:true|right|correct|so|the case|think|believe|say|agree|accept|claim)\s+(?![,;:.])"
     r"|(?:false|untrue|wrong|incorrect|mistaken|mistake|error|lie|myth)\s+(?:that|to)\b"
-    r"|den(?:y|ies|ied|ying)\b|doubt(?:s|ed|ful)?\b|dispute\w*|reject\w*|disagree\w*|contrary to\b|opposite of\b|far from\b)",
+    r"|den(?:y|ies|ied|ying)\b|(?<!no )(?<!without a )doubt(?:s|ed|ful)?\b|dispute\w*|reject\w*|disagree\w*|contrary to\b|opposite of\b|far from\b)",
     re.I,
 )
 """Words that deny all that follows, to the next contrast."""
