@@ -22,6 +22,7 @@ from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
 from lmms_patch.runs.results import check_docs, sample_log
 from lmms_patch.runs.run import Result, differences, not_compared
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.paired import Difference, McNemar, Number
 from lmms_patch.stats.resample import LEVEL, Seed, cluster_numbers
@@ -31,8 +32,6 @@ Part = tuple[float, float]
 SAME = ("benchmark", "kind", "filter", "views")
 _OF_DOCS = ("docs", "prompts", "number of docs", "limit")
 """Settings that differ anyway where the docs do."""
-BY_JUDGE = tuple(results.BY_JUDGE)
-"""Metrics that are a judge's verdicts."""
 NO_JUDGE = "none"
 """What ``Result.fingerprint`` says of a run without a judge."""
 _FLAGS = (*results.HEALED, *results.REGIONS, *results.JUDGED, *results.ANSWERS, "answer_found")

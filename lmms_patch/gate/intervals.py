@@ -8,11 +8,11 @@ import re
 from dataclasses import dataclass
 
 from lmms_patch.compare.engine import Compared, plain_name
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import RecordError
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks, matching
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.intervals import at_level, difference, magnitude, magnitude_difference
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate

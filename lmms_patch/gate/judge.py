@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate import limits, sides
 from lmms_patch.gate.intervals import Judged, bounds_of, difference_of, number_of
@@ -19,6 +18,7 @@ from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.present.findings import case, findings
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.resample import Estimate
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
@@ -521,10 +521,10 @@ def _docs_of(one: Result, name: str, check: str) -> tuple[int, int]:
     details = one.result.details
     if one.kind == "magic":
         counts = (details.get("magic") or {}).get("counts") or {}
-        failed, bounds = int(counts.get("failed") or 0), one.bounds(name)
+        without, bounds = int(counts.get("failed") or 0), one.bounds(name)
         if bounds is None:
-            return docs, failed
-        return (bounds.low.n, failed) if check == "value" else (docs, failed + bounds.unjudged)
+            return docs, without
+        return (bounds.low.n, without) if check == "value" else (docs, without + bounds.unjudged)
     if name.startswith("tst"):
         return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
     analysis = details.get("analysis") or {}

@@ -17,13 +17,12 @@ from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
 from lmms_patch.compare.engine import Compared, matches
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.magic.score.results import higher_is_better
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
-from lmms_patch.runs.unjudged import Bounds, stored_bounds
+from lmms_patch.runs.unjudged import BY_JUDGE, Bounds, stored_bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")

@@ -60,7 +60,7 @@ def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
         kept = (about.get("bounds") or {}).get(name)
         unjudged = int(counts.get(f"unjudged_{name}") or 0) - int(counts.get(f"without_gold_{name}") or 0)
         if kept is not None:
-            out[name] = Bounds(*(of_file(kept[end], (0.0, 1.0)) for end in ("low", "high")), int(kept["unjudged"]))
+            out[name] = Bounds(of_file(kept["low"], (0.0, 1.0)), of_file(kept["high"], (0.0, 1.0)), int(kept["unjudged"]))
         elif unjudged > 0 and name in about["numbers"]:
             one = of_file(about["numbers"][name], (0.0, 1.0))
             out[name] = Bounds(_with(one, unjudged, 0.0), _with(one, unjudged, 1.0), unjudged)

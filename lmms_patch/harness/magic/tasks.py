@@ -124,13 +124,16 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
 
 
 def item(record: results.Record, metric: str) -> Any:
-    """Return what a doc counts in a metric: a number, the parts of one that is more than a mean, or None."""
+    """Return what a doc counts in a metric: a number, the parts of one that is more than a mean, or None.
+
+    A wrapped task takes the number under ``score`` for the doc's.
+    """
     if metric.startswith("magiscore_") and metric.endswith("_micro"):
         one = results.item_score(record)
         return {"tp": one.tp, "fp": one.fp, "fn": one.fn}
     value = results.score(record, metric)
     if metric == "self_heal_words" and value is not None:
-        return {"healed": value, "chance": record.healed_chance, "cluster": results.clusters([record])[0]}
+        return {"score": value, "chance": record.healed_chance, "cluster": results.clusters([record])[0]}
     return value
 
 
@@ -233,8 +236,8 @@ def mean(items: list[Any]) -> float | None:
 def healed_by_words(items: list[Any]) -> float | None:
     """Return the share of docs that are healed by words; None where it is not above chance (``results.by_words``)."""
     known = [one for one in items if one is not None]
-    above = selfheal.above_chance(*([one[key] for one in known] for key in ("healed", "chance", "cluster")))
-    return mean([one["healed"] for one in known]) if above.low is not None and above.low > 0 else None
+    above = selfheal.above_chance(*([one[key] for one in known] for key in ("score", "chance", "cluster")))
+    return mean([one["score"] for one in known]) if above.low is not None and above.low > 0 else None
 
 
 def micro_precision(items: list[Any]) -> float | None:

@@ -405,7 +405,8 @@ def _plain_words(words: frozenset[str]) -> frozenset[str]:
 _EDGE = r"[,;:?!()\u2013\u2014]| - |--|\b(?:but|because|since|so|while|whereas|although|though)\b|\band(?=\s+(?:it|there|this|that|the|i|in|r\d))"
 """Where the reach of "not" ends."""
 _NOT = re.compile(
-    r"(?:\b(?:not(?!\s+(?:only|just)\b)|never|no(?!\s+(?:doubt|question|wonder)\b)|nor|neither|without(?!\s+(?:a\s+)?doubt)|cannot|hardly|rather than|instead of)\b"
+    r"(?:\b(?:not(?!\s+(?:only|just)\b)|never|no(?!\s+(?:doubt|question|wonder)\b)|nor|neither"
+    r"|without(?!\s+(?:a\s+)?doubt)|cannot|hardly|rather than|instead of)\b"
     r"|\b\w+n't\b)(?!\s*(?:[,;:?!.]|$))",
     re.I,
 )
@@ -446,10 +447,10 @@ def _denied_spans(text: str) -> list[tuple[int, int]]:
     for match in _ALL.finditer(text):
         contrast = _CONTRAST.search(text, match.end())
         spans.append((match.end(), contrast.start() if contrast else len(text)))
-    if match := _AFTER.search(text):
-        name = "what" if match["what"] is not None else "that"
-        whole = _BACK.fullmatch(match[name]) is not None or _CLAIM.match(text) is not None
-        spans.append((0 if whole else match.start(name), match.end(name)))
+    if after := _AFTER.search(text):
+        name = "what" if after["what"] is not None else "that"
+        whole = _BACK.fullmatch(after[name]) is not None or _CLAIM.match(text) is not None
+        spans.append((0 if whole else after.start(name), after.end(name)))
     return spans
 
 

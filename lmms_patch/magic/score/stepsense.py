@@ -180,7 +180,7 @@ def _step_bounds(shares: Mapping[str, Sequence[float]], unjudged: Sequence[tuple
             whole.setdefault(item, []).append(worth)
         micro.append(float(np.mean([share for own in whole.values() for share in own])))
         macro.append(float(np.mean([np.mean(own) for own in whole.values()])))
-    return StepBounds(*micro, *macro, len(unjudged))
+    return StepBounds(micro[0], micro[1], macro[0], macro[1], len(unjudged))
 
 
 def across(
