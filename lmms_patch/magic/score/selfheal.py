@@ -211,6 +211,8 @@ _CUE = re.compile(
     r"\b(?:not|no longer|actually|instead|rather|wait|correct(?:ion|ing)?|mistake\w*|wrong|sorry|earlier|previously|however)\b|n't\b", re.I
 )
 _ENOUGH = 0.5
+LONGEST = 1000
+"""Characters that are read of a sentence: nobody writes a longer one, and the search for denials takes time with the square of the length."""
 BORROWED = 200
 """How many corrections of other docs a response is held against, at most."""
 
@@ -274,7 +276,7 @@ def read_sentences(continuation: str) -> tuple[Sentence, ...]:
     """Return what each sentence of a continuation affirms and denies."""
     out = []
     for sentence in sentences(continuation):
-        text = sentence.replace("\u2019", "'")
+        text = sentence[:LONGEST].replace("\u2019", "'")
         affirmed, denied = _words(text, _denied_spans(text))
         out.append(Sentence(affirmed - denied, denied, bool(_CUE.search(text)), bool(_DENIES.fullmatch(text))))
     return tuple(out)
