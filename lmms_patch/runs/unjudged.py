@@ -50,7 +50,8 @@ class Bounds:
 def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
     """Return the bounds of the numbers of a results file.
 
-    Earlier versions wrote none. Theirs are the number and its interval, v, moved to v·k / (k + u) and (v·k + u) / (k + u).
+    Earlier versions wrote none. Theirs are the number and its interval, v, moved to v·k / (k + u) and (v·k + u) / (k + u); none where no doc has a
+    verdict.
 
     Args:
         about: the ``magic`` object of the file.
@@ -61,7 +62,7 @@ def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
         unjudged = int(counts.get(f"unjudged_{name}") or 0) - int(counts.get(f"without_gold_{name}") or 0)
         if kept is not None:
             out[name] = Bounds(of_file(kept["low"], (0.0, 1.0)), of_file(kept["high"], (0.0, 1.0)), int(kept["unjudged"]))
-        elif unjudged > 0 and name in about["numbers"]:
+        elif unjudged > 0 and (about["numbers"].get(name) or {}).get("value") is not None:
             one = of_file(about["numbers"][name], (0.0, 1.0))
             out[name] = Bounds(_with(one, unjudged, 0.0), _with(one, unjudged, 1.0), unjudged)
     return out
@@ -69,7 +70,6 @@ def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
 
 def _with(one: Estimate, more: int, worth: float) -> Estimate:
     """Return the mean of scores with some more docs that are all worth the same."""
-    judged = one.n if one.value is not None else 0
-    own = judged / (judged + more)
-    low, high = (None if end is None else end * own + worth * (1 - own) for end in (one.low, one.high))
-    return dataclasses.replace(one, value=(one.value or 0.0) * own + worth * (1 - own), low=low, high=high, n=judged + more)
+    own = one.n / (one.n + more)
+    value, low, high = (None if end is None else end * own + worth * (1 - own) for end in (one.value, one.low, one.high))
+    return dataclasses.replace(one, value=value, low=low, high=high, n=one.n + more)
