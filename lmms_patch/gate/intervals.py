@@ -8,11 +8,11 @@ import re
 from dataclasses import dataclass
 
 from lmms_patch.compare.engine import Compared, plain_name
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import RecordError
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks, matching
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.intervals import at_level, difference, magnitude, magnitude_difference
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
@@ -51,6 +51,21 @@ def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
     value = _leveled(one, name, level)
     value = magnitude(value) if absolute else value
     return Judged(value, value)
+
+
+def bounds_of(one: Result, name: str, level: float) -> tuple[Judged, Judged] | None:
+    """Return a number by a judge with its unjudged docs all wrong, and all right; None where every doc is judged, and for other numbers.
+
+    Args:
+        one: the result.
+        name: of ``measures``.
+        level: of the intervals, 0..1.
+    """
+    found = one.bounds(name)
+    if found is None:
+        return None
+    low, high = (at_level(end, level, _scale(one, name)) for end in (found.low, found.high))
+    return Judged(low, low), Judged(high, high)
 
 
 def _leveled(one: Result, name: str, level: float) -> Estimate:

@@ -9,21 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate import limits, sides
-from lmms_patch.gate.intervals import Judged, difference_of, number_of
+from lmms_patch.gate.intervals import Judged, bounds_of, difference_of, number_of
 from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.present.findings import case, findings
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.resample import Estimate
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 WORDS = {PASSED: "passed", FAILED: "failed", BAD_INPUT: "bad input", INCONCLUSIVE: "inconclusive"}
 """The words for the exit statuses."""
+NOT_ALWAYS = ("self_heal_words",)
+"""Numbers that a run gives only where they beat chance."""
 UNCHANGED = "no answer changed: what the number is made of is the same on every doc"
 
 
@@ -261,12 +263,16 @@ def _of_metric(rule: Rule, selected: Sequence[Result], source: str) -> tuple[lis
 
 
 def _metrics(one: Result, pattern: str) -> list[str]:
-    """Return the numbers that a pattern means; of several names for one number (score, fip, acc) the first."""
+    """Return the numbers that a pattern means; of several names for one number (score, fip, acc) the first.
+
+    Self-Heal by words is left out where it does not beat chance and the judge's is there: the judge's is the headline.
+    """
     names: list[str] = []
     for name in matching(one.measures, pattern):
         if not any(one.measures[name] is one.measures[other] for other in names):
             names.append(name)
-    return names
+    by_judge = "self_heal" in names
+    return [name for name in names if not (by_judge and name in NOT_ALWAYS and one.measures[name].value is None)]
 
 
 def _skipped(rule: Rule, out: Sequence[Result], why: str) -> list[str]:
@@ -348,8 +354,12 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
     least, most = _ends(rule, item.check)
     if number.unchanged:  # the difference is 0 on these docs; its interval is about docs that nobody asked
         call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
+    elif item.check == "value" and (bounds := bounds_of(item.one, item.metric, level)) is not None:
+        number, call, reason = _of_bounds(rule, bounds, least, most)
     else:
         call, reason = verdict(number.judged, least, most, rule.margin, rule.interval)
+        if item.check == "difference" and item.metric in NOT_ALWAYS and number.baseline is None:  # there was nothing to lose
+            call = "inconclusive"
     call, reason = _marked(item, call, reason)
     if lost := _lost(rule, item, number, before):
         call, reason = "fail", "; ".join(filter(None, [lost, reason]))
@@ -375,6 +385,28 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
         least=None if least is None else least - rule.margin,
         most=None if most is None else most + rule.margin,
     )
+
+
+_WORST: tuple[Call, ...] = ("pass", "inconclusive", "fail")
+
+
+def _of_bounds(rule: Rule, bounds: tuple[Judged, Judged], least: float | None, most: float | None) -> tuple[Judged, Call, str]:
+    """Return the verdict on a number by a judge that lacks verdicts, by its worse end, and that end.
+
+    A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge that refuses the wrong answers would
+    make a model pass.
+    """
+    low, high = bounds
+    ends = [(low, "wrong", verdict(low.judged, least, None, rule.margin, rule.interval))] if least is not None else []
+    ends += [(high, "right", verdict(high.judged, None, most, rule.margin, rule.interval))] if most is not None else []
+    number, word, (call, reason) = max(ends, key=lambda end: _WORST.index(end[2][0]))
+    other, opposite = (low, "wrong") if number is high else (high, "right")
+    said = f"docs without a verdict count as {word} here ({_shown(number)}; were they {opposite}, {_shown(other)})"
+    return number, call, "; ".join(filter(None, [said, reason]))
+
+
+def _shown(number: Judged) -> str:
+    return "not defined" if number.value.value is None else f"{number.value.value:.3f}"
 
 
 def verdict(judged: Estimate, least: float | None, most: float | None, margin: float, interval: bool = True) -> tuple[Call, str]:
@@ -469,7 +501,7 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     on the docs that it answers wrong.
     """
     compared = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
-    counts = [_docs_of(one, item.metric) for one in compared]
+    counts = [_docs_of(one, item.metric, item.check) for one in compared]
     if any(reading.is_sampled(one.result.details.get("analysis") or {}) for one in compared):  # a doc that one run did not ask is not lost
         left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
         whole = left + lost
@@ -481,15 +513,21 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     return f"{whole - left} of {whole} docs are lost ({(whole - left) / whole:.1%}, more than max_lost {rule.max_lost:.1%})"
 
 
-def _docs_of(one: Result, name: str) -> tuple[int, int]:
-    """Return how many docs a number is made of, and how many it lost because a call failed or a judge gave no verdict."""
+def _docs_of(one: Result, name: str, check: str) -> tuple[int, int]:
+    """Return how many docs a number is made of, and how many it lost because a call failed or a judge gave no verdict.
+
+    Where the number itself has a limit, docs without a verdict are not lost: they count as wrong, or as right (``_of_bounds``).
+    """
     raw = name.partition("_adj")[0]  # the corrected index asks only some docs on a wrong image
     match = next(iter(matching(one.measures, raw)), None)
     docs = one.measures[match].n if match is not None else one.result.docs
     details = one.result.details
     if one.kind == "magic":
         counts = (details.get("magic") or {}).get("counts") or {}
-        return docs, int(counts.get("failed") or 0) + int(counts.get(f"unjudged_{name}") or 0)
+        without, bounds = int(counts.get("failed") or 0), one.bounds(name)
+        if bounds is None:
+            return docs, without
+        return (bounds.low.n, without) if check == "value" else (docs, without + bounds.unjudged)
     if name.startswith("tst"):
         return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
     analysis = details.get("analysis") or {}

@@ -17,12 +17,12 @@ from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
 from lmms_patch.compare.engine import Compared, matches
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.magic.score.results import higher_is_better
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.unjudged import BY_JUDGE, Bounds, stored_bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")
@@ -57,6 +57,19 @@ class Result:
             numbers = self.result.measures
             once = {id(number): checked(number) for number in numbers.values()}  # a number with several names stays one object
             return {name: once[id(number)] for name, number in numbers.items()}
+
+    def bounds(self, name: str) -> Bounds | None:
+        """Return what a number by a judge would be, were all docs without a verdict wrong, or all right; None where there is no such doc.
+
+        Raises:
+            RecordError: a damaged file.
+        """
+        if self.kind != "magic":
+            return None
+        with guarded(self.run.path):
+            found = stored_bounds(self.result.details.get("magic") or {"numbers": {}})
+            own = found.get(str(self.result.described["metric"]) if name == "score" else name)
+            return None if own is None else dataclasses.replace(own, low=checked(own.low), high=checked(own.high))
 
     @cached_property
     def fingerprint(self) -> Mapping[str, object]:

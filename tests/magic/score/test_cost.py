@@ -200,7 +200,11 @@ def test_replies_of_a_judge(parts: Text) -> None:
     assert_in_proportion(lambda given: [read(inquiry, given) for inquiry in (SHORT, HEAL, STEPS)], parts)
 
 
-@pytest.mark.parametrize("parts", [("", "R1, ", ""), ("", "a ", ""), ("", "a. ", "b"), ("", "the second box ", "")], ids=repr)
+@pytest.mark.parametrize(
+    "parts",
+    [("", "R1, ", ""), ("", "a ", ""), ("", "a. ", "b"), ("", "the second box ", ""), ("", "I deny it and ", ""), ("", "and it is ", "")],
+    ids=repr,
+)
 def test_other_readers(parts: Text) -> None:
     assert_in_proportion(lambda given: regions(given, 4), parts)
     assert_in_proportion(lambda given: renumber(given, {1: 2, 2: 1}, 2), parts)
