@@ -14,7 +14,7 @@ from lmms_patch.present.report.run_sheets import band_text
 from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
 from lmms_patch.stats.index import fragmentation
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import LEVEL, Estimate
 
 FEWEST_RANKED = 5
 """Percentiles of fewer benchmarks are not given."""
@@ -165,7 +165,8 @@ def by_pair(points: Sequence[Point]) -> dict[tuple[Pair, Pair], tuple[Estimate, 
 
 
 AGREE = (
-    "Pearson's r over benchmarks, 95 % interval by Fisher's z: as if the benchmarks were a random sample of such, which they are not quite. "
+    f"Pearson's r over benchmarks, {100 * LEVEL:g} % interval by Fisher's z: "
+    "as if the benchmarks were a random sample of such, which they are not quite. "
     "Columns of one model share its answers to the full images, so they agree by construction."
 )
 

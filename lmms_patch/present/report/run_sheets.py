@@ -8,8 +8,8 @@ from typing import Any
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import Entry, Part
-from lmms_patch.present.report.points import counted, once
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.report.points import counted
+from lmms_patch.present.sheets import Cell, Column, Sheet, levels
 from lmms_patch.runs import reading
 from lmms_patch.runs.need import Need
 from lmms_patch.stats import paired
@@ -92,13 +92,10 @@ _RUN_COLUMNS = (
 
 def _runs(entries: Sequence[Entry]) -> Sheet:
     rows = [row for entry in entries for row in _rows(entry)]
-    levels = once(e.level for row in rows for e in row.values() if isinstance(e, Estimate) and e.low is not None)
-    note = f"In brackets: {_levels(levels)} interval, from a bootstrap over docs, questions on one image together. {SCALE.capitalize()}, not percent."
+    level = levels(cell for row in rows for cell in row.values())
+    sure = f"In brackets: {level} interval, from a bootstrap over docs, questions on one image together. " if level else ""
+    note = f"{sure}{SCALE.capitalize()}, not percent."
     return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows), tuple(rows), note)
-
-
-def _levels(levels: Sequence[float]) -> str:
-    return " or ".join(f"{100 * level:g} %" for level in levels) or "95 %"
 
 
 def _rows(entry: Entry) -> list[dict[str, Cell]]:
@@ -224,7 +221,10 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
         Column("luck", "by luck", help="share of docs that a cell of a wrong image answers where the whole wrong image does not"),
         Column("unscored", "unscored", help="docs without a class: a view has no score"),
     )
-    note = "Shares of the docs with 95 % intervals. Right is at least half of what the doc's gold scores (docs/statistics.md)."
+    level = levels(row[need] for row in rows for need in NEED_WORDS)
+    note = (
+        f"Shares of the docs{f' with {level} intervals' if level else ''}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
+    )
     return Sheet("necessity", "What each question needs", _used(columns, rows), tuple(rows), note)
 
 

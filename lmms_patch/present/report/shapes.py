@@ -17,7 +17,7 @@ from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text
-from lmms_patch.present.report.wording import words
+from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import from_json
@@ -120,7 +120,7 @@ def _pieces(text: str, by_name: Mapping[str, str]) -> list[Piece]:
 
 def _asides(text: str) -> Iterator[Piece]:
     """Yield the parts of a text, those in brackets by themselves, with true minus signs."""
-    text = re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+    text = in_words(text)
     at = 0
     for match in _ASIDE.finditer(text):
         yield from (piece for piece in (Piece(text[at : match.start()]), Piece(match[0], aside=True)) if piece.text)
@@ -162,6 +162,11 @@ class Row:
     fip_used: float | None
     mark: str
     headline: Estimate | None
+
+    @property
+    def numbers(self) -> tuple[Estimate | None, ...]:
+        """The numbers that the line shows."""
+        return self.score, self.mpp, self.gap, self.index, self.adj, self.chance
 
     @property
     def luck_free(self) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
+from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.stats.paired import Difference
 from lmms_patch.text import clean
@@ -43,15 +43,11 @@ def text(comparison: Comparison, *, wide: bool = False, most: int | None = None)
     Args:
         comparison: the comparison.
         wide: all columns.
-        most: characters in a line of a table or a text; None: any.
+        most: cells in a line of a table or a text; None: any.
     """
     head = [headline(comparison), f"A: {_of(comparison.first)}", f"B: {_of(comparison.second)}"]
-    blocks = ["\n".join(_folded(head, most)), *(_block(comparison, task, wide, most) for task in comparison.tasks)]
-    return "\n\n".join([*blocks, "\n".join(_folded(_foot(comparison).splitlines(), most))])
-
-
-def _folded(lines: Iterable[str], most: int | None) -> list[str]:
-    return [textwrap.fill(one, most, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) if most else one for one in lines]
+    blocks = ["\n".join(fold(each, most) for each in head), *(_block(comparison, task, wide, most) for task in comparison.tasks)]
+    return "\n\n".join([*blocks, "\n".join(fold(each, most) for each in _foot(comparison).splitlines())])
 
 
 def headline(comparison: Comparison) -> str:
@@ -128,7 +124,8 @@ def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> 
     about = f"{name}, {compared.metric}: {compared.docs} docs{clusters}; primary: {task.numbers[0].name}"
     lines = [line for line in (*_right(task), *docs(task)) if line]
     lines += [f"mind: {line}" for line in minds(task)]
-    return "\n".join([*_folded([about], most), sheets.table(heads, rows).to_text(most), *_folded([*lines, *sentences(comparison, task)], most)])
+    said = [fold(each, most) for each in (*lines, *sentences(comparison, task))]
+    return "\n".join([fold(about, most), sheets.table(heads, rows).to_text(most), *said])
 
 
 def _row(number: Number, marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:

@@ -72,7 +72,7 @@ def test_a_chart_says_which_intervals_it_shows(tmp_path):
         return chart.chart("x", [*numbers, ("none", est(0.3)), ("nor", est(0.4))]).intervals
 
     assert shown(0.9, 0.9) == "90 % intervals"
-    assert shown(0.975, 0.9) == "90 and 97.5 % intervals"
+    assert shown(0.975, 0.9) == "90 % or 97.5 % intervals"
     assert shown() == ""
     write(tmp_path / "runs", *(json.loads(json.dumps(document(name)).replace('"level": 0.95', '"level": 0.9')) for name in "ab"))
     leaderboard([tmp_path / "runs"], tmp_path / "board")
@@ -142,8 +142,8 @@ def test_its_findings_are_those_of_its_results(tmp_path):
     found, built = pages(tmp_path, document("m", TASKS))
     cases = {id(entry.result): model_page.case("m", entry.result, str(i)) for i, entry in enumerate(e for g in built.board.groups for e in g.entries)}
     for one in findings(list(cases.values())):
-        assert one.text.replace("'", "&#39;") in found["m"]
-    low = "PCRI_3 -0.20, 95 % interval [-0.30, -0.10], luck not measured, and luck alone may make it so low"
+        assert one.text.replace("'", "&#39;") in found["m"].replace("−", "-")
+    low = "PCRI_3 −0.20, 95 % interval [−0.30, −0.10], luck not measured, and luck alone may make it so low"
     assert f"Undecided: gqa ({low})." in found["m"]
     assert "Cannot be read: pope (acc 0.260 on the full image, 0.250 by chance)." in found["m"]
     assert 'id="findings"' in (tmp_path / "board" / "index.html").read_text()
