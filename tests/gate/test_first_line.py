@@ -1,6 +1,8 @@
 """The first line of a gate: the verdict with the fact that matters, the same in terminal, job summary and JUnit; nothing is said twice."""
 
+import json
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -12,6 +14,7 @@ from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import markdown, printed
 from tests.gate.running import DROP, copied, refused
 from tests.making import lean
+from tests.making.terminal import cells
 
 
 def number(value, low=None, high=None, n=400):
@@ -195,6 +198,27 @@ def test_counts_then_what_failed_then_the_rest_folded():
     assert "**pass**: passes" in folded
     assert "**pass**" not in shown
     assert max(map(len, outputs.text(made, width=60).splitlines())) <= 60
+
+
+def test_wide_characters_fit_the_terminal():
+    """Each of these characters takes two cells: counted as one, a line of 60 characters is up to 120 cells wide."""
+    name = "这个模型不需要整张图片就能回答一半以上的问题因此它的分数不能说明它看了图"
+    held = Judgement(
+        (verdict("fail", base=name, rule=f"规则 {name}"), verdict("pass", rule=name)), (), "rules", "out", f"说明{name}", "", (f"{name}。",)
+    )
+    shown = outputs.text(held, every=True, width=60)
+    assert max(map(cells, shown.splitlines())) <= 60
+    assert "".join(shown.split()) == "".join(outputs.text(held, every=True).split())
+    narrow = outputs.text(held, width=5)  # no terminal is so narrow that each word has to stand alone
+    assert max(map(cells, narrow.splitlines())) > 30
+
+
+def test_plain_text_has_a_hyphen_before_numbers_below_0(worse, asked):
+    """In a terminal, the log and the job summary, as in every table there: the findings of the same output have one."""
+    ended = asked(worse / "new", DROP, {"metric": "rci2", "min": -1}, baseline=worse / "last")
+    assert "(-0.170" in ended.out
+    assert "−" not in ended.out + json.dumps(ended.json, ensure_ascii=False) + ElementTree.tostring(ended.junit, "unicode")
+    assert "−" not in outputs.summary(judged(verdict("fail")))
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def _detectable(task: Task) -> str:
 
 def _of(side: Side) -> str:
     older = f"; {side.older} older result{'s' * (side.older > 1)} of the same tasks left aside" if side.older else ""
-    return f"{side.model}  ({side.path}{older})"
+    return f"{side.model} ({side.path}{older})"
 
 
 def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> str:
