@@ -81,7 +81,8 @@ def settings(group: Group) -> str:
     parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"]
     for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}"), ("judge", "judge {}")):
         if known.get(key) is not None:
-            parts.append(words.format(clean(known[key])))
+            lower = key == "metric" and not any(entry.result.higher for entry in group.entries)
+            parts.append(words.format(clean(known[key])) + " (lower is better)" * lower)
     if known.get("folds"):
         parts.append(f"{clean(known['folds'])} folds")
     for key in ("benchmark version", "lmms-eval version"):
