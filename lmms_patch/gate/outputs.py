@@ -64,6 +64,7 @@ def fact(one: Verdict, judged: Judgement) -> str:
 
 
 def _found(one: Verdict) -> str:
+    """Return a verdict's number with its interval, its baseline and what is allowed, or the state that a rule asks for."""
     number = one.value if one.difference is None else one.difference
     if one.metric in _HELD:
         return ": ".join(filter(None, [_HELD[one.metric][number.value != 1], one.reason]))
@@ -152,6 +153,7 @@ def ordered(judged: Judgement) -> list[Verdict]:
 
 
 def _beyond(one: Verdict) -> float:
+    """Return how far a number lies beyond what is allowed, in half-widths of its interval; −inf without one, inf without a number."""
     number = one.value if one.difference is None else one.difference
     if number.value is None:
         return math.inf
@@ -276,6 +278,7 @@ def to_json(judged: Judgement) -> dict[str, Any]:
 
 
 def _verdict_json(one: Verdict) -> dict[str, Any]:
+    """Return a verdict in plain JSON types."""
     out: dict[str, Any] = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
     for key, value in out.items():
         if isinstance(value, str):

@@ -211,7 +211,7 @@ _ENOUGH = 0.5
 
 
 def mentions_correction(continuation: str, correction: str, wrong: str) -> bool:
-    """Tell whether a continuation says what distinguishes the correction from the wrong step; without a judge, by counting words.
+    """Return whether a continuation says what distinguishes the correction from the wrong step; without a judge, by counting words.
 
     The content words of the correction that the wrong step lacks (a box counts as a word) count for it; those of the wrong step that the correction
     lacks count against it. A sentence supports a side where it has at least half of that side's words and a larger share of them than of the other's.

@@ -279,6 +279,7 @@ def _with_images(stored: Sequence[Stored]) -> list[Stored]:
 
 
 def _groups(place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:
+    """Return the groups of one kind, benchmark and grid, the first being what the board is known by; entries in a group share all settings."""
     ordered = sorted(by_settings.items(), key=lambda one: (one[1][0].result.filter, one[0]))
     ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
     ordered.sort(key=lambda one: _standing(one[1]))
@@ -335,6 +336,7 @@ def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Coll
 
 
 def _merged(entries: Sequence[Entry], ignore: Collection[str]) -> tuple[str, ...]:
+    """Return the ignored settings in which the entries of a group differ, each with its values where these are short."""
     out = []
     for key in ignore:
         values = sorted({"unknown" if (value := entry.result.fingerprint.get(key)) is None else clean(value) for entry in entries})
@@ -344,6 +346,7 @@ def _merged(entries: Sequence[Entry], ignore: Collection[str]) -> tuple[str, ...
 
 
 def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry], ...], tuple[tuple[Entry, str], ...]]:
+    """Return the entries with their places, the best first, and those without a place, each with the reason."""
     placed: list[tuple[float, Entry, tuple[float, float]]] = []
     unranked = []
     higher = all(entry.result.higher for entry in entries)

@@ -118,6 +118,7 @@ def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
 
 
 def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
+    """Return the row of an entry in the table of a model's numbers."""
     result, grid = entry.result, f", {entry.grid}×{entry.grid}" if entry.grid else ""
     kind = KINDS[result.kind]
     about: dict[str, Cell] = {
@@ -191,6 +192,7 @@ def _value(result: Result, name: str) -> float | None:
 
 
 def _grid(result: Result, n: int) -> dict[str, Any]:
+    """Return what findings read of a grid, in the form that an analysis has."""
     notes, index, adj = result.notes.get(n), result.numbers.get(f"{result.index}{n}"), result.numbers.get(f"{result.index}{n}_adj")
     null = None if notes is None else notes.null
     return {

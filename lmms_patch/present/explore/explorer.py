@@ -196,6 +196,7 @@ class Explorer:
         }
 
     def _about(self, task: Task) -> dict[str, Any]:
+        """Return what the page is told of a task before any doc is asked for."""
         described = task.main.result.described
         docs = task.main.docs if task.ready else None
         return {

@@ -96,6 +96,7 @@ class Pictures:
             return Picture(why=line(f"its image cannot be read: {error}", 300))
 
     def _work(self) -> None:
+        """Take the images that wait, the newest request first; runs in a thread of its own, to the end of the process."""
         while True:
             with self._news:
                 self._news.wait_for(lambda: bool(self._waiting))

@@ -64,6 +64,7 @@ def cell(point: Point | None) -> Cell:
 
 
 def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
+    """Return the points by benchmark, model and grid, and the columns of a table of benchmarks by (model, grid)."""
     heads = tuple(
         Column(label(pair), label(pair), signed=True, index=True, help=f"RCI of {pair[0]} on the {pair[1]}x{pair[1]} grid")
         for pair in columns(points)
@@ -94,6 +95,7 @@ def bands(points: Sequence[Point]) -> Sheet:
 
 
 def _words(point: Point | None) -> str | None:
+    """Return the bands that an index reaches, in words; None where there is no such result."""
     if point is None:
         return None
     made = cell(point)
@@ -346,6 +348,7 @@ def cells(entries: Sequence[Entry]) -> list[Sheet]:
 
 
 def _cells(entries: Sequence[Entry], n: int) -> Sheet:
+    """Return the table of one grid: of each result the share of every cell, and of all results the mean."""
     names = [f"r{row + 1}c{col + 1}" for row in range(n) for col in range(n)]
     rows: list[dict[str, Cell]] = []
     for entry in entries:
@@ -373,6 +376,7 @@ def _cells(entries: Sequence[Entry], n: int) -> Sheet:
 
 
 def _share_row(names: Sequence[str], shares: Mapping[str, object]) -> dict[str, Cell]:
+    """Return the cells of a row: each share in percent, the p-value of evenness, and how much the middle earns."""
     score = shares["score"]
     assert isinstance(score, (list, tuple))
     row: dict[str, Cell] = {name: 100 * float(share) for name, share in zip(names, score, strict=True)}

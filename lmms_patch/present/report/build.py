@@ -88,6 +88,7 @@ def build(
 
 
 def _title(entries: Sequence[Entry], points: Sequence[across.Point]) -> str:
+    """Return the title of a report that was given none: its benchmarks and models, or how many there are."""
     models = sorted({one.model for one in entries} | {point.model for point in points})
     bases = sorted({one.base for one in entries} | {point.benchmark for point in points})
     few = ", ".join(bases) if len(bases) <= 3 else f"{len(bases)} benchmarks"
@@ -95,6 +96,8 @@ def _title(entries: Sequence[Entry], points: Sequence[across.Point]) -> str:
 
 
 def _made() -> dict[str, str]:
+    """Return what made the report: versions, and the date."""
+
     def installed(name: str) -> str:
         try:
             return version(name)
@@ -172,6 +175,7 @@ def picture(image: Any) -> str:
 
 
 def _tables(folder: Path, report: Report) -> None:
+    """Write every table in every form into ``tables/`` of a folder."""
     (folder / "tables").mkdir()
     for sheets in report.sheets.values():
         for sheet in sheets:
@@ -203,6 +207,8 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
+    """Return a result of the report in plain JSON types."""
+
     def numbers(part: Part) -> dict[str, Any]:
         measures = {name: cell_json(one) for name, one in part.measures.items()}
         return {"docs": part.docs, "gate": part.gate, "measures": measures}
@@ -246,11 +252,12 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
 
 
 def _is_pruning(path: Path) -> bool:
-    """Tell whether a folder holds a pruning and no run, which would be refused as a folder of runs."""
+    """Return whether a folder holds a pruning and no run, which would be refused as a folder of runs."""
     return (path / "pruned.json").is_file() and not any(path.rglob("*_results.json"))
 
 
 def _pruning(file: Path) -> dict[str, Any]:
+    """Return a row on a pruning: how many docs it removed, why it stopped, and what its judge says."""
     found = pruned.read(file)
     kept, removed = len(found.kept), len(found.removed)
     verdict = found.judged.sentence if found.judged else ""

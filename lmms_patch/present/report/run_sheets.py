@@ -91,6 +91,7 @@ _RUN_COLUMNS = (
 
 
 def _runs(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of all results and grids."""
     rows = [row for entry in entries for row in _rows(entry)]
     level = levels(cell for row in rows for cell in row.values())
     sure = f"In brackets: {level} interval, from a bootstrap over docs, questions on one image together. " if level else ""
@@ -99,6 +100,7 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
 
 
 def _rows(entry: Entry) -> list[dict[str, Cell]]:
+    """Return the rows of a result: one for each of its grids, or one where it has none."""
     measures, failures = entry.whole.measures, entry.failures
     base: dict[str, Cell] = {
         **_named(entry),
@@ -130,6 +132,7 @@ def _of_image(part: Part) -> dict[str, Cell]:
 
 
 def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
+    """Return the numbers of some docs of a result at one grid."""
     name, measures = f"{entry.index}{n}", part.measures
     grid = part.grid(n)
     used = grid.get("fip")
@@ -160,6 +163,7 @@ def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> tupl
 
 
 def _categories(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of all categories of all results."""
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         for name, part in entry.categories.items():
@@ -229,6 +233,7 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
 
 
 def _excluded(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of docs that a grid leaves out, by the reason."""
     rows = [
         {**_named(entry), "n": n, "reason": reason, "docs": count}
         for entry in entries
@@ -256,6 +261,7 @@ def tst(entries: Sequence[Entry]) -> list[Sheet]:
 
 
 def _tst(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of text-only cross-validations."""
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         if not KINDS[entry.kind].folds:
@@ -303,6 +309,7 @@ def _chance(known: Any, measures: Mapping[str, Estimate]) -> Cell:
 
 
 def _blind(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of what each model scores without the image, beside its score with it."""
     full: dict[tuple[str, str], Entry] = {}
     for entry in entries:
         if KINDS[entry.kind].full and (entry.base, entry.model) not in full:

@@ -180,6 +180,7 @@ def rows(entries: Sequence[Entry]) -> list[Row]:
 
 
 def _row(entry: Entry, n: int | None) -> Row:
+    """Return the line of a result at one grid; of a result without grids, n is None."""
     get = entry.whole.measures.get
     grid = entry.whole.grid(n)
     index, adj = (get(f"{entry.index}{n}{end}") if entry.index and n else None for end in ("", "_adj"))
@@ -364,6 +365,7 @@ def needs(entries: Sequence[Entry]) -> list[Needs]:
 
 
 def _needs(entry: Entry, stored: Mapping[str, Any]) -> Needs:
+    """Return the bar of a result's necessity map: the shares of its classes, one after the other."""
     parts = []
     at = 0.0
     for name in NEED_WORDS:

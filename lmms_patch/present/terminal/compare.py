@@ -96,6 +96,7 @@ def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Ta
 
 
 def _by(task: Task) -> str:
+    """Return the primary numbers of both sides and their difference, in words."""
     number = task.numbers[0]
     one = number.difference
     sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (one.first, one.second))
@@ -115,6 +116,7 @@ def _of(side: Side) -> str:
 
 
 def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> str:
+    """Return a task's table, with what it is of above it and what it shows in words below it."""
     compared = task.compared
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
     clusters = "" if compared.clusters is None else f" in {compared.clusters} clusters"
@@ -129,6 +131,7 @@ def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> 
 
 
 def _row(number: Number, marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:
+    """Return the row of a number: both sides, the difference, and p-values."""
     difference = number.difference
     name = f"{number.name}, {reading.CONTRADICTED}" if number.name in marks else number.name
     sides = (NOT_DEFINED if side is None else side for side in (difference.first, difference.second))
@@ -137,6 +140,7 @@ def _row(number: Number, marks: Collection[str], corrected: bool, wide: bool) ->
 
 
 def _foot(comparison: Comparison) -> str:
+    """Return what stands below all tables: which tasks one run alone has, and how intervals and p-values were made."""
     lines = []
     for own, other, side in (("A", "B", comparison.first), ("B", "A", comparison.second)):
         if side.only:
@@ -160,6 +164,7 @@ def _holm(comparison: Comparison) -> str:
 
 
 def _right(task: Task) -> list[str]:
+    """Return on how many docs one side alone is right, or better, with McNemar's test, a line for each metric."""
     tests = {"": task.compared.mcnemar, **task.compared.tests}
     return [
         f"{f'{name}: ' if name else ''}{'better' if name in task.compared.lower else 'right'} in A only: {one.only_first} docs, "
@@ -226,6 +231,7 @@ def _magic_sentences(comparison: Comparison, task: Task) -> list[str]:
 
 
 def _sentence(comparison: Comparison, task: Task, number: Number, more: str, where: str) -> str:
+    """Return what a difference shows, in one sentence: which side is better or higher, or that none is shown to be."""
     one, what = number.difference, number.name
     estimate = one.estimate
     if estimate.value is None:
@@ -291,6 +297,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _cells(task: Task, number: Number) -> dict[str, Cell]:
+    """Return the row of a number in the sheet that is written to files."""
     compared, one = task.compared, number.difference
     tested = compared.mcnemar if number.name in _SCORES else compared.tests.get(number.name)
     return {

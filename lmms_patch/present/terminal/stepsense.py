@@ -64,6 +64,7 @@ def _without_interval(shown: Sheet) -> list[str]:
 
 
 def _score(one: StepSense) -> Mapping[str, Cell]:
+    """Return the row of a source of labels: StepSense, and agreement where several annotators labelled the same steps."""
     together = one.agreement
     return {
         "source": one.source,
@@ -79,6 +80,7 @@ def _score(one: StepSense) -> Mapping[str, Cell]:
 
 
 def _pair(source: str, pair: Agreement) -> Mapping[str, Cell]:
+    """Return the row of two annotators who labelled the same steps."""
     return {
         "source": source,
         "annotators": _named(pair.annotators, " and "),

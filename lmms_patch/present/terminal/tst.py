@@ -63,6 +63,7 @@ def _told(result: Result) -> Mapping[str, Any]:
 
 
 def _row(result: Result) -> list[Cell]:
+    """Return the row of a text-only cross-validation."""
     details = _told(result)
     head = details["by_grouping"][details["headline"]]
     others = (details["by_grouping"].get(name) for name in ("none", "text"))
@@ -152,6 +153,7 @@ def notes(result: Result) -> list[str]:
 
 
 def _verdict(task: str, head: Mapping[str, Any]) -> str:
+    """Say whether a task can be answered without looking, as far as this diagnostic shows it."""
     above = head["above"]
     if above["low"] is None or head["p"] is None:
         return f"{task}: too few independent docs to say whether it can be answered without looking"
