@@ -14,6 +14,7 @@ from typing import Any
 
 from lmms_patch import __version__, files
 from lmms_patch.errors import PatchError, RecordError, require
+from lmms_patch.present import look
 from lmms_patch.present.findings import findings
 from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
@@ -160,14 +161,8 @@ def _pictures(wanted: Sequence[tuple[str, Any]], images: Images | None, tell: Te
 
 def picture(image: Any) -> str:
     """Return a small JPEG of an image, as a ``data:`` URI; transparent parts on white."""
-    from PIL import Image
-
-    small = image.convert("RGBA")
-    small.thumbnail((PICTURE, PICTURE))
-    ground = Image.new("RGBA", small.size, "white")
-    ground.alpha_composite(small)
     out = io.BytesIO()
-    ground.convert("RGB").save(out, "JPEG", quality=QUALITY)
+    look.on_white(image, PICTURE).save(out, "JPEG", quality=QUALITY)
     return f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
