@@ -493,6 +493,7 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
 
 
 def _check_changes(changes: Changes) -> None:
+    """Refuse settings of ``analyze`` that are out of range."""
     api_magic.check_bootstrap(changes.draws, changes.level, changes.seed)
     chance = changes.chance
     if chance is not None and chance != "majority" and (isinstance(chance, str) or not math.isfinite(chance)):

@@ -29,6 +29,7 @@ def pictures_of(wanted: bool, include_path: str | Path | None) -> Pictures:
     from lmms_patch.present.explore.pictures import Pictures
 
     def open_task(base: str) -> OfDoc:
+        """Return how the images of a task's docs are loaded."""
         from lmms_patch.harness.images import image_of
         from lmms_patch.harness.names.catalog import quietly
 

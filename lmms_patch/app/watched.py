@@ -33,7 +33,7 @@ class RunError(PatchError):
 
 
 def lmms_eval(options: Sequence[str], output: Path, *, quiet: bool = True, watch: Watch = lambda what, done, of: None) -> Path | None:
-    """Run lmms-eval.
+    """Run lmms-eval as a command of its own, and wait for its end.
 
     Args:
         options: what follows ``lmms-eval``.

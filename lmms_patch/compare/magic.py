@@ -248,6 +248,6 @@ def _unchanged(names: Sequence[str], primary: str, pairs: Sequence[tuple[Record,
 
 
 def _alike(one: Record, other: Record) -> bool:
-    """Tell whether two records count the same in everything."""
+    """Return whether two records count the same in everything."""
     keys = ("boxes", "relevant", "used", "invented", "answer_found", *results.ANSWERS.values(), *results.JUDGED.values(), *results.HEALED.values())
     return all(getattr(one, key) == getattr(other, key) for key in keys)

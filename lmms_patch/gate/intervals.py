@@ -69,6 +69,7 @@ def bounds_of(one: Result, name: str, level: float) -> tuple[Judged, Judged] | N
 
 
 def _leveled(one: Result, name: str, level: float) -> Estimate:
+    """Return a number of a result with its interval at another level; without value where the run does not have it."""
     if name not in one.measures:
         docs = one.result.docs
         return Estimate(None, None, None, None, docs, docs, 0, level, "the run does not have it")
@@ -84,7 +85,7 @@ def _top(one: Result) -> float | None:
 
 
 def _plain(one: Result, name: str) -> bool:
-    """Tell whether a number is a mean of the docs' scores."""
+    """Return whether a number is a mean of the docs' scores."""
     if one.kind == "magic":
         return not name.endswith("_micro")
     return name in ("score", "fip", one.result.described["metric"]) or bool(_MPP.match(name)) or name == "tst"

@@ -318,7 +318,7 @@ def _family(rule: Rule, item: Item, primary: str | None) -> Hashable:
 
 
 def _is_primary(item: Item, primary: str | None) -> bool:
-    """Tell whether a number is the primary number of its result: the named number if the result has it, else the task's own metric."""
+    """Return whether a number is the primary number of its result: the named number if the result has it, else the task's own metric."""
     own = item.one.measures
     named = matching(own, primary) if primary else []
     return own[item.metric] is own[named[0] if named else "score"]
@@ -459,6 +459,7 @@ def _ends(rule: Rule, check: str) -> tuple[float | None, float | None]:
 
 
 def _words(rule: Rule, check: str) -> str:
+    """Return the limits of a rule, and its margin, as people write them."""
     named = {
         "tst": (("<=", rule.max_tst_over_chance),),
         "value": ((">=", rule.min), ("<=", rule.max)),

@@ -43,6 +43,7 @@ def call(low: float, high: float, *, least: float | None = None, most: float | N
 
 
 def _above(low: float, high: float, bound: float) -> Call:
+    """Return whether an interval lies above a bound: pass, fail, or inconclusive where it holds the bound."""
     slack = _TOLERANCE * max(1.0, abs(bound))  # adding the margin may change the last digit
     if low >= bound - slack:
         return "pass"

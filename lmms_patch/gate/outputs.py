@@ -10,7 +10,6 @@ import dataclasses
 import json
 import math
 import os
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED
 from lmms_patch.present.sheets import number as number_text
+from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line, markdown, printed
@@ -30,7 +30,8 @@ from lmms_patch.text import line, markdown, printed
 SCHEMA = 1
 CALLS = {PASSED: "PASS", FAILED: "FAIL", BAD_INPUT: "BAD INPUT", INCONCLUSIVE: "INCONCLUSIVE"}
 """The first word of the first line, by exit status."""
-MINUS = "−"
+LEAST = 40
+"""Cells that a line may always take: in a narrower terminal every word would stand alone."""
 UNDEFINED = "not defined"
 DIGITS = 12
 """The most decimals of a number: limits are held to 1e-12."""
@@ -54,7 +55,7 @@ def word(one: Verdict) -> str:
 def fact(one: Verdict, judged: Judgement) -> str:
     """Return what a verdict found, in one line.
 
-    For example ``gqa: accuracy 0.690 → 0.607 (−0.083, 95 % −0.151 to −0.016; allowed −0.02)``.
+    For example ``gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed -0.02)``.
     """
     models = {other.model for other in judged.verdicts}
     tasks = {other.task for other in judged.verdicts if other.base == one.base}
@@ -63,6 +64,7 @@ def fact(one: Verdict, judged: Judgement) -> str:
 
 
 def _found(one: Verdict) -> str:
+    """Return a verdict's number with its interval, its baseline and what is allowed, or the state that a rule asks for."""
     number = one.value if one.difference is None else one.difference
     if one.metric in _HELD:
         return ": ".join(filter(None, [_HELD[one.metric][number.value != 1], one.reason]))
@@ -86,7 +88,7 @@ def _found(one: Verdict) -> str:
 
 
 def _allowed(one: Verdict) -> str:
-    """Return the ends of what is allowed: of a difference, as ``allowed −0.02``; of a number, as ``at least 0.65``."""
+    """Return the ends of what is allowed: of a difference, as ``allowed -0.02``; of a number, as ``at least 0.65``."""
     ends = [end for end in (one.least, one.most) if end is not None]
     if one.difference is not None and ends == [0]:
         return "no drop allowed" if one.least is not None else "no rise allowed"
@@ -96,7 +98,7 @@ def _allowed(one: Verdict) -> str:
     if one.metric == "excluded":
         said = [f"{limits.plain(100 * end)} %" for end in ends]
     start = "allowed" if one.difference is not None or len(ends) > 1 else "at least" if one.least is not None else "at most"
-    return f"{start} {' to '.join(said)}".replace("-", MINUS)
+    return f"{start} {' to '.join(said)}"
 
 
 def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
@@ -105,7 +107,7 @@ def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
     numbers = [number for number in (judged.value, judged.low, judged.high) if number is not None]
     written = [len(limits.plain(end).partition(".")[2]) for end in (one.least, one.most) if end is not None]
     signed = one.difference is not None if signed is None else signed
-    return number_text(value, signed, _decimals(one, numbers, max([3, *written]))).replace("-", MINUS)
+    return number_text(value, signed, _decimals(one, numbers, max([3, *written])))
 
 
 def _percent(one: Verdict, share: float) -> str:
@@ -151,6 +153,7 @@ def ordered(judged: Judgement) -> list[Verdict]:
 
 
 def _beyond(one: Verdict) -> float:
+    """Return how far a number lies beyond what is allowed, in half-widths of its interval; −inf without one, inf without a number."""
     number = one.value if one.difference is None else one.difference
     if number.value is None:
         return math.inf
@@ -189,22 +192,20 @@ def text(judged: Judgement, *, every: bool = False, width: int | None = None) ->
         width: of the terminal; None: lines are not broken.
     """
     bad, passed = _listed(judged)
-    blocks = [f"{_folded(headline(judged), '  ', width)}\n{judged.counts}"]
-    blocks += ["\n".join(_wrapped(one, said, width) for one, said in (bad + passed if every else bad))]
-    blocks += ["\n".join(_folded(f"note: {line(note)}", "  ", width) for note in judged.notes)]
+    most = None if width is None else max(width, LEAST)
+    blocks = [f"{fold(headline(judged), most)}\n{judged.counts}"]
+    blocks += ["\n".join(_wrapped(one, said, most) for one, said in (bad + passed if every else bad))]
+    blocks += ["\n".join(fold(f"note: {line(note)}", most) for note in judged.notes)]
     if every:
-        blocks += ["\n".join(_folded(line(one), "  ", width) for one in judged.findings)]
+        blocks += ["\n".join(fold(line(one), most) for one in judged.findings)]
     blocks += [f"{len(passed)} pass; --all lists what passed" if passed and not every else ""]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _wrapped(one: Verdict, said: str, width: int | None) -> str:
-    lines = [f"{word(one)}: {line(one.rule)}", *(f"  {part}" for part in (said, details(one)) if part)]
-    return "\n".join(_folded(each, "    ", width) for each in lines)
-
-
-def _folded(said: str, indent: str, width: int | None) -> str:
-    return said if width is None else textwrap.fill(said, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _wrapped(one: Verdict, said: str, most: int | None) -> str:
+    """Return a verdict's rule, and below it what was found and the details, in lines of at most ``most`` cells; None: not broken."""
+    below = [fold(part, most, "  ", "    ") for part in (said, details(one)) if part]
+    return "\n".join([fold(f"{word(one)}: {line(one.rule)}", most, rest="    "), *below])
 
 
 def summary(judged: Judgement) -> str:
@@ -277,6 +278,7 @@ def to_json(judged: Judgement) -> dict[str, Any]:
 
 
 def _verdict_json(one: Verdict) -> dict[str, Any]:
+    """Return a verdict in plain JSON types."""
     out: dict[str, Any] = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
     for key, value in out.items():
         if isinstance(value, str):

@@ -104,7 +104,7 @@ class Result:
         return self.better(self.result.described["metric"])
 
     def better(self, metric: str) -> bool:
-        """Tell whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
+        """Return whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
         if self.kind == "magic":
             return higher_is_better(metric, str((self.result.details.get("magic") or {}).get("variant")))
         return bool(self.result.details.get("higher_is_better", {}).get(metric, True))
@@ -131,7 +131,7 @@ class Result:
         return every[selector]
 
     def selected(self, rule: Rule, selectors: Sequence[str] = SELECTORS) -> bool:
-        """Tell whether some selectors of a rule find it."""
+        """Return whether some selectors of a rule find it."""
         return all(any(fnmatchcase(name, one) for name in self.names(key) for one in getattr(rule, key)) for key in selectors)
 
 
@@ -273,6 +273,7 @@ class Baseline:
         return self._partners[id(one)]
 
     def _find(self, one: Result) -> Result:
+        """Return the baseline's result to compare one with: of the same task and model where it has several; else a one-line error."""
         left = [other for other in self.results if matches(other.result, one.result)]
         left = [other for other in left if other.result.task == one.result.task] or left
         left = [other for other in left if other.run.identity == one.run.identity] or left
@@ -319,6 +320,7 @@ class Baseline:
         return self._compared[key]
 
     def _compare(self, one: Result, other: Result, level: float) -> Compared | None:
+        """Compare two results doc by doc; None where a sample log is missing, with a note that says so."""
         if one.result.log is None or other.result.log is None:
             where = " and ".join(name for name, side in (("this run", one), ("the baseline", other)) if side.result.log is None)
             self.notes[f"{one.task}: no sample log in {where}: compared as if on other docs, which finds less"] = None

@@ -208,6 +208,7 @@ def _rules_of(case: Case) -> list[str]:
 
 
 def _of_index(case: Case) -> list[str]:
+    """Return the rules under which a case with an index falls."""
     gate = reading.gate_of(case.analysis)
     if gate.get("valid") is False:
         return ["no image" if reading.gate_word(gate) == reading.DOES_NOT_LOOK else "unread"]
@@ -415,6 +416,7 @@ class _Teller:
         return [f"{number(one.value)} with the worst of {int(name[4:]) ** 2} cells hidden" for name, one in drops.items()]
 
     def _undecided(self, case: Case) -> str:
+        """Return why a case is undecided: its index, and what would settle it."""
         n = _telling(case, "undecided")
         index, grid = case.index(n), case.grid(n)
         said = [self._index(case, n)]

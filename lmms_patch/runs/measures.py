@@ -153,6 +153,7 @@ def _of_magic(magic: Mapping[str, Any]) -> dict[str, Estimate]:
 
 
 def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> dict[str, Estimate]:
+    """Return the numbers of a text-only cross-validation by name, with their intervals."""
     head = found["by_grouping"][found["headline"]]
     value = head["accuracy"]["value"]
     tst, chance = of_file(head["accuracy"], (0.0, 1.0) if value is not None and 0 <= value <= 1 else None), found["chance"]

@@ -106,7 +106,7 @@ def groups_of(path: Path) -> dict[str, list[str]]:
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Values of one task by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of a results file."""
+    """Return the values of one task by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of a results file."""
     out: dict[str, dict[str, Any]] = {}
     for key, value in results.items():
         metric, comma, name = key.partition(",")

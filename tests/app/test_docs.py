@@ -56,6 +56,12 @@ def test_commands_print_what_the_page_shows(page, folder):
         assert outputs.agrees(shown, output), f"{command}\n{output}"
 
 
+def test_the_stored_runs_have_no_file_that_a_later_version_refuses(folder):
+    """A Parquet file is read by the version that wrote its schema alone; every command would warn of each of the others."""
+    assert len(list(folder.glob("out/*/*_samples_*.jsonl"))) == 17
+    assert list(folder.rglob("*.parquet")) == []
+
+
 def test_a_page_that_shows_something_else_is_found():
     agrees = import_module("outputs").agrees
     assert agrees("a\n...\nd", "a\nb\nc\nd")

@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from lmms_patch.present import look, palette
 from lmms_patch.present.explore import page as explorer
@@ -32,3 +34,15 @@ def test_no_shared_rule_stands_in_a_page_again(name):
     assert {".sr, .skip:not(:focus)", ".theme", ":focus-visible"} <= {selector for selector, _ in shared}
     assert shared & own == set()
     assert not any(selector.startswith((".theme", ".sr", ".skip", ":focus-visible")) for selector, _ in own)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "RGB"])
+def test_an_image_on_a_page_is_small_and_white_where_it_was_transparent(mode):
+    """Upper half black, lower half black but transparent: the lower one becomes white wherever the mode can be transparent at all."""
+    image = Image.new("RGBA", (400, 200), (0, 0, 0, 255))
+    image.paste((0, 0, 0, 0), (0, 100, 400, 200))
+    shown = look.on_white(image.convert(mode), 100)
+    assert (shown.mode, shown.size) == ("RGB", (100, 50))
+    pixels = np.asarray(shown)
+    assert (pixels[:20] == 0).all()
+    assert (pixels[30:] == (255 if mode in ("RGBA", "LA", "P") else 0)).all()

@@ -60,7 +60,7 @@ def say(text: str) -> None:
     Console(soft_wrap=True).print(coloured(shown))
 
 
-_SIGNED = re.compile(r"[+-]\d+\.\d+(?:,(?:\s+\S+){3})?\s\[([+-]?\d+\.\d+), ([+-]?\d+\.\d+)\]")
+_SIGNED = re.compile(r"[+-]\d+\.\d+(?:,(?:\s+\S+){3})?(?:\s|\n\s+)\[([+-]?\d+\.\d+), ([+-]?\d+\.\d+)\]")
 _HEAD = re.compile(r"^.+(?=\n-{3,}$)", re.M)
 _RULE = re.compile(r"^-{3,}$", re.M)
 _NOTHING = re.compile(r"\b(?:near chance|does not look|not shown that it looks|N/A)\b")

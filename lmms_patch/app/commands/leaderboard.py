@@ -119,6 +119,7 @@ def refused(built: Built) -> list[str]:
 
 
 def _apart(group: Group) -> str:
+    """Say that a group stands apart from the first of its benchmark, and in what it differs."""
     from lmms_patch.text import clean
 
     grid = f" {group.grid}×{group.grid}" if group.grid else ""

@@ -40,7 +40,7 @@ CONTINUES = ("mosaic_vlm",)
 
 
 def is_magic(task: Any) -> bool:
-    """Tell whether a task of the harness is a MAGIC task."""
+    """Return whether a task of the harness is a MAGIC task."""
     return effects.is_magic(getattr(getattr(task, "config", None), "metadata", None))
 
 

@@ -71,7 +71,7 @@ def normalise(text: str) -> str:
 
 
 def exact(answer: str, gold: str) -> bool:
-    """Tell whether an answer is the gold answer, up to case, articles, punctuation and number words; of yes and no, the leading word counts.
+    """Return whether an answer is the gold answer, up to case, articles, punctuation and number words; of yes and no, the leading word counts.
 
     Args:
         answer: a model's final answer.
@@ -87,7 +87,7 @@ def exact(answer: str, gold: str) -> bool:
 
 
 def synonym(answer: str, gold: str) -> bool:
-    """Tell whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
+    """Return whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
 
     Singular and plural count as equal. Yes and no count as the leading word, or standing alone ("so the answer is no"). A negation reaches three
     words within its clause ("not really red"). Where the table says that words of a category exclude each other (colours, materials, sides; also
@@ -198,7 +198,7 @@ def _named(clause: str, names: re.Pattern[str]) -> list[str]:
 
 
 def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
-    """Tell whether a negation is among the last words before a place.
+    """Return whether a negation is among the last words before a place.
 
     Args:
         words: the words of the clause, each with the place where it ends.
@@ -210,7 +210,7 @@ def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
 
 
 def _either_or(clause: str, forms: frozenset[str]) -> bool:
-    """Tell whether a form of the gold answer is offered beside another answer: ``cat or dog``."""
+    """Return whether a form of the gold answer is offered beside another answer: ``cat or dog``."""
     for match in re.finditer(r"\b(\w+(?: \w+)?) or (\w+(?: \w+)?)", clause):
         left, right = ({side, side.split()[-1], side.split()[0]} for side in match.groups())
         if bool(left & forms) != bool(right & forms):

@@ -367,7 +367,7 @@ def _first_number(text: str, match: re.Match[str], count: int, plain_plural: boo
 
 
 def _coordinates(text: str, place: int, plural: bool, count: int) -> bool:
-    """Tell whether the bracket that ends before ``place`` holds coordinates, not box numbers."""
+    """Return whether the bracket that ends before ``place`` holds coordinates, not box numbers."""
     inside = re.match(r"[^()\[\]{}<>]*", text[place : place + 2 * _NEAR])
     content = inside[0] if inside else ""
     numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", content)
@@ -392,7 +392,7 @@ def _of_how_many(text: str, group: Group, word: str, count: int) -> Group | None
 
 
 def _counts(text: str, end: int) -> bool:
-    """Tell whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
+    """Return whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
     noun = re.match(r"[*_`\"']*[ ]([A-Za-z'-]+)", text[end : end + _NEAR])
     if noun is None:
         return False
@@ -500,7 +500,7 @@ def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -
 
 
 def _goes_on(text: str, end: int) -> bool:
-    """Tell whether a list that began in the singular (``region 1, 3 and 4``) really continues."""
+    """Return whether a list that began in the singular (``region 1, 3 and 4``) really continues."""
     rest = text[end : end + _NEAR]
     more = re.match(r"(?:\s*,\s*\d{1,2})*\s*,?\s*(?:and|or|&)\s+(\d{1,2})\b", rest)
     return bool(more and not _counts(text, end + more.end())) or bool(re.match(r"\s*(?:[.;:)\]]\s*(?!\d)|$)", rest))

@@ -211,7 +211,7 @@ def _blocks(text: str) -> list[str]:
 
 
 def _closes(lines: Sequence[str]) -> bool:
-    """Tell whether a block of lines ends with a mark after which no sentence continues."""
+    """Return whether a block of lines ends with a mark after which no sentence continues."""
     end = " ".join(line[-20:] for line in lines[-20:])[-20:]
     return re.search(r"[.!?:;]\W*$", end) is not None
 
@@ -227,7 +227,7 @@ def _pieces(block: str) -> list[str]:
 
 
 def _ends(block: str, match: re.Match[str]) -> bool:
-    """Tell whether a sentence ends at this mark."""
+    """Return whether a sentence ends at this mark."""
     mark, rest = match[0], block[match.end() : match.end() + 60].lstrip()
     if not rest or mark[0] in "。！？!?":
         return True

@@ -150,7 +150,7 @@ def primary(variant: str, judged: bool) -> str:
 
 
 def higher_is_better(metric: str, variant: str) -> bool:
-    """Tell whether a higher value of a metric is better."""
+    """Return whether a higher value of a metric is better."""
     return metric not in LOWER_IS_BETTER or (variant == "relevant" and metric in NEUTRAL_WHERE_RELEVANT)
 
 

@@ -99,6 +99,7 @@ def _known(output: Path, fresh: bool) -> tuple[store.Store, Mapping[str, str]]:
 
 
 def _files(title: str, ranked: Board, overalls: Sequence[Overall], steps: Sequence[Changes]) -> dict[str, str]:
+    """Return the text of every file of a board but for the pages of models, by its name."""
     from lmms_patch.present.board import page
 
     sheets = tables.group_sheets(ranked)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
 MOST = 20
@@ -58,8 +59,8 @@ class Chart:
     @property
     def intervals(self) -> str:
         """What the lines are, such as ``95 % intervals``; empty where no number has an interval."""
-        levels = sorted({bar.number.level for bar in self.bars if bar.number.low is not None and bar.number.high is not None})
-        return f"{' and '.join(f'{100 * level:.4g}' for level in levels)} % intervals" if levels else ""
+        said = levels(bar.number for bar in self.bars)
+        return f"{said} intervals" if said else ""
 
 
 def chart(title: str, ranked: Iterable[tuple[str, Estimate | None]], signed: bool = True) -> Chart | None:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from lmms_patch import __version__
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.board import Board, Entry, Group, noted
 from lmms_patch.present.board.store import Result, Stored, date_order, day
 from lmms_patch.present.findings import Case
 from lmms_patch.present.sheets import Cell, Column, Sheet
@@ -22,7 +22,7 @@ from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean, file_names
 
 FOLDER = "models"
-FORM = 2
+FORM = 3
 """Of a page: raised where a page of the same numbers comes out otherwise, so that a board writes its pages again."""
 NAMED = 5
 """Tasks of a run that are named; of more the number, as the command names them all."""
@@ -118,6 +118,7 @@ def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
 
 
 def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
+    """Return the row of an entry in the table of a model's numbers."""
     result, grid = entry.result, f", {entry.grid}×{entry.grid}" if entry.grid else ""
     kind = KINDS[result.kind]
     about: dict[str, Cell] = {
@@ -181,7 +182,8 @@ def case(model: str, result: Result, key: str) -> Case:
         gate |= {name: _value(result, name) for name in ("fip", "chance")}
         analysis = {"asked": {"estimated": result.sampled}, "gate": gate, "grids": {str(n): _grid(result, n) for n in result.grids}}
     named = clean(result.base), clean(result.task), result.kind, clean(result.metric)
-    return Case(key, model, *named, result.numbers, analysis, higher=result.higher)
+    numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in noted(result, n).items()}}
+    return Case(key, model, *named, numbers, analysis, higher=result.higher)
 
 
 def _value(result: Result, name: str) -> float | None:
@@ -190,6 +192,7 @@ def _value(result: Result, name: str) -> float | None:
 
 
 def _grid(result: Result, n: int) -> dict[str, Any]:
+    """Return what findings read of a grid, in the form that an analysis has."""
     notes, index, adj = result.notes.get(n), result.numbers.get(f"{result.index}{n}"), result.numbers.get(f"{result.index}{n}_adj")
     null = None if notes is None else notes.null
     return {

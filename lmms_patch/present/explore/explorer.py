@@ -196,6 +196,7 @@ class Explorer:
         }
 
     def _about(self, task: Task) -> dict[str, Any]:
+        """Return what the page is told of a task before any doc is asked for."""
         described = task.main.result.described
         docs = task.main.docs if task.ready else None
         return {
@@ -469,6 +470,6 @@ def command(result: Result, doc_id: int) -> str:
 
 def _map(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a necessity map as the page shows it."""
-    shares = {need: {key: found["shares"][need][key] for key in ("value", "low", "high", "reason")} for need in NEEDS}
+    shares = {need: {key: found["shares"][need][key] for key in ("value", "low", "high", "level", "reason")} for need in NEEDS}
     luck = (found.get("luck") or {}).get("value")
     return {**{key: found[key] for key in ("n", "docs", "checked", "sources")}, "luck": luck, "shares": shares}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.errors import PatchError
+from lmms_patch.present import look
 from lmms_patch.present.explore.docs import Seen
 from lmms_patch.text import line
 
@@ -96,6 +97,7 @@ class Pictures:
             return Picture(why=line(f"its image cannot be read: {error}", 300))
 
     def _work(self) -> None:
+        """Take the images that wait, the newest request first; runs in a thread of its own, to the end of the process."""
         while True:
             with self._news:
                 self._news.wait_for(lambda: bool(self._waiting))
@@ -136,15 +138,9 @@ def _checked(found: tuple[Any, str] | None, seen: Seen) -> Picture:
 
 def encoded(image: Any) -> Picture:
     """Return a PIL image as a file for pages; transparent parts on white."""
-    from PIL import Image
-
-    small = image.convert("RGBA")
-    small.thumbnail((LONGEST, LONGEST))
-    ground = Image.new("RGBA", small.size, "white")
-    ground.alpha_composite(small)
-    out = io.BytesIO()
+    small, out = look.on_white(image, LONGEST), io.BytesIO()
     if small.width * small.height <= SMALL:
-        ground.convert("RGB").save(out, "PNG")
+        small.save(out, "PNG")
         return Picture(out.getvalue(), "image/png")
-    ground.convert("RGB").save(out, "JPEG", quality=QUALITY)
+    small.save(out, "JPEG", quality=QUALITY)
     return Picture(out.getvalue(), "image/jpeg")

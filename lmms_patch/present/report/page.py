@@ -22,6 +22,7 @@ from lmms_patch.present.report import gallery, markup, run_sheets, safe, shapes,
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
 from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
+from lmms_patch.present.sheets import levels
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block, cut
@@ -90,6 +91,7 @@ def environment() -> jinja2.Environment:
         "name": lambda text: cut(str(text), NAME),
         "answer": lambda text: cut(str(text), ANSWER),
         "num": wording.number,
+        "in_words": wording.in_words,
         "value": wording.value,
         "words": wording.words,
         "colour": wording.colour,
@@ -144,6 +146,7 @@ def page(report: Report) -> str:
     """
     facts = shapes.facts(report)
     places, tables = shapes.placed(report), shapes.tables(report)
+    lines = shapes.rows(report.entries)
     figures = {i: report.figures[i] for i in places.drawn}
     drawn = {i: Markup(safe.drawing(figure.svg, f"f{i}")) for i, figure in figures.items()}
     narrow = {i: Markup(safe.drawing(figure.narrow, f"f{i}n")) for i, figure in figures.items() if figure.narrow}
@@ -156,7 +159,8 @@ def page(report: Report) -> str:
             report=report,
             facts=facts,
             matrix=shapes.matrix(report, facts),
-            rows=shapes.rows(report.entries),
+            rows=lines,
+            level=levels(number for row in lines for number in row.numbers),
             drawn=drawn,
             narrow=narrow,
             told={i: shapes.told(svg) for i, svg in drawn.items()},

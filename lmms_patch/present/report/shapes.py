@@ -17,7 +17,7 @@ from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text
-from lmms_patch.present.report.wording import words
+from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import from_json
@@ -120,7 +120,7 @@ def _pieces(text: str, by_name: Mapping[str, str]) -> list[Piece]:
 
 def _asides(text: str) -> Iterator[Piece]:
     """Yield the parts of a text, those in brackets by themselves, with true minus signs."""
-    text = re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+    text = in_words(text)
     at = 0
     for match in _ASIDE.finditer(text):
         yield from (piece for piece in (Piece(text[at : match.start()]), Piece(match[0], aside=True)) if piece.text)
@@ -164,6 +164,11 @@ class Row:
     headline: Estimate | None
 
     @property
+    def numbers(self) -> tuple[Estimate | None, ...]:
+        """The numbers that the line shows."""
+        return self.score, self.mpp, self.gap, self.index, self.adj, self.chance
+
+    @property
     def luck_free(self) -> bool:
         """Whether the index to go by is the corrected one."""
         return self.headline is not None and self.headline is self.adj
@@ -175,6 +180,7 @@ def rows(entries: Sequence[Entry]) -> list[Row]:
 
 
 def _row(entry: Entry, n: int | None) -> Row:
+    """Return the line of a result at one grid; of a result without grids, n is None."""
     get = entry.whole.measures.get
     grid = entry.whole.grid(n)
     index, adj = (get(f"{entry.index}{n}{end}") if entry.index and n else None for end in ("", "_adj"))
@@ -359,6 +365,7 @@ def needs(entries: Sequence[Entry]) -> list[Needs]:
 
 
 def _needs(entry: Entry, stored: Mapping[str, Any]) -> Needs:
+    """Return the bar of a result's necessity map: the shares of its classes, one after the other."""
     parts = []
     at = 0.0
     for name in NEED_WORDS:

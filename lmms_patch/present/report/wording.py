@@ -13,6 +13,9 @@ from lmms_patch.stats.index import BANDS, band
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
+_NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
+"""The hyphen of a number below 0; not that of a range or of a name."""
+
 
 def number(value: float | int | None, signed: bool = False, digits: int = 3, largest: float | None = None) -> str:
     """Return a number with a true minus; ``N/A`` where there is none.
@@ -28,6 +31,15 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, lar
     """
     places = digits if max(abs(value or 0.0), abs(largest or 0.0)) < 10 else min(digits, 1)
     return sheets.number(value, signed, places, thousands=True).replace("-", "−")
+
+
+def in_words(said: str) -> str:
+    """Return a sentence with a true minus before its numbers, as tables have it: plain text has a hyphen, which terminals and files keep.
+
+    >>> in_words("RCI_3 -0.20 [-0.30, +0.10], 95-100 docs of mme-1")
+    'RCI_3 −0.20 [−0.30, +0.10], 95-100 docs of mme-1'
+    """
+    return _NEGATIVE.sub("−", said)
 
 
 def value(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:

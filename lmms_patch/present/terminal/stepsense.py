@@ -66,6 +66,7 @@ def _without_interval(shown: Sheet) -> list[str]:
 
 
 def _score(one: StepSense) -> Mapping[str, Cell]:
+    """Return the row of a source of labels: StepSense, and agreement where several annotators labelled the same steps."""
     together, micro, macro = one.agreement, one.micro, one.macro
     if one.bounds is not None:
         micro = _bounded(micro, one.bounds.micro_low, one.bounds.micro_high)
@@ -89,6 +90,7 @@ def _bounded(one: Estimate, low: float, high: float) -> Estimate:
 
 
 def _pair(source: str, pair: Agreement) -> Mapping[str, Cell]:
+    """Return the row of two annotators who labelled the same steps."""
     return {
         "source": source,
         "annotators": _named(pair.annotators, " and "),

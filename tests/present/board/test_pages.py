@@ -72,7 +72,7 @@ def test_a_chart_says_which_intervals_it_shows(tmp_path):
         return chart.chart("x", [*numbers, ("none", est(0.3)), ("nor", est(0.4))]).intervals
 
     assert shown(0.9, 0.9) == "90 % intervals"
-    assert shown(0.975, 0.9) == "90 and 97.5 % intervals"
+    assert shown(0.975, 0.9) == "90 % or 97.5 % intervals"
     assert shown() == ""
     write(tmp_path / "runs", *(json.loads(json.dumps(document(name)).replace('"level": 0.95', '"level": 0.9')) for name in "ab"))
     leaderboard([tmp_path / "runs"], tmp_path / "board")
@@ -142,8 +142,8 @@ def test_its_findings_are_those_of_its_results(tmp_path):
     found, built = pages(tmp_path, document("m", TASKS))
     cases = {id(entry.result): model_page.case("m", entry.result, str(i)) for i, entry in enumerate(e for g in built.board.groups for e in g.entries)}
     for one in findings(list(cases.values())):
-        assert one.text.replace("'", "&#39;") in found["m"]
-    low = "PCRI_3 -0.20, 95 % interval [-0.30, -0.10], luck not measured, and luck alone may make it so low"
+        assert one.text.replace("'", "&#39;") in found["m"].replace("−", "-")
+    low = "PCRI_3 −0.20, 95 % interval [−0.30, −0.10], luck not measured, and luck alone may make it so low"
     assert f"Undecided: gqa ({low})." in found["m"]
     assert "Cannot be read: pope (acc 0.260 on the full image, 0.250 by chance)." in found["m"]
     assert 'id="findings"' in (tmp_path / "board" / "index.html").read_text()
@@ -289,6 +289,10 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
             index_task("toy", grids={3: (0.2, 0.1, 0.3)}, adj=(0.5, 0.4, 0.6)),
             "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60], not checked that it looks).",
         ),
+        (
+            index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6), looks=True, marginal=True),
+            "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60], marginal).",
+        ),
         (index_task("toy", grids={3: None}, valid=False, fip=0.26), "Cannot be read: toy (acc 0.260 on the full image, 0.250 by chance)."),
         (
             index_task("toy", grids={3: None}, valid=False, why="the answers do not depend on the image (0.6 and 0.6)", looks=False),
@@ -309,3 +313,58 @@ def test_dates_are_days_in_every_file(tmp_path):
         assert "2026-11-23" in text
         assert "20261123" not in text
     assert json.loads((board / "leaderboard.json").read_text())["runs"][0]["date"] == "20261123_235959", "what the harness wrote"
+
+
+# --- quick runs, and metrics that are better when lower -----------------------------------------------
+
+
+def estimated(task):
+    """A task as a quick run leaves it: numbers are estimated from 60 of its docs, and images that were not asked were not looked at."""
+    name, values, described = task
+    asked = {"calls": 600, "of": 1000, "docs": 60, "whole": 20, "estimated": True}
+    patch = values["patch"]
+    made = {key: one for key, one in patch["made"].items() if key not in ("image_sizes", "images")}
+    return name, {**values, "patch": {**patch, "made": made, "analysis": {**patch["analysis"], "asked": asked}}}, described
+
+
+def test_a_quick_run_stands_among_whole_ones_says_so_and_does_not_replace_one(tmp_path):
+    """m: a whole run, and a newer quick one; n: a quick run alone; o: a quick run, and a newer one."""
+    high, low = {3: (-0.4, -0.5, -0.3)}, {3: (-0.2, -0.3, -0.1)}
+    found, _ = pages(
+        tmp_path,
+        document("m", [index_task(grids=low, adj=low[3], looks=True)], "20260101_000000"),
+        document("m", [estimated(index_task(grids=high, adj=high[3], looks=True))], "20260201_000000"),
+        document("n", [estimated(index_task(grids=high, adj=high[3], looks=True))]),
+        document("o", [estimated(index_task(grids=high, adj=high[3], looks=True))], "20260101_000000"),
+        document("o", [estimated(index_task(grids=low, adj=low[3], looks=True))], "20260201_000000"),
+    )
+    assert rows_of(found["m"])[0][2] == "−0.200 [−0.300, −0.100]"
+    assert rows_of(found["n"])[0][2] == "−0.400 [−0.500, −0.300] sampled"
+    assert rows_of(found["o"])[0][2] == "−0.200 [−0.300, −0.100] sampled"
+    sure = "One cell is enough for toy (PCRI −{}, 95 % interval [−{}, −{}]{})."
+    assert sure.format("0.20", "0.30", "0.10", "") in found["m"]
+    assert sure.format("0.40", "0.50", "0.30", ", sampled") in found["n"]
+    index = (tmp_path / "board" / "index.html").read_text()
+    assert "toy (100 docs, 2 estimated from a part of them)" in index
+    assert "Not comparable with group 1" not in index  # one group: the images are those of the whole run with the same settings
+
+
+def lower(fip):
+    """A task whose metric counts errors: an index has no meaning, and the gate is unknown."""
+    name, values, described = index_task(grids={3: None}, fip=fip, valid=None, why="unknown: the metric is better when lower")
+    return name, {**values, "patch": {**values["patch"], "higher_is_better": {"acc": False}}}, described
+
+
+def test_of_a_metric_that_counts_errors_the_lowest_is_first_and_the_table_says_so(tmp_path):
+    """FIP ± 0.05: 0.40 is surely lower than 0.60, which cannot be told from 0.62; without the word, rank 1 of 0.40 reads as a mistake."""
+    runs = [document(model, [lower(fip)]) for model, fip in (("a", 0.62), ("b", 0.4), ("c", 0.6))]
+    (group,) = board_of(tmp_path / "of", *runs, by="fip").groups
+    assert [(entry.model, place.first, place.last) for place, entry in group.ranked] == [("b", 1, 1), ("c", 2, 3), ("a", 2, 3)]
+    write(tmp_path / "runs", *runs)
+    leaderboard([tmp_path / "runs"], tmp_path / "board", by="fip")
+    for name in ("index.html", "leaderboard.md"):
+        assert "metric acc (lower is better)" in (tmp_path / "board" / name).read_text()
+    higher = [document(model, [index_task(fip=fip)]) for model, fip in (("a", 0.62), ("b", 0.4), ("c", 0.6))]
+    (group,) = board_of(tmp_path / "more", *higher, by="fip").groups
+    assert [entry.model for _, entry in group.ranked] == ["a", "c", "b"]
+    assert "lower" not in tables.settings(group)

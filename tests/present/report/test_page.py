@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_patch.present.findings import Finding
-from lmms_patch.present.report import across, gallery, markup, page, shapes, wording
+from lmms_patch.present.report import across, gallery, markup, page, run_sheets, shapes, wording
 from lmms_patch.present.report.data import Part, Report
+from lmms_patch.present.report.figures import scores
 from lmms_patch.present.sheets import Column
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block
@@ -429,6 +430,45 @@ def test_each_number_is_explained_with_when_not_to_read_it(html, name):
     found = re.search(rf'<div class="read" id="read-{name}">(.*?)</div>', html, re.DOTALL)[1]
     assert len(found) > 150
     assert "Not when:" in found
+
+
+def test_the_ends_of_the_bands_are_those_of_the_paper(html):
+    """RCI paper, 3.2: at most −0.30, at most −0.10, at most +0.10, below +0.30, and from there on."""
+    found = unescape(re.search(r'<div class="read" id="read-rci">(.*?)</div>', html, re.DOTALL)[1])
+    paper = "strong local ≤ −0.30, moderate local ≤ −0.10, balanced ≤ +0.10, moderate global < +0.30, strong global ≥ +0.30"
+    assert f"The bands ({paper}) are given for the interval" in found
+
+
+@pytest.mark.parametrize(("levels", "said"), [((0.95,), "95 %"), ((0.9,), "90 %"), ((0.975, 0.9), "90 % or 97.5 %")])
+def test_texts_say_the_level_of_the_intervals_that_are_there(levels, said):
+    """Not that of new runs: ``analyze --level`` and other tools write other ones."""
+    entries = [_at(pages.index_entry(f"e-{level}", f"m{level}", "b", 0.8, {3: 0.2}), level) for level in levels]
+    whole = page.page(Report("Levels", {}, tuple(entries)))
+    assert f"One line for each result and grid; {said} intervals in brackets." in whole
+    texts = [sheet.note for sheet in run_sheets.runs(entries) if sheet.name == "runs"]
+    texts += [one.caption for one in (*scores.whole_and_best(entries), *scores.without_image(entries))]
+    assert [re.findall(r"[\d.]+ %(?: or [\d.]+ %)?(?= interval)", text) for text in texts] == [[said]] * 3
+    read = unescape(whole.partition('id="reading"')[2])
+    assert re.findall(r"[\d.]+ % (?:or|interval)|, [\d.]+ %:", read) == []
+
+
+def _at(entry, level):
+    """A result with all its intervals at a level."""
+    measures = {name: dataclasses.replace(one, level=level) for name, one in entry.whole.measures.items()}
+    blind, tst = (one and dataclasses.replace(one, level=level) for one in (entry.blind, entry.tst))
+    return dataclasses.replace(entry, whole=dataclasses.replace(entry.whole, measures=measures), blind=blind, tst=tst)
+
+
+def test_sentences_of_a_page_have_the_minus_of_its_tables():
+    warned = dataclasses.replace(
+        pages.index_entry("e-1", "m", "b", 0.8, {3: -0.2}), warnings=("raw -0.085 (balanced), corrected 0.866 (strong global)",)
+    )
+    found = Finding("one cell", "One cell is enough for b (RCI_3 -0.20, 95 % interval [-0.30, -0.10], 90-95 docs of x-1).", ("e-1",))
+    texts = Read(page.page(Report("Minus", {}, (warned,), findings=(found,), warnings=("B - A = -0.3",)))).text
+    assert "RCI_3 −0.20, 95 % interval [−0.30, −0.10], 90-95 docs of x-1" in texts
+    assert "raw −0.085 (balanced)" in texts
+    assert "B - A = −0.3" in texts
+    assert re.findall(r"(?<![\w./-])-\d\.\d", texts) == []
 
 
 def test_cells_of_sheets_are_sorted_by_their_numbers_and_indices_coloured(html):

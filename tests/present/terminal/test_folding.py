@@ -1,20 +1,15 @@
 """Sentences in lines of a terminal; how many cells a character takes is asked of Python's own Unicode tables."""
 
 import textwrap
-import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.present.terminal.folding import fold
+from tests.making.terminal import cells
 
 CHINESE = "这个模型不需要整张图片就能回答一半以上的问题，因此它的分数不能说明它看了图。"
-
-
-def cells(text):
-    """The cells of a terminal that a text takes: two for a wide character, none for an accent."""
-    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 @pytest.mark.parametrize("text", [CHINESE, f"mmbench_cn ({CHINESE})", "a " + "한국어 " * 40, "日本語" * 30 + " and words after it"])

@@ -36,6 +36,10 @@ function sign(name) {
 
 function number(value) { return value.toLocaleString("en"); }
 function percent(value) { return value === null ? "not known" : `${Math.round(100 * value)} %`; }
+function atLevel(map) {
+  const known = Object.values(map.shares).find(share => share && share.low !== null);
+  return known ? `, ${+(100 * known.level).toFixed(2)} % interval` : "";
+}
 function ends(share) { return share.low === null ? "" : ` [${Math.round(100 * share.low)}, ${Math.round(100 * share.high)}]`; }
 
 function longText(text) {
@@ -315,7 +319,7 @@ function showNeeds(counts) {
   else if (!map) $("of").textContent = `This ${of} has no necessity map${model}.`;
   else {
     const how = map.sources.length ? `${number(map.checked)} of ${number(map.docs)} docs asked without their image` : "no doc was asked without its image, so text is among the others";
-    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}, 95 % interval (grid ${map.n}×${map.n}; ${how}):`;
+    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)} (grid ${map.n}×${map.n}; ${how}):`;
   }
   const focus = $("needs").contains(document.activeElement) ? [...$("needs").querySelectorAll("button")].indexOf(document.activeElement) : -1;
   const note = one ? about.tasks[oneTask()].note : "";

@@ -15,6 +15,7 @@ from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import Point, benchmarks, counted, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import BANDS, fragmentation
 from lmms_patch.stats.resample import Estimate
@@ -237,8 +238,8 @@ def _caption(points: Sequence[Point], n: int) -> str:
 
 def interval_text(estimates: Sequence[Estimate]) -> str:
     """Return what the lines are."""
-    levels = once(f"{100 * e.level:g} %" for e in estimates if e.low is not None)
-    return f"Lines: {' or '.join(levels)} interval, bootstrap over docs." if levels else "Published numbers, without intervals."
+    level = levels(estimates)
+    return f"Lines: {level} interval, bootstrap over docs." if level else "Published numbers, without intervals."
 
 
 # --- drawing --------------------------------------------------------------------------------------

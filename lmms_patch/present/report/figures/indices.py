@@ -15,6 +15,7 @@ from lmms_patch.present.report.figures import canvas, forests, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import Point, benchmarks, columns, counted, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
 MAP_FROM, MAP_MODELS, ROWS = 4, 14, 30
@@ -162,8 +163,10 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     values = [r.value for r in known.values() if r.value is not None]
     spanned = f" r from {min(values):.3f} to {max(values):.3f}." if values else ""
-    caption = f"Pearson's r of the index over {over} benchmarks.{spanned} In brackets or in the table: 95 % intervals by Fisher's z. Outlined: the "
-    caption += f"interval leaves out 0.{lettering.explained(names)}"
+    caption = f"Pearson's r of the index over {over} benchmarks.{spanned}"
+    if sure := levels(known.values()):
+        caption += f" In brackets or in the table: {sure} intervals by Fisher's z. Outlined: the interval leaves out 0."
+    caption += lettering.explained(names)
     if len(names) < size:
         caption += " Columns of one model share its answers to the full images, so they agree by construction."
     grid = "" if name == "correlation" else f", {pairs[0][1]}×{pairs[0][1]}"

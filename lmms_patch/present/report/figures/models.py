@@ -14,6 +14,7 @@ from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.models import Change, Standing
 from lmms_patch.present.report.points import TYPES, Point, counted, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
 MOST = 40
@@ -36,8 +37,8 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
 
 def _interval(estimates: Sequence[Estimate]) -> str:
     """Return what the lines of means are."""
-    levels = once(f"{100 * e.level:g} %" for e in estimates if e.low is not None)
-    return f"Lines: {' or '.join(levels)} interval, benchmarks as independent." if levels else "Published numbers, without intervals."
+    level = levels(estimates)
+    return f"Lines: {level} interval, benchmarks as independent." if level else "Published numbers, without intervals."
 
 
 def _look(k: int) -> Mark:

@@ -15,6 +15,7 @@ from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketc
 from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import counted, listed, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
 
@@ -97,9 +98,11 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) 
     )
     several = f" The only benchmark is {bases[0]}." if len(bases) == 1 else several
     unnamed = f" No names: there are more than {NAMED}." if len(bases) > NAMED else ""
+    level = levels(number for one in everything for number in (one.full, one.best))
+    lines = f"Lines: {level} intervals, bootstrap over docs. " if level else ""
     caption = (
         "Score of each doc's best cell against the whole image, over the same docs. Above the dotted line a cell is enough (index below 0). "
-        f"Lines: 95 % intervals, bootstrap over docs. MPP also rises by luck: the best of n² tries.{hollow}{rest}{several}{unnamed}"
+        f"{lines}MPP also rises by luck: the best of n² tries.{hollow}{rest}{several}{unnamed}"
     )
     docs = [one.full.n for one in everything]
     caption += f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
@@ -254,9 +257,11 @@ def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, 
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]), right=right)
         return made.drawing
 
+    level = levels(number for four in known for number in four)
+    lines = f"Lines: {level} intervals, over docs. " if level else ""
     caption = (
         "What is scored without looking, beside the full image. TsT: a text-only model, cross-validated on the test set's own questions; blind: the "
-        "model itself without image. Lines: 95 % intervals, over docs. What is scored without the image, above chance, the text gives away."
+        f"model itself without image. {lines}What is scored without the image, above chance, the text gives away."
     )
     caption += lettering.explained(names) if several else ""
     told = listed(once(e.base for e in entries), 8)

@@ -12,6 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from lmms_patch.app.serving import _leading_to
+from lmms_patch.present.explore import explorer
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.explore.pictures import Pictures
 from lmms_patch.present.explore.static import write
@@ -230,6 +231,12 @@ def test_the_shares_beside_the_classes_are_those_of_the_category(pages, serve, t
     page.get_by_label("Category").select_option("all")
     expect(shown()["text"]).to_contain_text("25 % [")
     assert held == []
+
+
+def test_the_level_of_the_intervals_is_the_one_they_were_computed_at(pages, serve, tmp_path, monkeypatch):
+    monkeypatch.setattr(explorer, "LEVEL", 0.9)
+    page = pages.open(serve(write_many(tmp_path / "out", 40).parent))
+    expect(page.locator("#of")).to_contain_text("Share of docs, 90 % interval (grid 3×3")
 
 
 def test_two_models_that_were_asked_different_views(pages, serve, tmp_path):
