@@ -175,7 +175,7 @@ def _word_list(text: str) -> list[str]:
 def _repeats(
     step: str, words: list[str], question: bool, known: frozenset[str], pairs: frozenset[tuple[str, str]], boxes: Mentions, count: int
 ) -> bool:
-    """Tell whether a step repeats one sentence of the prompt.
+    """Return whether a step repeats one sentence of the prompt.
 
     Args:
         step: the step.
@@ -199,7 +199,7 @@ _KEPT = 0.6
 
 
 def _dismissed(text: str, group: Group, struck: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether a group is named only to be ruled out.
+    """Return whether a group is named only to be ruled out.
 
     Args:
         text: the text.

@@ -342,7 +342,7 @@ def _from_word(text: str, match: re.Match[str], count: int) -> Group | None:
 
 
 def _another_frame(text: str, match: re.Match[str]) -> bool:
-    """Tell whether a word such as frame or label, with a number, names something else than a box: ``label: 3 g``, ``frame_2.png``."""
+    """Return whether a word such as frame or label, with a number, names something else than a box: ``label: 3 g``, ``frame_2.png``."""
     joint = text[match.end("word") : match.end("open")]
     if match["colon"] or match["verb"] or "(" in match["open"] or OTHER_FRAME.search(_before(text, match.start())):
         return True
@@ -474,7 +474,7 @@ def _range_step(text: str, start: int, end: int, items: list[Item], head: str, c
 
 
 def _moves(text: str, before: str, stop: int) -> bool:
-    """Tell whether the sentence of "from R2 to R4" is of something that goes from one to the other."""
+    """Return whether the sentence of "from R2 to R4" is of something that goes from one to the other."""
     after = re.split(r"[.!?;\n]", text[stop : stop + _NEAR], maxsplit=1)[0]
     return bool(MOVES.search(re.split(r"[.!?;\n]", before)[-1]) or MOVES.search(after))
 
