@@ -32,7 +32,7 @@ MOST_WORDS = 32
 MOST_RIVALS = 32
 """The most options with which every option of an item is compared: bounds the memory for long lists."""
 MOST_CLOSED, CLOSED_SHARE = 6, 0.05
-"""The most options whose questions the linear model reads for each option apart, and the share of the training items that must offer such an option."""
+"""The linear model reads the questions apart for each option that at least this share of the training items offers; the most such options."""
 LINEAR, SHARE = "linear model: score", "linear model: share"
 """The features that hold its scores, and the probabilities of the options of an item by them."""
 
@@ -127,6 +127,7 @@ class OptionTable:
             for place in right[i] if right is not None else item.rights:
                 self.target[self.start[i] + place] = 1.0
         self.questions = Texts.of([item.question for item in items])
+        self._contexts = [item.context for item in items]
 
     def rows_of(self, places: Places) -> Places:
         """Return the rows of the items at these places."""
@@ -152,6 +153,10 @@ class OptionTable:
         return TextSpace([item.question for item in self.items])
 
     @cached_property
+    def _context_space(self) -> TextSpace:
+        return TextSpace(self._contexts)
+
+    @cached_property
     def _option_space(self) -> TextSpace:
         return TextSpace(self.names)
 
@@ -167,6 +172,8 @@ class OptionTable:
         }
         rows = {name: np.array(values, float)[self.text] if self.rows else np.zeros(0) for name, values in of_text.items()}
         overlap, likeness, same = self._overlaps()
+        if any(self._contexts):
+            rows["option.in context"] = self._in_context()
         rows |= {
             "option.in question": overlap,
             "option.like others": likeness,
@@ -174,6 +181,14 @@ class OptionTable:
             "option.place": self.place.astype(float),
         }
         return rows, _item_features(self.items, self.questions)
+
+    def _in_context(self) -> Array:
+        """Return the share of each option's words that its item's context has."""
+        vocabulary = [frozenset(words(name)) for name in self.names]
+        read = [frozenset(words(context)) for context in self._contexts]
+        return np.array(
+            [len(vocabulary[text] & read[item]) / max(1, len(vocabulary[text])) for text, item in zip(self.text, self.owner, strict=True)]
+        )
 
     def _overlaps(self) -> tuple[Array, Array, Array]:
         """Return three features of each option.
@@ -232,12 +247,19 @@ class OptionTable:
         ]
         out.append(Family("word of the option", word_row, mix(8, category[word_row], word)))
         out.append(Family("word of the option, any category", word_row, mix(9, word)))
-        asked = self.questions
-        within = np.arange(len(asked.owner)) - np.searchsorted(asked.owner, asked.owner)
-        kept = within < MOST_WORDS
-        entry, row = self._spread(asked.owner[kept])
-        out.append(Family("word of the question and option", row, mix(10, asked.hashes[asked.words[kept]][entry], self.hashes[row])))
+        out.append(self._words_and_options("word of the question and option", 10, self.questions, self.hashes))
+        if any(self._contexts):
+            beside = Texts.of(self._contexts)
+            out.append(self._words_and_options("word of the context and option", 33, beside, self.hashes))
+            out.append(self._words_and_options("word of the context and letter", 34, beside, self.place.astype(np.uint64)))
         return out
+
+    def _words_and_options(self, name: str, salt: int, texts: Texts, own: NDArray[np.uint64]) -> Family:
+        """Return the pairs of each of the first words of an item's text with what each of its options is, ``own``, shape (rows,)."""
+        within = np.arange(len(texts.owner)) - np.searchsorted(texts.owner, texts.owner)
+        kept = within < MOST_WORDS
+        entry, row = self._spread(texts.owner[kept])
+        return Family(name, row, mix(salt, texts.hashes[texts.words[kept]][entry], own[row]))
 
     @cached_property
     def _usual_places(self) -> tuple[Family, Array]:
@@ -280,7 +302,9 @@ class OptionTable:
         often = np.argsort(-times, kind="stable")[:MOST_CLOSED]
         closed = names[often[times[often] >= CLOSED_SHARE * max(1, len(train))]]
         if len(closed):
-            blocks.append(_apart(self._space.weighted(train), self._space.place[self.owner], _known(self.hashes, closed), len(closed)))
+            spaces = [self._space, self._context_space] if any(self._contexts) else [self._space]
+            for space in spaces:
+                blocks.append(_apart(space.weighted(train), space.place[self.owner], _known(self.hashes, closed), len(closed)))
         for kind in (mix(31, self.category[self.owner], self.hashes), mix(32, self.category[self.owner], self.place)):
             seen = np.unique(kind[shown])
             blocks.append(_apart(csr_matrix([[0.5]]), np.zeros(self.rows, np.intp), _known(kind, seen), len(seen)))
@@ -299,7 +323,7 @@ class OptionTable:
         inner = inner_folds(train, groups, len(self.items), seed)[self.owner]
         columns = self._for_trees(train, inner, seed) if trees else {}
         if linear_model and 0 < self.rows <= linear.MOST_ROWS:
-            scores = linear.option_scores(self._ngrams(train), self.owner, self.target, inner)
+            scores = linear.option_scores(self._ngrams(train), self.owner, self.target, inner) if len(train) else np.zeros(self.rows)
             columns |= {LINEAR: _less_mean(scores, self.owner, len(self.items))}
             columns[SHARE] = linear.shares(scores, self.owner)
         return Features(_table(columns, self.rows), tuple(columns), inner)
@@ -342,7 +366,7 @@ def _table(columns: dict[str, Array], rows: int) -> NDArray[np.float32]:
 
 
 def _known(values: NDArray[np.uint64], kinds: NDArray[np.uint64]) -> Places:
-    """Return the place of each value among ``kinds``; -1 where it is none of them. Kinds are those of training rows, so that no held-out row adds one."""
+    """Return the place of each value among ``kinds``; -1 where it is none of them. No held-out row adds a kind: kinds are those of training rows."""
     order = np.argsort(kinds)
     at = np.minimum(np.searchsorted(kinds, values, sorter=order), len(kinds) - 1)
     return np.where(kinds[order][at] == values, order[at], -1)
@@ -402,11 +426,11 @@ class NumberTable:
         self.category = numbered(item.category for item in items)
         golds = [as_number(item.golds[0]) if item.golds else None for item in items]
         self.golds = np.array([np.nan if gold is None else gold for gold in golds])
-        self.questions = Texts.of([item.question for item in items])
+        self.questions = Texts.of([f"{item.context}\n{item.question}" if item.context else item.question for item in items])
 
     @cached_property
     def _space(self) -> TextSpace:
-        return TextSpace([item.question for item in self.items])
+        return TextSpace([f"{item.question}\n{item.context}" for item in self.items])
 
     @cached_property
     def _static(self) -> dict[str, Array]:
@@ -465,7 +489,7 @@ class NumberTable:
         inner[~np.isfinite(self.golds)] = -1
         target, _ = self.standardised(train)
         columns = self._for_trees(train, target, inner, seed) if trees else {}
-        if linear_model and 0 < len(self.items) <= linear.MOST_ROWS:
+        if linear_model and len(train) and len(self.items) <= linear.MOST_ROWS:
             columns[LINEAR] = linear.number_scores(self._space.weighted(train)[self._space.place], target, inner)
         return Features(_table(columns, len(self.items)), tuple(columns), inner)
 

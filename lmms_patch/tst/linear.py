@@ -28,7 +28,6 @@ FOLDS = 3
 MOST_ROWS = 500_000
 """Of a task with more rows there is no linear model: its table of n-grams would need several GiB."""
 _PENALTY, _STEPS, _RIDGE = 1.0, 15, 3.0
-_SLOPES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 
 
 def option_scores(terms: Any, owner: Places, target: Array, inner: Places) -> Array:
@@ -41,18 +40,13 @@ def option_scores(terms: Any, owner: Places, target: Array, inner: Places) -> Ar
         inner: the inner fold of each row; -1: held out, its target is never read.
 
     Returns:
-        Shape (rows,). All are scaled by the slope that makes the scores of training items the most likely: 0 where the model has learned nothing.
+        Shape (rows,).
     """
 
     def fit(known: Any, rows: Places) -> Array:
         return _conditional_logit(known, owner[rows], target[rows])
 
-    out = _out_of_fold(terms, inner, fit)
-    seen = np.flatnonzero(inner >= 0)
-    if len(seen):
-        likely = [_likelihood(slope * out[seen], owner[seen], target[seen]) for slope in _SLOPES]
-        out *= _SLOPES[int(np.argmax(likely))]
-    return out
+    return _out_of_fold(terms, inner, fit)
 
 
 def number_scores(terms: Any, target: Array, inner: Places) -> Array:
@@ -80,6 +74,8 @@ def _out_of_fold(terms: Any, inner: Places, fit: Callable[[Any, Places], Array])
         fit: a function (terms of some rows, these rows) -> weights.
     """
     terms = _used(terms, np.flatnonzero(inner >= 0))
+    if not terms.shape[1]:
+        return np.zeros(len(inner))
     fold = np.where(inner < 0, -1, inner % FOLDS)
     out = np.zeros(len(fold))
     for number in np.unique(fold):
@@ -129,10 +125,6 @@ def shares(scores: Array, owner: Places) -> Array:
     starts, item = items_of(owner)
     odds = np.exp(scores - np.maximum.reduceat(scores, starts)[item])
     return np.asarray(odds / np.add.reduceat(odds, starts)[item])
-
-
-def _likelihood(scores: Array, owner: Places, target: Array) -> float:
-    return float(np.log(np.maximum(shares(scores, owner), 1e-12)) @ target)
 
 
 def items_of(owner: Places) -> tuple[Places, Places]:

@@ -9,6 +9,7 @@ Source: TsT paper (https://arxiv.org/abs/2511.04655), B.2 (RandomForestClassifie
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from lmms_patch.errors import OptionError
 from lmms_patch.tst.features import Features
 from lmms_patch.tst.items import Places
-from lmms_patch.tst.linear import items_of
+from lmms_patch.tst.linear import items_of, shares
 
 Array = NDArray[np.float64]
 
@@ -30,7 +31,9 @@ _WIDTH = 0.1
 """Width of the kernel over predictions, in SDs of the golds."""
 _JUDGED = 0
 """The inner fold that decides how much the linear model counts."""
-_WEIGHTS = tuple(np.linspace(0, 1, 11).tolist())
+_TREES, _LINEAR = (1.0, 0.75, 0.5, 1.25, 1.5, 0.0), (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)
+_POOLS = [pool for pool in itertools.product(_TREES, _LINEAR) if any(pool)]
+"""The weights of the trees and of the linear model that are tried; of equally good ones the first is taken: the trees as they are."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +79,13 @@ class Right:
     Attributes:
         model: a function from values to the probability of each row by the trees; None: the linear model alone.
         share: the place of the feature that holds the linear model's probability; None where there is none.
-        weight: how much the linear model counts, 0 to 1.
+        pool: the weights of the log-probabilities of the trees and of the linear model.
         importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
     """
 
     model: Callable[[NDArray[np.float32]], Array] | None
     share: int | None
-    weight: float
+    pool: tuple[float, float]
     importance: Array
 
     def probability(self, values: NDArray[np.float32], owner: Places, whole: bool) -> Array:
@@ -98,13 +101,20 @@ class Right:
         linear = np.zeros(len(values)) if self.share is None else values[:, self.share].astype(float)
         if self.model is None:
             return linear
-        trees = _shared(np.maximum(self.model(values), 1e-9), owner, whole)
-        starts, item = items_of(owner)
-        return np.asarray((1 - self.weight) * trees + self.weight * linear * np.add.reduceat(trees, starts)[item])
+        trees = _shared(self.model(values), owner, whole)
+        return trees if self.share is None else _pooled(trees, linear, owner, self.pool)
+
+
+def _pooled(trees: Array, linear: Array, owner: Places, pool: tuple[float, float]) -> Array:
+    """Return the logarithmic opinion pool of two members within each item (Genest and Zidek 1986), with the sum that the trees give the item."""
+    starts, item = items_of(owner)
+    logs = pool[0] * np.log(np.maximum(trees, 1e-9)) + pool[1] * np.log(np.maximum(linear, 1e-9))
+    return np.asarray(shares(logs, owner) * np.add.reduceat(trees, starts)[item])
 
 
 def _shared(probability: Array, owner: Places, whole: bool) -> Array:
     """Divide the probabilities of an item's rows by their sum: always, or only where it is above 1."""
+    probability = np.maximum(probability, 1e-9) if whole else probability
     starts, item = items_of(owner)
     total = np.add.reduceat(probability, starts)
     return np.asarray(probability / (total if whole else np.maximum(1.0, total))[item])
@@ -129,20 +139,16 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
         none = np.zeros(len(features.names))
         if share is not None:
             none[share] = 1.0
-        return Right(None, share, 1.0, none)
+        return Right(None, share, (0.0, 1.0), none)
     model, importance = _fitted(features, target, rows, settings, seed)
-    if share is None:
-        return Right(model, None, 0.0, importance)
-    judged = rows[features.inner[rows] == _JUDGED]
-    others = rows[features.inner[rows] != _JUDGED]
-    likely = np.zeros(len(_WEIGHTS))
-    if len(judged) and len(others):
-        fewer = dataclasses.replace(settings, trees=max(1, settings.size // 2))
-        half, _ = _fitted(features, target, others, fewer, seed)
-        for place, weight in enumerate(_WEIGHTS):
-            right = Right(half, share, weight, importance).probability(features.values[judged], owner[judged], True)
-            likely[place] = np.log(np.maximum(right, 1e-6)) @ target[judged]
-    return Right(model, share, _WEIGHTS[int(likely.argmax())], importance)
+    judged = features.inner[rows] == _JUDGED
+    if share is None or judged.all() or not judged.any():
+        return Right(model, share, (1.0, 0.0), importance)
+    half, _ = _fitted(features, target, rows[~judged], dataclasses.replace(settings, trees=max(1, settings.size // 2)), seed)
+    seen, owners, golds = features.values[rows[judged]], owner[rows[judged]], target[rows[judged]]
+    trees, linear = _shared(half(seen), owners, True), seen[:, share].astype(float)
+    likely = [float(np.log(np.maximum(_pooled(trees, linear, owners, pool), 1e-6)) @ golds) for pool in _POOLS]
+    return Right(model, share, _POOLS[int(np.argmax(likely))], importance)
 
 
 def _fitted(
@@ -306,4 +312,3 @@ def _importance(model: Any, settings: ModelSettings) -> Array:
 def _filled(values: NDArray[np.float32], settings: ModelSettings) -> NDArray[np.float32]:
     """Replace nan for a forest, which cannot handle it, by a number below all others."""
     return np.nan_to_num(values, nan=-1e6) if settings.model == "forest" else values
-
