@@ -123,16 +123,29 @@ def _as_declared(declared: str, golds: tuple[str, ...], recognised: Answer) -> A
 
 def _golds(doc: Asked) -> tuple[str, ...]:
     target = doc.target
-    if target is None:
+    if is_missing(target):
         return ()
     if doc.by_index:
-        place = target if isinstance(target, int) else doc.choices.index(str(target)) if str(target) in doc.choices else None
-        return () if place is None else (str(int(place)),)
+        place = _index(target, doc.choices)
+        return () if place is None else (str(place),)
     if isinstance(target, (list, tuple)):
-        counts = Counter(str(t).strip() for t in target if str(t).strip())
+        counts = Counter(str(t).strip() for t in target if not is_missing(t) and str(t).strip())
         return tuple(text for text, _ in counts.most_common())
     text = str(target).strip()
     return (text,) if text else ()
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a field says nothing: None, or the nan that tables write for it."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _index(target: Any, choices: Sequence[str]) -> int | None:
+    """Return the place of the gold among the choices, from its text or its number in any type; None where it names none."""
+    if isinstance(target, str) and target in choices:
+        return choices.index(target)
+    place = as_number(str(int(target) if isinstance(target, bool) else target))
+    return int(place) if place is not None and place == int(place) and 0 <= place < len(choices) else None
 
 
 def _letters_of_task(golds: Sequence[tuple[str, ...]]) -> str:
@@ -174,6 +187,16 @@ def as_number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def same_answer(text: str) -> str:
+    """Return a text that all spellings of one answer share: numbers by their value, other texts in lower case and stripped.
+
+    >>> same_answer("1,000") == same_answer("1000.0")
+    True
+    """
+    value = as_number(text)
+    return f"{value:.12g}" if value is not None else text.strip().lower()
+
+
 def options_in(prompt: str) -> tuple[str, ...]:
     r"""Return the option texts that a prompt lists as A, B, C, ...; empty where it lists none.
 
@@ -212,6 +235,23 @@ def without_options(question: str) -> str:
     """
     run = _listed(question)
     return question[: run[0].start()].strip() or question if len(run) > 1 else question
+
+
+def without_listed(text: str) -> str:
+    r"""Return a text without the options that it lists; an option ends with its line.
+
+    >>> without_listed("Which one?\nA. a cat\nB. a dog\nHint: it barks.")
+    'Which one?\n\n\nHint: it barks.'
+    """
+    run = _listed(text)
+    if len(run) < 2:
+        return text
+    out, at = [], 0
+    for mark, after in zip(run, [*(mark.start() for mark in run[1:]), len(text)], strict=True):
+        line_end = text.find("\n", mark.end(), after)
+        out.append(text[at : mark.start()])
+        at = after if line_end < 0 else line_end
+    return "".join([*out, text[at:]])
 
 
 def _listed(prompt: str) -> list[re.Match[str]]:

@@ -47,7 +47,7 @@ def other_texts(items: Sequence[Item], train: Places, held: Places) -> list[Item
     for turn, i in enumerate(held):
         question = items[train[-1 - turn % len(train)]].question if turn % 2 else f"{turn} words that no other question has"
         options = (*items[i].options[:0:-1], f"{turn} words that no other option has") if items[i].options else ()
-        out[i] = dataclasses.replace(items[i], question=question, prompt=question, options=options)
+        out[i] = dataclasses.replace(items[i], question=question, context=question if items[i].context else "", prompt=question, options=options)
     return out
 
 

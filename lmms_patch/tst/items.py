@@ -40,6 +40,7 @@ class Item:
         cluster: docs that are resampled together; None: each doc alone.
         key: the stable id: a text that stays the same when docs are added or reordered (``tst.keys``).
         extra: features that a profile function adds: name -> number or text.
+        context: what the prompt says beside question, options and instructions (``tst.context``): a hint, a passage, earlier turns.
     """
 
     doc_id: int
@@ -54,6 +55,7 @@ class Item:
     cluster: Hashable = None
     key: str = ""
     extra: Mapping[str, float | str] = field(default_factory=dict)
+    context: str = ""
 
     @property
     def is_choice(self) -> bool:

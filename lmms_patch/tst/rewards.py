@@ -15,6 +15,8 @@ from lmms_patch.tst.items import AnswerScores, Item, Places, Score
 
 Array = NDArray[np.float64]
 
+_PROBES = 20
+"""How many items of a category are asked whether their scorer rewards nearness."""
 MOST_VALUES = 60
 """The most different numbers in a predictive distribution of numbers, per category."""
 
@@ -115,6 +117,22 @@ class Values:
     texts: tuple[str, ...]
     place: Places
     reward: Array
+
+
+def rewards_nearness(rewards: AnswerScores, places: Sequence[int]) -> bool:
+    """Return whether the scorer gives numbers that are near the gold more than none, asked of some items of a category.
+
+    Args:
+        rewards: the native scores.
+        places: items whose golds are numbers; some 20 with different golds are asked with the golds of the others, and with numbers 1 % and 1 away.
+    """
+    golds = {as_number(rewards.items[place].golds[0]) or 0.0: place for place in places}
+    some = sorted(golds)[:: -(-len(golds) // _PROBES) or 1]
+    for gold in some:
+        others = [rewards.items[golds[value]].golds[0] for value in some] + [f"{gold * 1.01:.6g}", f"{gold + 1:.6g}"]
+        if any(rewards.of(golds[gold], text) > 0 for text in others if as_number(text) != gold):
+            return True
+    return False
 
 
 def values_of(rewards: AnswerScores, places: Places) -> Values:

@@ -1,14 +1,15 @@
 """``tst_rf``: a text-only diagnostic with trees, on features that nobody wrote by hand.
 
 - Choice formats: "is this option right?" for each option, normalised within the item.
-- Numbers: a distribution over the training golds of the category, and the answer that the native scorer rewards most under it.
-- Open answers: the most frequent training golds of the category as options; "none of them" is also possible.
+- Numbers whose scorer rewards nearness: a distribution over the training golds of the category, and the answer that the scorer rewards most under it.
+- Open answers, and numbers that are right or wrong: the most frequent training golds of the category as options; "none of them" is also possible.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.3 and B.2.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,25 +19,26 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.answers import as_number
-from lmms_patch.errors import require
+from lmms_patch.ask.answers import as_number, same_answer
+from lmms_patch.errors import OptionError, require
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.features import Features, NumberTable, OptionTable
 from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
-from lmms_patch.tst.rewards import Values, values_of
+from lmms_patch.tst.linear import MOST_ROWS as MOST_LINEAR
+from lmms_patch.tst.rewards import Values, rewards_nearness, values_of
 from lmms_patch.tst.target_encoding import inner_folds
-from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
+from lmms_patch.tst.trees import ModelSettings, Right, fit_number, fit_right
 
 Array = NDArray[np.float64]
 
-MOST_CANDIDATES = 16
+MOST_CANDIDATES = 24
 """The most candidates for an open answer."""
 MOST_PERMUTED = 8
 """How many groups of features get a permutation importance, per kind of item."""
 MOST_ROWS = 400_000
 """About the most rows of candidates for open answers: bounds the memory."""
-ROWS_AT_ONCE = 1_000_000
-"""The most rows of all folds in work at the same time (about 2 kB each): bounds the memory whatever the number of threads."""
+ROWS_AT_ONCE = 400_000
+"""The most rows of all folds in work at the same time (about 5 kB each): bounds the memory whatever the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,15 @@ class PreparedRf:
         self.items, self._rewards, self._settings = items, rewards, settings
         usable = [i for i, item in enumerate(items) if item.golds]
         self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)
-        self._number = np.array([i for i in range(len(items)) if not items[i].is_choice and items[i].format == "number"], np.intp)
+        near = {category for category, places in _numbers_of(items).items() if rewards_nearness(rewards, places)}
+        self._number = np.array([i for i in range(len(items)) if items[i].format == "number" and items[i].category in near], np.intp)
         self._open = np.setdiff1d(np.arange(len(items)), np.union1d(self._choice, self._number))
         self._has_gold = np.isin(np.arange(len(items)), usable)
         self._has_gold[self._choice] &= np.array([items[i].right is not None for i in self._choice], bool)
         self._has_gold[self._number] &= np.array([bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool)
         rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + min(MOST_ROWS, len(self._open) * MOST_CANDIDATES)
+        if settings.model == "linear" and rows > MOST_LINEAR:
+            raise OptionError(f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting")
         self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
 
     @cached_property
@@ -122,16 +127,16 @@ class PreparedRf:
     def _numbers(self) -> NumberTable:
         return NumberTable([self.items[i] for i in self._number])
 
-    def _fit_choice(self, train: Places, seed: int, groups: Places) -> Ready:
+    def _fit_choice(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready:
         table = self._options
-        features = table.features(train, groups, seed)
-        fitted = fit_right(features, table.target, self._settings, seed)
+        features = table.features(train, groups, seed, **settings.parts)
+        fitted = fit_right(features, table.target, table.owner, settings, seed)
 
         def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
-            chance = _spread_over(fitted.probability, values, table, asked)
+            chance = _spread_over(fitted, values, table, asked, whole=True)
             out = {}
             for i in asked:
-                own = np.maximum(chance[table.start[i] : table.start[i] + table.sizes[i]], 1e-9)
+                own = chance[table.start[i] : table.start[i] + table.sizes[i]]
                 own = own / own.sum()
                 item = table.items[i]
                 out[int(self._choice[i])] = Prediction(item.answers[int(own.argmax())], item.answers, own)
@@ -139,11 +144,11 @@ class PreparedRf:
 
         return Ready("options", features, fitted.importance, table.rows_of, predict)
 
-    def _fit_number(self, train: Places, seed: int, groups: Places) -> Ready | None:
+    def _fit_number(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready | None:
         table = self._numbers
         if not len(train):
             return None
-        features = table.features(train, groups, seed)
+        features = table.features(train, groups, seed, **settings.parts)
         value, spans, count = np.zeros(len(table.items), np.intp), {}, 0
         for category in np.unique(table.category[train]):
             own = train[table.category[train] == category]
@@ -152,7 +157,7 @@ class PreparedRf:
             spans[int(category)] = count, values
             count += len(values.texts)
         target, _ = table.standardised(train)
-        density = fit_number(features, target, value, count, self._settings, seed)
+        density = fit_number(features, target, value, count, settings, seed)
 
         def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
             rows = density.of(values[asked])
@@ -160,34 +165,38 @@ class PreparedRf:
 
         return Ready("numbers", features, density.importance, lambda asked: asked, predict)
 
-    def _fit_open(self, train: Places, seed: int, groups: Places) -> Ready | None:
+    def _fit_open(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready | None:
         items = [self.items[i] for i in self._open]
         candidates, right = _candidates(items, train, inner_folds(train, groups, len(items), seed))
         if not len(train) or not any(candidates):
             return None
         table = OptionTable(items, candidates, right)
-        features = table.features(train, groups, seed)
-        fitted = fit_right(features, table.target, self._settings, seed)
+        features = table.features(train, groups, seed, **settings.parts)
+        fitted = fit_right(features, table.target, table.owner, settings, seed)
 
         def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
-            chance = _spread_over(fitted.probability, values, table, asked)
+            chance = _spread_over(fitted, values, table, asked, whole=False)
             out = {}
             for i in asked:
                 own = chance[table.start[i] : table.start[i] + table.sizes[i]]
-                own = own / max(1.0, own.sum())
                 answers = tuple(candidates[i])
                 out[int(self._open[i])] = Prediction(answers[int(own.argmax())], answers, own) if len(own) else _nothing()
             return out
 
         return Ready("open answers", features, fitted.importance, table.rows_of, predict)
 
-    def _fits(self, train: Places, test: Places, seed: int, groups: Places) -> Iterator[tuple[Places, Places, Ready | None]]:
-        """Yield, for each kind of item among ``test``: all items of the kind, the asked ones (places among them), and the fit."""
+    def _fits(
+        self, train: Places, test: Places, seed: int, groups: Places, settings: ModelSettings | None = None
+    ) -> Iterator[tuple[Places, Places, Ready | None]]:
+        """Yield, for each kind of item among ``test``: all items of the kind, the asked ones (places among them), and the fit.
+
+        ``settings``: others than its own.
+        """
         train = train[self._has_gold[train]]
         for places, fit in ((self._choice, self._fit_choice), (self._number, self._fit_number), (self._open, self._fit_open)):
             asked = np.flatnonzero(np.isin(places, test))
             if len(asked):
-                yield places, asked, fit(np.flatnonzero(np.isin(places, train)), seed, groups[places])
+                yield places, asked, fit(np.flatnonzero(np.isin(places, train)), seed, groups[places], settings or self._settings)
 
     def predict(self, train: Places, test: Places, *, seed: int, groups: Places) -> list[Prediction]:
         """Predict as ``items.Prepared`` says. Training items without a gold are left out."""
@@ -204,6 +213,8 @@ class PreparedRf:
     def explain(self, jobs: Sequence[tuple[Places, Places, int]], groups: Places) -> list[Importance]:
         """Return which features the diagnostic relies on, over the folds of one cross-validation.
 
+        Trees are asked without the linear model beside them, which reads the same words and could not say which.
+
         Args:
             jobs: the folds: places to train on, places to predict, seed.
             groups: the group of every item.
@@ -214,8 +225,9 @@ class PreparedRf:
         gain: Counter[tuple[str, str]] = Counter()
         lost: dict[tuple[str, str], list[float]] = defaultdict(list)
         items: Counter[str] = Counter()
+        alone = dataclasses.replace(self._settings, beside=False)
         for train, test, seed in jobs:
-            for places, asked, ready in self._fits(train, test, seed, groups):
+            for places, asked, ready in self._fits(train, test, seed, groups, alone):
                 if ready is None:
                     continue
                 items[ready.kind] += len(asked)
@@ -257,11 +269,11 @@ def group_of(feature: str) -> str:
     return "TF-IDF of the texts" if "(TF-IDF)" in feature else feature.removesuffix(", relative").partition(":")[0]
 
 
-def _spread_over(probability: Callable[[NDArray[np.float32]], Array], values: NDArray[np.float32], table: OptionTable, asked: Places) -> Array:
-    """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,)."""
+def _spread_over(fitted: Right, values: NDArray[np.float32], table: OptionTable, asked: Places, *, whole: bool) -> Array:
+    """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,). ``whole`` as in ``Right.probability``."""
     rows = table.rows_of(asked)
     out = np.zeros(table.rows)
-    out[rows] = probability(values[rows])
+    out[rows] = fitted.probability(values[rows], table.owner[rows], whole)
     return out
 
 
@@ -280,6 +292,15 @@ def _nothing() -> Prediction:
     return Prediction("", ("",), np.ones(1))
 
 
+def _numbers_of(items: Sequence[Item]) -> dict[str, list[int]]:
+    """Return the places of the items with a number as gold, by category."""
+    out: dict[str, list[int]] = defaultdict(list)
+    for place, item in enumerate(items):
+        if item.format == "number" and item.golds and as_number(item.golds[0]) is not None:
+            out[item.category].append(place)
+    return out
+
+
 def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[list[list[str]], list[list[int]]]:
     """Return, for each item, candidate answers and which of them are right.
 
@@ -291,8 +312,11 @@ def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[li
     for category in {item.category for item in items}:
         own = [i for i in train if items[i].category == category] or list(train)
         for fold in [-1, *np.unique(inner[train])]:
-            counts = Counter(items[i].golds[0] for i in own if inner[i] != fold)
-            lists[category, int(fold)] = [gold for gold, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]]
+            counts = Counter(same_answer(items[i].golds[0]) for i in own if inner[i] != fold)
+            often = [gold for gold, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]]
+            spelled = {same_answer(items[i].golds[0]): items[i].golds[0] for i in reversed(own) if inner[i] != fold}
+            lists[category, int(fold)] = [spelled[gold] for gold in often]
     candidates = [lists[item.category, int(inner[i])] for i, item in enumerate(items)]
-    right = [[p for p, text in enumerate(own) if text in item.golds[:10]] for own, item in zip(candidates, items, strict=True)]
+    golds = [set(map(same_answer, item.golds[:10])) for item in items]
+    right = [[p for p, text in enumerate(own) if same_answer(text) in known] for own, known in zip(candidates, golds, strict=True)]
     return candidates, right

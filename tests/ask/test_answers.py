@@ -2,13 +2,15 @@
 
 import functools
 import json
+import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.ask.answers import Answer, Asked, first_words, options_in, recognise
+from lmms_patch.ask.answers import Answer, Asked, first_words, options_in, recognise, same_answer
 from tests.places import SHARED
 
 DATA = SHARED
@@ -399,10 +401,41 @@ def test_several_golds():
 # --- log-likelihoods -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("target", "golds"), [(1, ("1",)), ("green", ("1",)), ("purple", ()), (None, ()), (True, ("1",))])
+@pytest.mark.parametrize(
+    ("target", "golds"),
+    [
+        (1, ("1",)),
+        ("green", ("1",)),
+        ("purple", ()),
+        (None, ()),
+        (True, ("1",)),
+        ("1", ("1",)),
+        (1.0, ("1",)),
+        (np.int64(1), ("1",)),
+        ("1.0", ("1",)),
+        (1.5, ()),
+        (3, ()),
+        (-1, ()),
+        (math.nan, ()),
+    ],
+)
 def test_indices_of_choices(target, golds):
     found = one("Which?", target, ("red", "green", "blue"), by_index=True)
     assert found == Answer("mc", golds, ("0", "1", "2"), ("red", "green", "blue"))
+
+
+def test_golds_of_any_type_are_one_thing():
+    """An integer, a float, numpy's integer and a text give the same number; None and the nan of tables are no gold, in lists too."""
+    found = recognise([Asked("How many?", target) for target in (3, 3.0, np.int64(3), "3", " 3 ", None, math.nan, [None, "3"], [math.nan])])
+    assert [answer.format for answer in found[:5]] == ["number"] * 5
+    assert {same_answer(answer.golds[0]) for answer in found[:5]} == {"3"}
+    assert [answer.golds for answer in found[5:]] == [(), (), ("3",), ()]
+
+
+@pytest.mark.parametrize("pair", [("1,000", "1000.0"), ("Red ", "red"), ("50%", "50"), ("3", "3.000")])
+def test_spellings_of_one_answer(pair):
+    assert same_answer(pair[0]) == same_answer(pair[1])
+    assert same_answer(pair[0]) != same_answer(f"no {pair[1]}")
 
 
 def test_yes_and_no_by_index_are_choices():

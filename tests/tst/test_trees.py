@@ -20,6 +20,15 @@ def features(values, inner):
     return Features(values, tuple(f"f{j}" for j in range(values.shape[1])), np.asarray(inner, np.intp))
 
 
+def alone(found):
+    """Each row is an item of its own, as a candidate that may be none of the answers."""
+    return np.arange(len(found.inner))
+
+
+def probability(fitted, values):
+    return fitted.probability(values, np.arange(len(values)), False)
+
+
 def numbers(n=120, seed=0):
     """Three clusters of x, each with golds of its own: values 0..5, two to a cluster. The last 20 are held out."""
     stream = np.random.default_rng(seed)
@@ -70,8 +79,8 @@ def test_the_golds_of_held_out_items_are_not_read(settings):
     second = fit_number(found, np.where(held, np.nan, target), np.where(held, -1, value), 6, settings, 0).of(found.values)
     np.testing.assert_array_equal(first, second)
     right = (value % 2).astype(float)
-    a = fit_right(found, right, settings, 0).probability(found.values)
-    b = fit_right(found, np.where(held, np.nan, right), settings, 0).probability(found.values)
+    a = probability(fit_right(found, right, alone(found), settings, 0), found.values)
+    b = probability(fit_right(found, np.where(held, np.nan, right), alone(found), settings, 0), found.values)
     np.testing.assert_array_equal(a, b)
 
 
@@ -98,8 +107,8 @@ def test_few_training_numbers(settings, known):
 @pytest.mark.parametrize(("target", "expected"), [([], 0.0), ([1, 1, 1], 1.0), ([0, 0], 0.0)])
 def test_rows_that_are_all_alike_give_a_constant(settings, target, expected):
     found = features(np.ones((len(target) + 2, 2)), [0] * len(target) + [-1] * 2)
-    fitted = fit_right(found, np.array([*target, 0, 1], float), settings, 0)
-    assert fitted.probability(found.values[-2:]).tolist() == [expected] * 2
+    fitted = fit_right(found, np.array([*target, 0, 1], float), alone(found), settings, 0)
+    assert probability(fitted, found.values[-2:]).tolist() == [expected] * 2
     assert fitted.importance.tolist() == [0, 0]
 
 
@@ -108,10 +117,10 @@ def test_importance_is_of_the_feature_that_matters(settings):
     stream = np.random.default_rng(0)
     x = stream.standard_normal((400, 3))
     found = features(x, np.arange(400) % 5)
-    fitted = fit_right(found, (x[:, 1] > 0).astype(float), settings, 0)
+    fitted = fit_right(found, (x[:, 1] > 0).astype(float), alone(found), settings, 0)
     assert fitted.importance.sum() == pytest.approx(1)
     assert fitted.importance[1] > 0.8
-    assert len(fitted.probability(found.values[:0])) == 0
+    assert len(probability(fitted, found.values[:0])) == 0
 
 
 @BOTH
@@ -122,7 +131,7 @@ def test_threads_change_nothing_at_all(settings):
     right = (x[:, 0] + stream.standard_normal(300) > 0).astype(float)
     many = ModelSettings(settings.model, settings.trees, threads=3)
     for _ in range(4):
-        a, b = (fit_right(found, right, own, 5).probability(found.values) for own in (settings, many))
+        a, b = (probability(fit_right(found, right, alone(found), own, 5), found.values) for own in (settings, many))
         np.testing.assert_array_equal(a, b)
     value = np.searchsorted([-1, 0, 1], x[:, 1])
     a, b = (fit_number(found, x[:, 1], value, 4, own, 5).of(found.values) for own in (settings, many))
@@ -134,7 +143,7 @@ def test_warnings_stay_as_they_are():
     found, _, value, _ = numbers()
     before = list(warnings.filters)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda seed: fit_right(found, (value > 2).astype(float), FEW_TREES, seed).probability(found.values), range(24)))
+        list(pool.map(lambda seed: probability(fit_right(found, (value > 2).astype(float), alone(found), FEW_TREES, seed), found.values), range(24)))
     after = list(warnings.filters)
     warnings.filters[:] = before
     assert after == before
@@ -146,7 +155,7 @@ def test_fitting_says_nothing(settings):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit_number(found, target, value, 6, settings, 0).of(found.values)
-        fit_right(found, (value > 2).astype(float), settings, 0).probability(found.values)
+        probability(fit_right(found, (value > 2).astype(float), alone(found), settings, 0), found.values)
 
 
 @pytest.mark.parametrize(

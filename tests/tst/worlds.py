@@ -169,6 +169,58 @@ def planted_open(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[It
     return items, (purity + (1 - purity) / 5) * planted.mean() + 0.2 * (1 - planted.mean()), planted
 
 
+# ---- shortcuts that are spread over many weak words ----
+
+SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+
+
+def vocabulary(n: int, stream: np.random.Generator) -> list[str]:
+    """n made-up words of two or three syllables."""
+    found: dict[str, None] = {}
+    while len(found) < n:
+        found["".join(stream.choice(SYLLABLES, stream.integers(2, 4)))] = None
+    return list(found)
+
+
+def weak_yesno(n: int, seed: int = 0) -> tuple[list[Item], float]:
+    """Questions in the manner of AMBER: 400 things and 900 forms of qualities, each with a small effect on "yes". And what who knows all effects gets."""
+    stream = np.random.default_rng(seed)
+    things, stems, ends = vocabulary(400, stream), vocabulary(150, stream), ("ing", "ed", "y", "ous", "al", "ive")
+    a, b, c = stream.normal(0, 1.8, 400), stream.normal(0, 1.4, 150), stream.normal(0, 1.4, 6)
+    often = np.arange(1, 401) ** -0.7
+    items, knows = [], 0.0
+    for i in range(n):
+        thing, stem, end = int(stream.choice(400, p=often / often.sum())), int(stream.integers(150)), int(stream.integers(6))
+        chance = 1 / (1 + np.exp(-(a[thing] + b[stem] + c[end])))
+        quality = stems[stem] + ends[end]
+        asked = (
+            f"Is the {things[thing]} {quality} in this image?",
+            f"Does the {things[thing]} look {quality}?",
+            f"Is there a {quality} {things[thing]}?",
+        )
+        items.append(yesno(i, asked[int(stream.integers(3))], "yes" if stream.random() < chance else "no"))
+        knows += max(chance, 1 - chance) / n
+    return items, knows
+
+
+def two_captions(n: int, seed: int = 0) -> tuple[list[Item], float]:
+    """Pairs in the manner of SugarCrepe: two captions that differ in one word, with a small effect of each word and ending on which is true."""
+    stream = np.random.default_rng(seed)
+    nouns, ends, of_end = vocabulary(500, stream), ("", "s", "ly", "ness", "ish", "ward"), np.array([0.6, 0.4, -0.5, -0.8, -0.6, -0.3])
+    effect, often = stream.normal(0, 0.8, 500), np.arange(1, 501) ** -0.6
+    often /= often.sum()
+    items, knows = [], 0.0
+    for i in range(n):
+        caption = [nouns[k] for k in stream.choice(500, stream.integers(5, 11), p=often)]
+        words, forms, at = stream.choice(500, 2, p=often), stream.choice(6, 2), int(stream.integers(len(caption) + 1))
+        scores = 2.2 * (effect[words] + of_end[forms])
+        chance = 1 / (1 + np.exp(scores[1] - scores[0]))
+        options = [" ".join([*caption[:at], nouns[word] + ends[form], *caption[at:]]) for word, form in zip(words, forms, strict=True)]
+        items.append(mc(i, "Which caption is right?", options, 0 if stream.random() < chance else 1))
+        knows += max(chance, 1 - chance) / n
+    return items, knows
+
+
 # ---- real files ----
 
 

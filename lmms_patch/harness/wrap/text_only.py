@@ -26,6 +26,7 @@ from lmms_patch.runs.scoring import Scalar
 from lmms_patch.text import log
 from lmms_patch.tst.causes import causes
 from lmms_patch.tst.checks import leaks
+from lmms_patch.tst.context import contexts
 from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, jobs_of, model_seed, scored
 from lmms_patch.tst.folds import GROUPINGS, Grouping, Repeats, folds, grouping, repeats
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
@@ -94,6 +95,8 @@ class TextOnly:
             raise CannotWrapError(f"{spec.name}: the prompts or golds of {spec.base} cannot be read (see the warning above)")
         extra, rows = _features_function(spec), self._rows()
         out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._references.docs]
+        beside = contexts([item.prompt for item in out], [item.question for item in out])
+        out = [dataclasses.replace(item, context=context) for item, context in zip(out, beside, strict=True)]
         if not any(item.golds for item in out):
             raise CannotWrapError(
                 f"{spec.name}: no doc of {spec.base} has a gold answer, so nothing can be learned from them; name its field with 'gold'"
