@@ -15,7 +15,7 @@ from lmms_patch.errors import must
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-Grouping = Literal["auto", "source", "text", "none"]
+Grouping = Literal["auto", "source", "text", "joined", "none"]
 Match = Literal["category", "format", "none"]
 
 INCLUDE_PATH = typer.Option("--include-path", metavar="DIR", help="A folder with more task files.")

@@ -255,8 +255,11 @@ class Options(BaseModel):
     """Seed of the permutations of ``shuffle``, of the donors, of the wrong images and of the bootstrap."""
     null: Count = 300
     """How many docs are also asked on another doc's image (whole clusters; all docs where there are no more). 0: none."""
-    grouping: Literal["auto", "source", "none", "text"] = "auto"
-    """What ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, or nothing (none); auto: source where a usable one is known."""
+    grouping: Literal["auto", "source", "none", "text", "joined"] = "auto"
+    """What ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, of either (joined), or nothing (none).
+
+    auto: source where a usable one is known; joined where docs of one text have different golds.
+    """
     fold_seed: Count = 0
     """The first fold seed of ``tst``: its answers go to the native scorer."""
     fold_seeds: Annotated[int, Field(ge=1, le=1000), must("a whole number of at least 1, and at most 1000")] = 3

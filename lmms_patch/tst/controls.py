@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.stats.bounds import Number
 from lmms_patch.stats.resample import Seed, generator
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
@@ -26,7 +27,6 @@ from lmms_patch.tst.prune import SCHEMA, Saved, against_baseline, cluster_of, lo
 from lmms_patch.tst.selection import PruneError
 
 CONTROLS, SHUFFLES = 5, 20
-ALPHA = 0.05
 
 World = Callable[[int], tuple[Places, Diagnose]]
 """A function from a seed to a world of shuffled golds: what the same pruning removes there, and the judge there."""

@@ -169,6 +169,43 @@ def planted_open(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[It
     return items, (purity + (1 - purity) / 5) * planted.mean() + 0.2 * (1 - planted.mean()), planted
 
 
+# ---- sets with copies ----
+
+
+def balanced(captions: int, *, chained: bool = False, seed: int = 0) -> list[Item]:
+    """Captions of random words, each on two images, true of one and false of the other: no text says which.
+
+    Args:
+        captions: number of captions.
+        chained: each image has the captions j and j + 1, so that a chain of images and captions connects all docs; else each has one.
+        seed: of the words, and of which image a caption is true.
+    """
+    stream = np.random.default_rng(seed)
+    items = []
+    for j in range(captions):
+        subject, other = stream.choice(OBJECTS, 2, replace=False)
+        where = ("left of", "right of", "behind", "under", "above", "near")[stream.integers(6)]
+        true_of = int(stream.integers(2))
+        for side in (0, 1):
+            image = f"image {(j + side) % captions}" if chained else f"image {j} {side}"
+            caption = f"The {subject} number {j} is {where} the {other}."
+            items.append(yesno(len(items), caption, "yes" if side == true_of else "no", source=image))
+    return items
+
+
+def duplicates(questions: int, twice: int, seed: int = 0) -> list[Item]:
+    """Questions whose right option is drawn at random; ``twice`` of them stand again on another image, with their options shuffled."""
+    stream = np.random.default_rng(seed)
+    items = []
+    for j in range(questions):
+        options = [f"{OBJECTS[i]} {j * 7 + i}" for i in stream.choice(len(OBJECTS), 4, replace=False)]
+        right = options[int(stream.integers(4))]
+        for copy in range(2 if j < twice else 1):
+            shown = stream.permutation(options).tolist()
+            items.append(mc(len(items), f"Which thing is number {j}?", shown, shown.index(right), source=f"image {j} {copy}"))
+    return items
+
+
 # ---- real files ----
 
 

@@ -22,12 +22,15 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.references import field as field_of
 from lmms_patch.harness.wrap.scorer import own_stream
+from lmms_patch.runs.numbers import FOLDS
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.text import log
 from lmms_patch.tst.causes import causes
 from lmms_patch.tst.checks import leaks
+from lmms_patch.tst.copies import Copies, Repeats
 from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, jobs_of, model_seed, scored
-from lmms_patch.tst.folds import GROUPINGS, Grouping, Repeats, folds, grouping, repeats
+from lmms_patch.tst.folds import GROUPINGS, Grouping, folds, grouping
+from lmms_patch.tst.folds import headline as choose_headline
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.keys import keys_of
 from lmms_patch.tst.rewards import Rewards
@@ -46,6 +49,7 @@ class Found:
         zero_shot: the untrained model's predictions, where it has any.
         zero_shot_s, zero_shot_scores: their bias scores and native scores, shape (n,).
         repeats: repeated texts and label conflicts.
+        copies: the class of each doc among its copies.
         importance: rows of ``tree_diagnostic.Importance``; empty where the diagnostic has no features.
         causes: rows of ``causes.Cause``.
         seconds: how long the diagnosis took.
@@ -57,6 +61,7 @@ class Found:
     by_grouping: Mapping[str, Diagnosis]
     unusable: Mapping[str, str]
     repeats: Repeats
+    copies: Sequence[str]
     zero_shot: Sequence[Prediction] | None = None
     zero_shot_s: Any = None
     zero_shot_scores: Any = None
@@ -111,17 +116,26 @@ class TextOnly:
         return Rewards(self.items, self.score, costly=self.spec.options.allow_judge)
 
     @cached_property
+    def _headline(self) -> tuple[Grouping, dict[str, str]]:
+        """The grouping of the headline number, and by name why another was not taken."""
+        try:
+            return choose_headline(self.copies, self.rewards, self.rewards.scale, self.spec.folds, self.spec.options.grouping)
+        except OptionError as error:
+            raise OptionError(f"{self.spec.name}: {error}") from None
+
+    @property
     def headline(self) -> Grouping:
         """The grouping of the headline number.
 
         Raises:
             OptionError: the grouping that the options name groups nothing.
         """
-        wanted = self.spec.options.grouping
-        groups = grouping(self.items, "source" if wanted == "auto" else wanted)
-        if not groups.usable and wanted != "auto":
-            raise OptionError(f"{self.spec.name}: grouping {wanted}: {groups.reason}; allowed: auto, none")
-        return groups if groups.usable else grouping(self.items, "none")
+        return self._headline[0]
+
+    @cached_property
+    def copies(self) -> Copies:
+        """The copies among the items."""
+        return Copies(self.items)
 
     @cached_property
     def folds(self) -> Any:
@@ -210,7 +224,7 @@ class TextOnly:
             jobs = jobs_of(np.arange(len(self.items)), self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
             if check:
                 self._check(diagnostic, jobs[0])
-            by_grouping, unusable = self._cross_validations(prepared, runner, GROUPINGS if everything else ())
+            by_grouping, others = self._cross_validations(prepared, runner, GROUPINGS if everything else ())
             predictions, zero_shot_s, zero_shot_scores = self._zero_shot(prepared, runner)
             explain = getattr(prepared, "explain", None)
             importance = explain(jobs, headline.groups) if explain else []
@@ -220,8 +234,9 @@ class TextOnly:
             described=described,
             headline=headline.name,
             by_grouping=by_grouping,
-            unusable=unusable,
-            repeats=repeats(self.items),
+            unusable={**self._headline[1], **others},
+            repeats=self.copies.repeats(),
+            copies=self.copies.classes(np.arange(len(self.items)), self.rewards, self.rewards.scale),
             zero_shot=predictions,
             zero_shot_s=zero_shot_s,
             zero_shot_scores=zero_shot_scores,
@@ -255,7 +270,7 @@ class TextOnly:
                     seed=options.seed,
                     runner=runner,
                 )
-                log().info(f"{self.spec.name}, {_AS[name]}: {done[name].accuracy:.3f}")
+                log().info(f"{self.spec.name}, {FOLDS[name]}: {done[name].accuracy:.3f}")
             except OptionError as error:
                 if name == self.headline.name:
                     raise OptionError(f"{self.spec.name}: {error}") from None
@@ -312,6 +327,7 @@ class TextOnly:
             "zero_shot": None if zero is None else {"s": zero, "score": float(found.zero_shot_scores[at])},
             "scores": {name: d.scores[:, at].tolist() for name, d in found.by_grouping.items()},
             "baseline": {name: d.baseline[:, at].tolist() for name, d in found.by_grouping.items()},
+            "copies": found.copies[at],
         }
 
     def about(self) -> dict[str, Any]:
@@ -334,8 +350,6 @@ class TextOnly:
 
 _NO_ANSWER = "\N{SNOWMAN}"
 """A text that is the gold of no doc."""
-
-_AS = {"none": "random folds", "source": "folds grouped by source", "text": "folds grouped by text"}
 
 
 def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None) -> Item:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_patch.errors import RecordError
-from lmms_patch.present import sheets
-from lmms_patch.present.sheets import Cell, Column, number, shown
+from lmms_patch.present import sheets, text_only
+from lmms_patch.present.sheets import Cell, Column, number
 from lmms_patch.runs.run import Result
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean, line
@@ -23,7 +23,7 @@ _NEEDED = {
 """What the tables take of ``tst_details``, and of each row in its lists and objects; other readers need less."""
 CELL = 40
 """The most characters of a text that a cell of these tables shows; longer texts are cut."""
-_FOLDS = {"source": "by source", "none": "random", "text": "by text"}
+_FOLDS = {"source": "by source", "none": "random", "text": "by text", "joined": "by source and text"}
 
 
 def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
@@ -81,11 +81,6 @@ def _estimate(given: Mapping[str, Any], value: str = "value") -> Estimate:
     return Estimate(given[value], None, given["low"], given["high"], 0, 0, 0)
 
 
-def _said(estimate: Mapping[str, Any]) -> str:
-    """Return a difference with its interval, in a sentence."""
-    return shown(_estimate(estimate), Column("", "", signed=True))
-
-
 def categories(result: Result, most: int = 40) -> str:
     """Return one row per category of a task, those with the most docs where there are many; empty where there is but one."""
     known = _told(result)["categories"]
@@ -126,31 +121,4 @@ def causes(result: Result, most: int = 15) -> str:
 
 def notes(result: Result) -> list[str]:
     """Return what the numbers mean, one line each."""
-    details = _told(result)
-    head = details["by_grouping"][details["headline"]]
-    out = [_verdict(result.task, head)]
-    out += [f"{result.task}: folds grouped by {name}: {why}" for name, why in details["unusable"].items()]
-    leak = details["leakage"]
-    if leak is not None and leak["low"] is not None and (leak["low"] > 0 or leak["high"] < 0):
-        out.append(
-            f"{result.task}: random folds score {_said(leak)} against source-grouped ones: "
-            "that is recognising the source (source leakage), not a shortcut in the language"
-        )
-    texts = details["texts"]
-    if texts["conflicting"]:
-        out.append(
-            f"{result.task}: {texts['repeated']} docs have a text that another doc has too ({texts['different']} different texts), "
-            f"and {texts['conflicting']} of them a text with different golds: random folds can leak answers, also reversed ones"
-        )
-    return [line(one) for one in out]
-
-
-def _verdict(task: str, head: Mapping[str, Any]) -> str:
-    above = head["above"]
-    if above["low"] is None or head["p"] is None:
-        return f"{task}: too few independent docs to say whether it can be answered without looking"
-    if above["low"] > 0 and head["p"] < 0.05:
-        return f"{task}: can in part be answered without looking: {_said(above)} above the majority answer"
-    if above["high"] < 0:
-        return f"{task}: text-only answers are worse than the majority answer ({_said(above)})"
-    return f"{task}: no shortcut found by this diagnostic ({_said(above)} against the majority answer)"
+    return [line(f"{result.task}: {one}") for one in text_only.notes(_told(result))]

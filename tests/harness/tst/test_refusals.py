@@ -84,7 +84,7 @@ def test_model_arguments(model, given, says):
 @pytest.mark.parametrize(
     ("profile", "says"),
     [
-        ({"grouping": "scene"}, "grouping must be 'auto', 'source', 'none' or 'text', not 'scene'"),
+        ({"grouping": "scene"}, "grouping must be 'auto', 'source', 'none', 'text' or 'joined', not 'scene'"),
         ({"fold_seeds": 0}, "fold_seeds must be a whole number of at least 1, and at most 1000, not 0"),
         ({"fold_seed": -1}, "fold_seed must be a whole number of at least 0, not -1"),
         ({"group": "place"}, "option group names the field 'place', which its docs do not have; allowed: question, choices"),

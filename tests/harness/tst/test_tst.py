@@ -190,6 +190,7 @@ def test_each_record_says_all_there_is_to_a_doc(tested):
                 "zero_shot",
                 "scores",
                 "baseline",
+                "copies",
             ]
         )
         assert (record["diagnostic"], record["grouping"], record["source"]) == ("rf", "source", row["scene"])
@@ -294,8 +295,9 @@ def test_categories_by_hand(tested):
 def test_texts_causes_and_importance(tested):
     rows, results = tested
     found = details(results)["tst_details"]
-    texts = [(row["question"], *row["choices"]) for row in rows]
-    golds = {text: {row["answer"] for row, own in zip(rows, texts, strict=True) if own == text} for text in texts}
+    texts = [(row["question"], *sorted(row["choices"])) for row in rows]
+    right = [row["choices"]["ABC".index(row["answer"])] for row in rows]
+    golds = {text: {gold for gold, own in zip(right, texts, strict=True) if own == text} for text in texts}
     assert found["texts"] == {
         "different": len(golds),
         "repeated": sum(texts.count(text) > 1 for text in texts),
@@ -312,7 +314,7 @@ def test_texts_causes_and_importance(tested):
     assert {row["kind"] for row in found["importance"]} == {"options"}
     assert sum(row["gain"] for row in found["importance"]) == pytest.approx(1)
     assert found["settings"] == {"model": "boosting", "trees": 5, "depth": 20}
-    assert (found["diagnostic"], found["folds"], found["unusable"]) == ("rf", 5, {})
+    assert (found["diagnostic"], found["folds"], list(found["unusable"])) == ("rf", 5, ["joined"])
 
 
 def test_the_metrics_of_the_table_are_those_of_the_details(tested):
