@@ -121,7 +121,9 @@ class StressArguments(BaseModel):
     )
     folds: Annotated[int, typer.Option("--folds", metavar="K", help="Number of folds, 2 to 50.")] = 5
     fold_seed: Annotated[int | None, typer.Option("--fold-seed", metavar="S", help="The first fold seed; 0 if left out.")] = None
-    fold_seeds: Annotated[int | None, typer.Option("--fold-seeds", metavar="R", help="Number of fold seeds to average over; 3 if left out.")] = None
+    fold_seeds: Annotated[
+        int | None, typer.Option("--fold-seeds", metavar="R", help="Number of fold seeds to average over; 5 if left out, or 3 from 5,000 docs on.")
+    ] = None
     grouping: Annotated[
         Grouping | None, typer.Option("--grouping", help="What stays in one fold; auto if left out: the source, where it is known.")
     ] = None

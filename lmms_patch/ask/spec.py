@@ -262,8 +262,8 @@ class Options(BaseModel):
     """
     fold_seed: Count = 0
     """The first fold seed of ``tst``: its answers go to the native scorer."""
-    fold_seeds: Annotated[int, Field(ge=1, le=1000), must("a whole number of at least 1, and at most 1000")] = 3
-    """Number of fold seeds, over which scores are averaged."""
+    fold_seeds: Annotated[int, Field(ge=1, le=1000), must("a whole number of at least 1, and at most 1000")] | None = None
+    """Number of fold seeds, over which scores are averaged. Default: 5, or 3 from 5,000 docs on."""
     features: Name | None = None
     """``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}."""
     key: Name | None = None

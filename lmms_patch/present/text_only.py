@@ -5,7 +5,7 @@ Everything is read from ``tst_details`` (docs/records.md), of which files of ear
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,25 +30,40 @@ class Verdict:
 
 
 def verdict(details: Mapping[str, Any]) -> Verdict:
-    """Return what the headline of a cross-validation says, against a guess and against the constant answer."""
+    """Return what the headline of a cross-validation says, against a guess and against the constant answer.
+
+    A shortcut is claimed where the score lies above both: above a guess by its interval, and above the constant answer by its interval and p. Where
+    categories are many, the constant answer of a category knows too much or too little (``tst.null``), and shuffled golds take its place.
+    """
     head = details["by_grouping"][details["headline"]]
-    accuracy, above, chance, p = head["accuracy"], head["above"], details.get("chance"), head["p"]
+    accuracy, above, chance, p, null = head["accuracy"], head["above"], details.get("chance"), head["p"], details.get("shuffled")
     constant = "the most frequent answer of each category" if len(details.get("categories") or ()) > 1 else "the constant answer"
     alone = f"which alone gets {number(head['majority'])} where a guess gets {number(chance)}"
     if above["low"] is None or p is None:
         return Verdict("unknown", "too few independent docs to say whether it can be answered without looking")
-    beyond = above["low"] > 0 and p < ALPHA
+    if null:
+        alone += f", and {_span(null['majority_shuffled'])} with golds shuffled over all docs"
     if head.get("withheld"):
         against, why = f"{said(above)} against {constant}, {alone}", REVERSED[head["withheld"]]
         return Verdict("withheld", f"the verdict is withheld ({against}): {why}, which is no shortcut of the language")
+    beyond = null["p"] < ALPHA if null else above["low"] > 0 and p < ALPHA
     if beyond and chance is not None and accuracy["low"] is not None and accuracy["low"] <= chance:
         least = f"{shown(_estimate(accuracy))}, where a guess gets {number(chance)}"
         return Verdict("not learned", f"no text shortcut: more than {constant} ({number(head['majority'])}), but not more than a guess ({least})")
+    if null:
+        gets = f"{number(null['own'])} where golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
+        if beyond:
+            return Verdict("learned", f"can in part be answered without looking: {gets}; beyond {constant}, {alone}")
+        return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({gets})")
     if beyond:
         return Verdict("learned", f"can in part be answered without looking: {said(above)} above {constant}, {alone}")
     if above["high"] < 0:
         return Verdict("worse", f"text-only answers are worse than {constant}, {alone} ({said(above)})")
     return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({said(above)})")
+
+
+def _span(values: Sequence[float]) -> str:
+    return f"{number(min(values))} to {number(max(values))}"
 
 
 def copies(details: Mapping[str, Any]) -> list[str]:

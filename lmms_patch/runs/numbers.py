@@ -274,6 +274,25 @@ class Category:
     s: Number | None
 
 
+@dataclass(frozen=True)
+class Null:
+    """The comparison of a text-only cross-validation with golds that say nothing that their categories do not.
+
+    Attributes:
+        own: accuracy at the first fold seed.
+        shuffled: the same with golds shuffled within their category, one for each shuffle.
+        p: (1 + number of shuffles with at least this accuracy) / (1 + shuffles).
+        majority: the frequency baseline at the first fold seed.
+        majority_shuffled: the same with golds shuffled over all docs.
+    """
+
+    own: Number
+    shuffled: tuple[Number, ...]
+    p: Share
+    majority: Number
+    majority_shuffled: tuple[Number, ...]
+
+
 FOLDS = {"source": "folds by source", "none": "random folds", "text": "folds by text", "joined": "folds by source and text"}
 """What the groupings of a text-only cross-validation are called."""
 APART = ("none", "source")

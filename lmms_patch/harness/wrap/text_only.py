@@ -22,17 +22,18 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.references import field as field_of
 from lmms_patch.harness.wrap.scorer import own_stream
-from lmms_patch.runs.numbers import FOLDS
+from lmms_patch.runs.numbers import FOLDS, Null, to_json
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.text import log
 from lmms_patch.tst.causes import causes
 from lmms_patch.tst.checks import leaks
 from lmms_patch.tst.copies import Copies, Repeats
-from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, jobs_of, model_seed, scored
+from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, fold_seeds, jobs_of, model_seed, scored
 from lmms_patch.tst.folds import GROUPINGS, Grouping, folds, grouping
 from lmms_patch.tst.folds import headline as choose_headline
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.keys import keys_of
+from lmms_patch.tst.null import has_many_categories, shuffled_null
 from lmms_patch.tst.rewards import Rewards
 
 
@@ -52,6 +53,7 @@ class Found:
         copies: the class of each doc among its copies.
         importance: rows of ``tree_diagnostic.Importance``; empty where the diagnostic has no features.
         causes: rows of ``causes.Cause``.
+        null: the same on shuffled golds, where categories are many.
         seconds: how long the diagnosis took.
     """
 
@@ -67,6 +69,7 @@ class Found:
     zero_shot_scores: Any = None
     importance: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
     causes: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    null: Null | None = None
     seconds: float = 0.0
 
 
@@ -202,7 +205,7 @@ class TextOnly:
         return diagnostic.prepare(self.items, self.rewards)
 
     def diagnose(
-        self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True, check: bool = False
+        self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True, check: bool = False, shuffles: int = 0
     ) -> Found:
         """Cross-validate the task, and keep the result for the records.
 
@@ -211,6 +214,7 @@ class TextOnly:
             described: its settings, for the results file.
             runner: trains and predicts the folds.
             everything: whether to do the other groupings too, and not the headline alone.
+            shuffles: on how many sets of shuffled golds the diagnostic is cross-validated too, where categories are many (``tst.null``).
             check: whether to check first, on the first fold, that nothing leaks (``tst.checks``).
 
         Raises:
@@ -228,7 +232,8 @@ class TextOnly:
             predictions, zero_shot_s, zero_shot_scores = self._zero_shot(prepared, runner)
             explain = getattr(prepared, "explain", None)
             importance = explain(jobs, headline.groups) if explain else []
-        head = by_grouping[headline.name]
+            head = by_grouping[headline.name]
+            null = self._null(diagnostic, head, runner, shuffles) if shuffles and has_many_categories(self.items) else None
         self.found = Found(
             diagnostic=diagnostic.name,
             described=described,
@@ -242,6 +247,7 @@ class TextOnly:
             zero_shot_scores=zero_shot_scores,
             importance=[dataclasses.asdict(row) for row in importance],
             causes=[dataclasses.asdict(row) for row in causes(self.items, head.s, head.chance)],
+            null=null,
             seconds=time.monotonic() - start,
         )
         return self.found
@@ -266,7 +272,7 @@ class TextOnly:
                     np.arange(len(self.items)),
                     groups,
                     k=self.spec.folds,
-                    seeds=range(options.fold_seed, options.fold_seed + options.fold_seeds),
+                    seeds=range(options.fold_seed, options.fold_seed + (options.fold_seeds or fold_seeds(len(self.items)))),
                     seed=options.seed,
                     runner=runner,
                 )
@@ -276,6 +282,22 @@ class TextOnly:
                     raise OptionError(f"{self.spec.name}: {error}") from None
                 unusable[name] = str(error)
         return done, unusable
+
+    def _null(self, diagnostic: Diagnostic, found: Diagnosis, runner: Runner, shuffles: int) -> Null:
+        """Return what the diagnostic scores on shuffled golds."""
+        spec, options = self.spec, self.spec.options
+        return shuffled_null(
+            diagnostic,
+            self.items,
+            self.rewards,
+            self.headline,
+            found,
+            k=spec.folds,
+            fold_seed=options.fold_seed,
+            seed=options.seed,
+            shuffles=shuffles,
+            runner=runner,
+        )
 
     def _check(self, diagnostic: Diagnostic, fold: Job) -> None:
         """Check on one fold that no feature tells the golds, or the texts, of held-out docs."""
@@ -344,6 +366,7 @@ class TextOnly:
             "texts": {"different": found.repeats.texts, "repeated": found.repeats.repeated, "conflicting": found.repeats.conflicting},
             "importance": list(found.importance),
             "causes": list(found.causes),
+            "shuffled": None if found.null is None else to_json(found.null),
             "seconds": round(found.seconds, 1),
         }
 

@@ -21,7 +21,9 @@ def balanced(tmp_path_factory):
         for side in (0, 1):
             scene, right = f"scene {(j + side) % CAPTIONS}", side == j * 7 % 3 % 2
             order = ["true", "false"] if (j + side) % 2 else ["false", "true"]
-            rows.append({"question": f"Thing {j} is left of it.", "choices": order, "answer": "AB"[order.index("true" if right else "false")], "scene": scene})
+            rows.append(
+                {"question": f"Thing {j} is left of it.", "choices": order, "answer": "AB"[order.index("true" if right else "false")], "scene": scene}
+            )
     write(folder, rows=rows, profile={"group": "scene", "choices": "choices", "fold_seeds": 2})
     results = harness_toys.run(Rf(trees=20, groupings="all"), "toy_tst5", folder)
     save(folder / "out", dict(results))

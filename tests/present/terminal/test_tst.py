@@ -210,6 +210,26 @@ def test_verdicts_against_a_guess_and_a_constant(details, state, says):
     assert text_only.verdict(task.details["tst_details"]).state == state
 
 
+def test_with_many_categories_shuffled_golds_are_the_null():
+    """The gain over the constant answer is large in one case and small in the other; only the shuffles decide."""
+    null = {"own": 0.4, "shuffled": [0.22, 0.31], "p": 0.048, "majority": 0.36, "majority_shuffled": [0.33, 0.37]}
+    groups = {"none": grouped(estimate(0.41, 0.35, 0.47), estimate(0.05, -0.02, 0.12), 0.1, majority=0.36)}
+    categories = {f"c{i}": NAMED for i in range(12)}
+    found = text_only.verdict(task_of(shuffled=null, by_grouping=groups, categories=categories).details["tst_details"])
+    assert found.state == "learned"
+    assert found.sentence == (
+        "can in part be answered without looking: 0.400 where golds shuffled within the categories get 0.220 to 0.310 (p = 0.048); beyond the most frequent "
+        "answer of each category, which alone gets 0.360 where a guess gets 0.250, and 0.330 to 0.370 with golds shuffled over all docs"
+    )
+    groups = {"none": grouped(estimate(0.41, 0.35, 0.47), estimate(0.3, 0.2, 0.4), 0.0005, majority=0.11)}
+    found = text_only.verdict(task_of(shuffled={**null, "p": 0.6}, by_grouping=groups, categories=categories).details["tst_details"])
+    assert found.state == "not learned"
+    assert found.sentence.startswith(
+        "no text shortcut beyond the most frequent answer of each category, which alone gets 0.110 where a guess gets 0.250"
+    )
+    assert found.sentence.endswith("(0.400 where golds shuffled within the categories get 0.220 to 0.310 (p = 0.600))")
+
+
 def classes(agreeing, conflicting, single=(0, None, None)):
     """By class: docs, accuracy, gain with its lower end; the constant answer gets 0.5."""
     names = zip(("agreeing", "conflicting", "single"), (agreeing, conflicting, single), strict=True)
