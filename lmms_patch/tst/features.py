@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.answers import as_number
+from lmms_patch.tst import linear
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.target_encoding import Array, Family, agreement, inner_folds, moments, rates
 from lmms_patch.tst.templates import Slots, Texts, find_slots, hash_of, mix, words
@@ -30,6 +31,10 @@ MOST_WORDS = 32
 """The most words of a question that are paired with options: bounds the memory for long texts."""
 MOST_RIVALS = 32
 """The most options with which every option of an item is compared: bounds the memory for long lists."""
+MOST_CLOSED, CLOSED_SHARE = 6, 0.05
+"""The most options whose questions the linear model reads for each option apart, and the share of the training items that must offer such an option."""
+LINEAR, SHARE = "linear model: score", "linear model: share"
+"""The features that hold its scores, and the probabilities of the options of an item by them."""
 
 _SEGMENT = re.compile(r"[,;/]|→|->|\band\b|\bthen\b")
 _NOT_NUMBER = re.compile(r"[^\d.eE+-]")
@@ -48,6 +53,11 @@ class Features:
     values: NDArray[np.float32]
     names: tuple[str, ...]
     inner: Places
+
+    @property
+    def share(self) -> int | None:
+        """The place of the linear model's probability of each option; None where it was left out."""
+        return self.names.index(SHARE) if SHARE in self.names else None
 
 
 def numbered(values: Iterable[Any]) -> Places:
@@ -256,17 +266,48 @@ class OptionTable:
             Family("slot value at its place and option", row, mix(13, category, slots.number[entry], slots.value[entry], self.hashes[row])),
         ]
 
-    def features(self, train: Places, groups: Places, seed: int) -> Features:
+    def _ngrams(self, train: Places) -> Any:
+        """Return what the linear model reads of each row, sparse, shape (rows, terms).
+
+        It is the option's text; the question, for each option apart that many training items offer (as yes and no); the option and its place by
+        category.
+        """
+        from scipy.sparse import csr_matrix, hstack
+
+        shown = np.flatnonzero(np.isin(self.owner, train))
+        blocks = [self._option_space.weighted(self.text[shown])[self.text]]
+        names, times = np.unique(self.hashes[shown], return_counts=True)
+        often = np.argsort(-times, kind="stable")[:MOST_CLOSED]
+        closed = names[often[times[often] >= CLOSED_SHARE * max(1, len(train))]]
+        if len(closed):
+            blocks.append(_apart(self._space.weighted(train), self._space.place[self.owner], _known(self.hashes, closed), len(closed)))
+        for kind in (mix(31, self.category[self.owner], self.hashes), mix(32, self.category[self.owner], self.place)):
+            seen = np.unique(kind[shown])
+            blocks.append(_apart(csr_matrix([[0.5]]), np.zeros(self.rows, np.intp), _known(kind, seen), len(seen)))
+        return hstack(blocks).tocsr()
+
+    def features(self, train: Places, groups: Places, seed: int, *, trees: bool = True, linear_model: bool = True) -> Features:
         """Return the features of all rows, for a model that is trained on the items at ``train``.
 
         Args:
             train: places of the training items.
             groups: group of each item, shape (n,): the inner folds keep groups whole.
             seed: of the inner folds.
+            trees: whether to compute what trees read.
+            linear_model: whether to compute the linear model's scores.
         """
+        inner = inner_folds(train, groups, len(self.items), seed)[self.owner]
+        columns = self._for_trees(train, inner, seed) if trees else {}
+        if linear_model and 0 < self.rows <= linear.MOST_ROWS:
+            scores = linear.option_scores(self._ngrams(train), self.owner, self.target, inner)
+            columns |= {LINEAR: _less_mean(scores, self.owner, len(self.items))}
+            columns[SHARE] = linear.shares(scores, self.owner)
+        return Features(_table(columns, self.rows), tuple(columns), inner)
+
+    def _for_trees(self, train: Places, inner: Places, seed: int) -> dict[str, Array]:
+        """Return the features that trees read, by name; arguments as in ``features``, ``inner`` of each row."""
         count = len(self.items)
         slots = find_slots(self.questions, self.category, train)
-        inner = inner_folds(train, groups, count, seed)[self.owner]
         residual = self.target - 1 / np.maximum(self.sizes, 1)[self.owner]
         columns: dict[str, Array] = {}
         usual, place = self._usual_places
@@ -285,7 +326,7 @@ class OptionTable:
         columns |= {f"question text (TF-IDF) {i}": v[self.owner] for i, v in enumerate(self._space.components(train, seed))}
         shown = _first_seen(self.text[np.isin(self.owner, train)])
         columns |= {f"option text (TF-IDF) {i}": v[self.text] for i, v in enumerate(self._option_space.components(shown, seed))}
-        return Features(np.column_stack(list(columns.values())).astype(np.float32), tuple(columns), inner)
+        return columns
 
     def _offered(self, train: Places) -> Array:
         """Return how often the option is offered by training items of its category, as log(1 + count)."""
@@ -293,6 +334,37 @@ class OptionTable:
         in_train[train] = True
         kinds, code = next(family for family in self._fixed_families if family.name == "option").coded
         return np.asarray(np.log1p(np.bincount(code[in_train[self.owner]], minlength=kinds)[code] - in_train[self.owner]))
+
+
+def _table(columns: dict[str, Array], rows: int) -> NDArray[np.float32]:
+    """Return columns side by side, shape (rows, columns)."""
+    return np.column_stack(list(columns.values())).astype(np.float32) if columns else np.empty((rows, 0), np.float32)
+
+
+def _known(values: NDArray[np.uint64], kinds: NDArray[np.uint64]) -> Places:
+    """Return the place of each value among ``kinds``; -1 where it is none of them. Kinds are those of training rows, so that no held-out row adds one."""
+    order = np.argsort(kinds)
+    at = np.minimum(np.searchsorted(kinds, values, sorter=order), len(kinds) - 1)
+    return np.where(kinds[order][at] == values, order[at], -1)
+
+
+def _apart(terms: Any, place: Places, code: Places, kinds: int) -> Any:
+    """Return the terms of each row in columns of its own kind, sparse, shape (rows, kinds * terms).
+
+    Args:
+        terms: sparse, shape (texts, terms).
+        place: the text of each row.
+        code: the kind of each row; -1: the row has no terms.
+        kinds: how many kinds there are.
+    """
+    from scipy.sparse import csr_matrix
+
+    used = np.flatnonzero(code >= 0)
+    own = terms[place[used]]
+    lengths = np.zeros(len(code), np.intp)
+    lengths[used] = np.diff(own.indptr)
+    columns = own.indices.astype(np.int64) + terms.shape[1] * np.repeat(code[used], np.diff(own.indptr))
+    return csr_matrix((own.data, columns, np.r_[0, np.cumsum(lengths)]), shape=(len(code), kinds * terms.shape[1]))
 
 
 def _as_seen(category: Places, train: Places) -> Array:
@@ -387,18 +459,25 @@ class NumberTable:
             Family("word of the question", asked.owner, mix(26, self.category[asked.owner], asked.hashes[asked.words])),
         ]
 
-    def features(self, train: Places, groups: Places, seed: int) -> Features:
+    def features(self, train: Places, groups: Places, seed: int, *, trees: bool = True, linear_model: bool = True) -> Features:
         """Return the features of all items; arguments as in ``OptionTable.features``."""
-        slots = find_slots(self.questions, self.category, train)
         inner = inner_folds(train, groups, len(self.items), seed)
         inner[~np.isfinite(self.golds)] = -1
         target, _ = self.standardised(train)
+        columns = self._for_trees(train, target, inner, seed) if trees else {}
+        if linear_model and 0 < len(self.items) <= linear.MOST_ROWS:
+            columns[LINEAR] = linear.number_scores(self._space.weighted(train)[self._space.place], target, inner)
+        return Features(_table(columns, len(self.items)), tuple(columns), inner)
+
+    def _for_trees(self, train: Places, target: Array, inner: Places, seed: int) -> dict[str, Array]:
+        """Return the features that trees read, by name; ``target`` and ``inner`` as in ``target_encoding.moments``."""
+        slots = find_slots(self.questions, self.category, train)
         columns: dict[str, Array] = {}
         for family in self._families(slots):
             columns |= {f"{family.name}: {name}": values for name, values in moments(family, target, inner).items()}
         columns |= {**self._static, "category": _as_seen(self.category, train)}
         columns |= {f"question text (TF-IDF) {i}": v for i, v in enumerate(self._space.components(train, seed))}
-        return Features(np.column_stack(list(columns.values())).astype(np.float32), tuple(columns), inner)
+        return columns
 
 
 def _skewness(values: Array) -> float:

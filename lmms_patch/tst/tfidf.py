@@ -1,4 +1,4 @@
-"""TF-IDF of words and characters, reduced to a few components. Weights and components come from the training texts alone."""
+"""TF-IDF of words and characters, whole or reduced to a few components. Weights and components come from the training texts alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ _WORDS, _CHARACTERS = 2**13, 2**13
 
 
 class TextSpace:
-    """Counts of words, word pairs and character n-grams of texts; hashed, so that no text changes how another is read."""
+    """Counts of words, word pairs and character n-grams of texts; hashed, so that no text changes how another is read.
+
+    Attributes:
+        place: the place of each text among the distinct texts, shape (texts,).
+    """
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._distinct = list(dict.fromkeys(texts))
         number = {text: i for i, text in enumerate(self._distinct)}
-        self._place = np.array([number[text] for text in texts], np.intp)
+        self.place = np.array([number[text] for text in texts], np.intp)
 
     @cached_property
     def _counts(self) -> Any:
@@ -32,6 +36,16 @@ class TextSpace:
         by_word = HashingVectorizer(n_features=_WORDS, ngram_range=(1, 2), token_pattern=r"(?u)\w+", **settings)
         by_character = HashingVectorizer(n_features=_CHARACTERS, analyzer="char_wb", ngram_range=(3, 4), **settings)
         return hstack([by_word.transform(self._distinct), by_character.transform(self._distinct)]).tocsr()
+
+    def weighted(self, train: Places) -> Any:
+        """Return the TF-IDF of the distinct texts, sparse, rows of length 1, float64; document frequencies are those of the training texts.
+
+        Args:
+            train: places of the training texts.
+        """
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        return TfidfTransformer(sublinear_tf=True).fit(self._counts[np.unique(self.place[train])]).transform(self._counts).astype(np.float64)
 
     def components(self, train: Places, seed: int) -> NDArray[np.float32]:
         """Return the leading components of TF-IDF, fitted on the training texts, for all texts.
@@ -46,12 +60,12 @@ class TextSpace:
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.utils.extmath import randomized_svd
 
-        shown, first, times = np.unique(self._place[train], return_index=True, return_counts=True)
+        shown, first, times = np.unique(self.place[train], return_index=True, return_counts=True)
         order = np.argsort(first)  # in the order of the training texts: held-out texts must not decide how rows are sorted
         shown, times = shown[order], times[order]
         if len(shown) <= COMPONENTS:
-            return np.empty((0, len(self._place)), np.float32)
+            return np.empty((0, len(self.place)), np.float32)
         weights = TfidfTransformer(sublinear_tf=True).fit(self._counts[np.repeat(shown, np.minimum(times, 20))])
         known = weights.transform(self._counts[shown])
         _, _, axes = randomized_svd(known, COMPONENTS, n_iter=2, random_state=seed)
-        return np.asarray((weights.transform(self._counts) @ axes.T)[self._place].T, np.float32)
+        return np.asarray((weights.transform(self._counts) @ axes.T)[self.place].T, np.float32)

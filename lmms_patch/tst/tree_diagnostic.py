@@ -25,7 +25,7 @@ from lmms_patch.tst.features import Features, NumberTable, OptionTable
 from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
 from lmms_patch.tst.rewards import Values, values_of
 from lmms_patch.tst.target_encoding import inner_folds
-from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
+from lmms_patch.tst.trees import ModelSettings, Right, fit_number, fit_right
 
 Array = NDArray[np.float64]
 
@@ -35,8 +35,8 @@ MOST_PERMUTED = 8
 """How many groups of features get a permutation importance, per kind of item."""
 MOST_ROWS = 400_000
 """About the most rows of candidates for open answers: bounds the memory."""
-ROWS_AT_ONCE = 1_000_000
-"""The most rows of all folds in work at the same time (about 2 kB each): bounds the memory whatever the number of threads."""
+ROWS_AT_ONCE = 400_000
+"""The most rows of all folds in work at the same time (about 5 kB each): bounds the memory whatever the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -124,14 +124,14 @@ class PreparedRf:
 
     def _fit_choice(self, train: Places, seed: int, groups: Places) -> Ready:
         table = self._options
-        features = table.features(train, groups, seed)
-        fitted = fit_right(features, table.target, self._settings, seed)
+        features = table.features(train, groups, seed, **self._settings.parts)
+        fitted = fit_right(features, table.target, table.owner, self._settings, seed)
 
         def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
-            chance = _spread_over(fitted.probability, values, table, asked)
+            chance = _spread_over(fitted, values, table, asked, whole=True)
             out = {}
             for i in asked:
-                own = np.maximum(chance[table.start[i] : table.start[i] + table.sizes[i]], 1e-9)
+                own = chance[table.start[i] : table.start[i] + table.sizes[i]]
                 own = own / own.sum()
                 item = table.items[i]
                 out[int(self._choice[i])] = Prediction(item.answers[int(own.argmax())], item.answers, own)
@@ -143,7 +143,7 @@ class PreparedRf:
         table = self._numbers
         if not len(train):
             return None
-        features = table.features(train, groups, seed)
+        features = table.features(train, groups, seed, **self._settings.parts)
         value, spans, count = np.zeros(len(table.items), np.intp), {}, 0
         for category in np.unique(table.category[train]):
             own = train[table.category[train] == category]
@@ -166,15 +166,14 @@ class PreparedRf:
         if not len(train) or not any(candidates):
             return None
         table = OptionTable(items, candidates, right)
-        features = table.features(train, groups, seed)
-        fitted = fit_right(features, table.target, self._settings, seed)
+        features = table.features(train, groups, seed, **self._settings.parts)
+        fitted = fit_right(features, table.target, table.owner, self._settings, seed)
 
         def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
-            chance = _spread_over(fitted.probability, values, table, asked)
+            chance = _spread_over(fitted, values, table, asked, whole=False)
             out = {}
             for i in asked:
                 own = chance[table.start[i] : table.start[i] + table.sizes[i]]
-                own = own / max(1.0, own.sum())
                 answers = tuple(candidates[i])
                 out[int(self._open[i])] = Prediction(answers[int(own.argmax())], answers, own) if len(own) else _nothing()
             return out
@@ -257,11 +256,11 @@ def group_of(feature: str) -> str:
     return "TF-IDF of the texts" if "(TF-IDF)" in feature else feature.removesuffix(", relative").partition(":")[0]
 
 
-def _spread_over(probability: Callable[[NDArray[np.float32]], Array], values: NDArray[np.float32], table: OptionTable, asked: Places) -> Array:
-    """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,)."""
+def _spread_over(fitted: Right, values: NDArray[np.float32], table: OptionTable, asked: Places, *, whole: bool) -> Array:
+    """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,). ``whole`` as in ``Right.probability``."""
     rows = table.rows_of(asked)
     out = np.zeros(table.rows)
-    out[rows] = probability(values[rows])
+    out[rows] = fitted.probability(values[rows], table.owner[rows], whole)
     return out
 
 

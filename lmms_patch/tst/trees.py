@@ -1,12 +1,14 @@
-"""The two model classes of the ``rf`` diagnostic: gradient boosting on histograms, and the published random forest.
+"""The model classes of the ``rf`` diagnostic: gradient boosting on histograms, the published random forest, and a linear model.
 
-Boosting (LightGBM) is as accurate as the forest or better on the benchmarks of docs/tst.md, in a tenth of the time, so it is the default.
+Boosting (LightGBM) is as accurate as the forest or better on the benchmarks of docs/tst.md, in a tenth of the time, so it is the default. Beside the
+trees a linear model on n-grams stands in the ensemble; how much it counts is decided on training items that neither has seen.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), B.2 (RandomForestClassifier, 1000 trees, depth 20).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +19,18 @@ from numpy.typing import NDArray
 from lmms_patch.errors import OptionError
 from lmms_patch.tst.features import Features
 from lmms_patch.tst.items import Places
+from lmms_patch.tst.linear import items_of
 
 Array = NDArray[np.float64]
 
-MODELS = ("boosting", "forest")
+MODELS = ("boosting", "forest", "linear")
 _BINS = 128
 """Bins of predictions; items in one bin share a kernel."""
 _WIDTH = 0.1
 """Width of the kernel over predictions, in SDs of the golds."""
+_JUDGED = 0
+"""The inner fold that decides how much the linear model counts."""
+_WEIGHTS = tuple(np.linspace(0, 1, 11).tolist())
 
 
 @dataclass(frozen=True)
@@ -36,12 +42,14 @@ class ModelSettings:
         trees: number of trees; default 100 for boosting, 1000 for the forest.
         depth: greatest depth of a tree; default 20 (boosting is limited by 7 leaves a tree instead).
         threads: number of threads of one fit.
+        beside: whether the linear model stands beside the trees: its scores are a feature, and it is a member of the ensemble.
     """
 
     model: str = "boosting"
     trees: int | None = None
     depth: int = 20
     threads: int = 1
+    beside: bool = True
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
@@ -55,47 +63,102 @@ class ModelSettings:
         """Number of trees, the default filled in."""
         return self.trees if self.trees is not None else 100 if self.model == "boosting" else 1000
 
+    @property
+    def parts(self) -> dict[str, bool]:
+        """Which features the model needs, as ``OptionTable.features`` takes them."""
+        return {"trees": self.model != "linear", "linear_model": self.model == "linear" or self.beside}
+
 
 @dataclass(frozen=True)
 class Right:
-    """A fitted model of "is this option right?".
+    """A fitted ensemble of "is this option right?".
 
     Attributes:
-        model: the fitted model; None where all training rows are alike.
-        constant: the probability of every row where there is no model.
+        model: a function from values to the probability of each row by the trees; None: the linear model alone.
+        share: the place of the feature that holds the linear model's probability; None where there is none.
+        weight: how much the linear model counts, 0 to 1.
         importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
     """
 
-    model: Any
-    constant: float
+    model: Callable[[NDArray[np.float32]], Array] | None
+    share: int | None
+    weight: float
     importance: Array
 
-    def probability(self, values: NDArray[np.float32]) -> Array:
-        """Return the probability of each row, shape (rows,)."""
-        if self.model is None or not len(values):
-            return np.full(len(values), self.constant)
-        return np.asarray(self.model.predict_proba(values)[:, 1])
+    def probability(self, values: NDArray[np.float32], owner: Places, whole: bool) -> Array:
+        """Return the probability of each row.
+
+        Args:
+            values: shape (rows, features), all rows of some items.
+            owner: the item of each row, shape (rows,), ascending.
+            whole: whether one of an item's rows is right for sure. Else the rows of an item may sum to less than 1.
+        """
+        if not len(values):
+            return np.zeros(0)
+        linear = np.zeros(len(values)) if self.share is None else values[:, self.share].astype(float)
+        if self.model is None:
+            return linear
+        trees = _shared(np.maximum(self.model(values), 1e-9), owner, whole)
+        starts, item = items_of(owner)
+        return np.asarray((1 - self.weight) * trees + self.weight * linear * np.add.reduceat(trees, starts)[item])
 
 
-def fit_right(features: Features, target: Array, settings: ModelSettings, seed: int) -> Right:
+def _shared(probability: Array, owner: Places, whole: bool) -> Array:
+    """Divide the probabilities of an item's rows by their sum: always, or only where it is above 1."""
+    starts, item = items_of(owner)
+    total = np.add.reduceat(probability, starts)
+    return np.asarray(probability / (total if whole else np.maximum(1.0, total))[item])
+
+
+def fit_right(features: Features, target: Array, owner: Places, settings: ModelSettings, seed: int) -> Right:
     """Fit "is this option right?" on the rows that are not held out.
+
+    How much the linear model counts is decided on one inner fold: by trees that were fitted without it, and by the linear model's scores, which are
+    out-of-fold already.
 
     Args:
         features: of all rows.
         target: shape (rows,), 1 where the option is right.
+        owner: the item of each row, shape (rows,), ascending.
         settings: the model.
         seed: of the model.
     """
-    rows = features.inner >= 0
+    rows = np.flatnonzero(features.inner >= 0)
+    share = features.share
+    if settings.model == "linear":
+        none = np.zeros(len(features.names))
+        if share is not None:
+            none[share] = 1.0
+        return Right(None, share, 1.0, none)
+    model, importance = _fitted(features, target, rows, settings, seed)
+    if share is None:
+        return Right(model, None, 0.0, importance)
+    judged = rows[features.inner[rows] == _JUDGED]
+    others = rows[features.inner[rows] != _JUDGED]
+    likely = np.zeros(len(_WEIGHTS))
+    if len(judged) and len(others):
+        fewer = dataclasses.replace(settings, trees=max(1, settings.size // 2))
+        half, _ = _fitted(features, target, others, fewer, seed)
+        for place, weight in enumerate(_WEIGHTS):
+            right = Right(half, share, weight, importance).probability(features.values[judged], owner[judged], True)
+            likely[place] = np.log(np.maximum(right, 1e-6)) @ target[judged]
+    return Right(model, share, _WEIGHTS[int(likely.argmax())], importance)
+
+
+def _fitted(
+    features: Features, target: Array, rows: Places, settings: ModelSettings, seed: int
+) -> tuple[Callable[[NDArray[np.float32]], Array], Array]:
+    """Return trees fitted on some rows, as a function from values to probabilities, and the importance of each feature."""
     y = target[rows]
-    none = np.zeros(len(features.names))
     if not len(y) or y.min() == y.max():
-        return Right(None, float(y.mean()) if len(y) else 0.0, none)
+        constant = float(y.mean()) if len(y) else 0.0
+        return (lambda values: np.full(len(values), constant)), np.zeros(len(features.names))
     model = _classifier(settings, seed)
     model.fit(_filled(features.values[rows], settings), y.astype(int))
     if settings.model == "forest":
         model.n_jobs = 1  # several threads add up trees in the order in which they finish, which changes the last bits
-    return Right(_Filling(model, settings), 0.0, _importance(model, settings))
+        return (lambda values: np.asarray(model.predict_proba(_filled(values, settings))[:, 1])), _importance(model, settings)
+    return (lambda values: np.asarray(model.booster_.predict(values, num_threads=settings.threads))), _importance(model, settings)
 
 
 @dataclass(frozen=True)
@@ -155,12 +218,7 @@ def _leaf_weights(known: NDArray[np.float32], target: Array, value: Places, coun
 def _kernel_weights(
     known: NDArray[np.float32], target: Array, value: Places, count: int, inner: Places, settings: ModelSettings, seed: int
 ) -> Density:
-    own = np.zeros(len(target))
-    for fold in np.unique(inner):
-        out = inner == fold
-        if not out.all():
-            own[out] = _Regressor(settings, seed, known[~out], target[~out])(known[out])
-    model = _Regressor(settings, seed, known, target)
+    own, model, importance = _regressed(known, target, inner, settings, seed)
     edges = np.unique(np.quantile(own, np.linspace(0, 1, _BINS + 1)))
     bins = max(1, len(edges) - 1)
     place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, bins - 1)
@@ -170,7 +228,22 @@ def _kernel_weights(
     def of(values: NDArray[np.float32]) -> Array:
         return np.asarray((np.exp(-(((model(values)[:, None] - centre[None]) / _WIDTH) ** 2) / 2) + 1e-3) @ held)
 
-    return Density(of, model.importance)
+    return Density(of, importance)
+
+
+def _regressed(
+    known: NDArray[np.float32], target: Array, inner: Places, settings: ModelSettings, seed: int
+) -> tuple[Array, Callable[[NDArray[np.float32]], Array], Array]:
+    """Return the out-of-fold predictions of training items, a function that predicts others, and the importance of each feature."""
+    if settings.model == "linear":  # its only feature is its prediction, which is out-of-fold already
+        return known[:, 0].astype(float), lambda values: values[:, 0].astype(float), np.ones(1)
+    own = np.zeros(len(target))
+    for fold in np.unique(inner):
+        out = inner == fold
+        if not out.all():
+            own[out] = _Regressor(settings, seed, known[~out], target[~out])(known[out])
+    model = _Regressor(settings, seed, known, target)
+    return own, model, model.importance
 
 
 class _Regressor:
@@ -234,15 +307,3 @@ def _filled(values: NDArray[np.float32], settings: ModelSettings) -> NDArray[np.
     """Replace nan for a forest, which cannot handle it, by a number below all others."""
     return np.nan_to_num(values, nan=-1e6) if settings.model == "forest" else values
 
-
-class _Filling:
-    """A model that replaces nan in its input where needed."""
-
-    def __init__(self, model: Any, settings: ModelSettings) -> None:
-        self._model, self._settings = model, settings
-
-    def predict_proba(self, values: NDArray[np.float32]) -> Array:
-        if self._settings.model == "boosting":
-            likely = self._model.booster_.predict(values, num_threads=self._settings.threads)
-            return np.column_stack([1 - likely, likely])
-        return np.asarray(self._model.predict_proba(_filled(values, self._settings)))

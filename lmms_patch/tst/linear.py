@@ -1,0 +1,141 @@
+"""A linear model on n-grams of words and characters, with scores for its own training items too. NumPy and SciPy.
+
+Trees ask for one word at a time, so a shortcut that is spread over many weak words (SugarCrepe's captions, AMBER's questions) escapes them. A linear
+model adds such words up. Its scores are a feature of the trees and a member of their ensemble; alone it judges what the trees have pruned.
+
+- Options: a conditional logit. The options of an item compete, and exactly one share of right is divided among them.
+- Numbers: ridge regression of the standardised gold.
+
+Every training item is scored by a model that was fitted without its inner fold, so that trees on top do not learn to trust a memory.
+
+Source: conditional logit: McFadden, in Frontiers in Econometrics, 1974, 105-142; stacking: Wolpert, Neural Networks 5(2), 1992.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.tst.items import Places
+
+Array = NDArray[np.float64]
+
+FOLDS = 3
+"""Inner folds of the scores: the inner folds of the features, joined."""
+MOST_ROWS = 500_000
+"""Of a task with more rows there is no linear model: its table of n-grams would need several GiB."""
+_PENALTY, _STEPS, _RIDGE = 1.0, 15, 3.0
+_SLOPES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
+
+
+def option_scores(terms: Any, owner: Places, target: Array, inner: Places) -> Array:
+    """Return how strongly a linear model holds each option for right: the log of its probability within its item, up to a constant of the item.
+
+    Args:
+        terms: sparse, shape (rows, terms), float64.
+        owner: the item of each row, shape (rows,), ascending.
+        target: shape (rows,), 1 where the option is right.
+        inner: the inner fold of each row; -1: held out, its target is never read.
+
+    Returns:
+        Shape (rows,). All are scaled by the slope that makes the scores of training items the most likely: 0 where the model has learned nothing.
+    """
+
+    def fit(known: Any, rows: Places) -> Array:
+        return _conditional_logit(known, owner[rows], target[rows])
+
+    out = _out_of_fold(terms, inner, fit)
+    seen = np.flatnonzero(inner >= 0)
+    if len(seen):
+        likely = [_likelihood(slope * out[seen], owner[seen], target[seen]) for slope in _SLOPES]
+        out *= _SLOPES[int(np.argmax(likely))]
+    return out
+
+
+def number_scores(terms: Any, target: Array, inner: Places) -> Array:
+    """Return the standardised number that a ridge regression expects of each item, shape (n,).
+
+    Args:
+        terms: sparse, shape (n, terms), float64.
+        target: shape (n,), standardised golds; read for training items only.
+        inner: the inner fold of each item; -1: held out.
+    """
+    from sklearn.linear_model import Ridge
+
+    def fit(known: Any, rows: Places) -> Array:
+        return np.asarray(Ridge(_RIDGE, fit_intercept=False, solver="sparse_cg", tol=1e-3, max_iter=30).fit(known, target[rows]).coef_)
+
+    return _out_of_fold(terms, inner, fit)
+
+
+def _out_of_fold(terms: Any, inner: Places, fit: Callable[[Any, Places], Array]) -> Array:
+    """Return the scores of all rows: of a training row by the fit without its inner fold, of a held-out row by the fit to all training rows.
+
+    Args:
+        terms: sparse, shape (rows, terms).
+        inner: see ``option_scores``.
+        fit: a function (terms of some rows, these rows) -> weights.
+    """
+    terms = _used(terms, np.flatnonzero(inner >= 0))
+    fold = np.where(inner < 0, -1, inner % FOLDS)
+    out = np.zeros(len(fold))
+    for number in np.unique(fold):
+        rows, asked = np.flatnonzero((fold >= 0) & (fold != number)), np.flatnonzero(fold == number)
+        if len(rows):
+            out[asked] = terms[asked] @ fit(terms[rows], rows)
+    return out
+
+
+def _used(terms: Any, train: Places) -> Any:
+    """Return the columns that training rows have, in their order: the others would have a weight of 0, and cost time."""
+    from scipy.sparse import csr_matrix
+
+    columns = np.unique(terms[train].indices)
+    number = np.full(terms.shape[1], -1)
+    number[columns] = np.arange(len(columns))
+    kept = number[terms.indices] >= 0
+    ends = np.r_[0, np.cumsum(kept)][terms.indptr]
+    return csr_matrix((terms.data[kept], number[terms.indices[kept]], ends), shape=(terms.shape[0], len(columns)))
+
+
+def _conditional_logit(terms: Any, owner: Places, target: Array) -> Array:
+    """Return the weights, shape (terms,), after few steps: the likelihood of the last per cent is not worth their time."""
+    from scipy.optimize import minimize
+
+    starts, item = items_of(owner)
+    share = target / np.maximum(np.add.reduceat(target, starts), 1)[item]
+    known = np.add.reduceat(share, starts) > 0  # candidates may lack the gold: such an item tells nothing
+    turned = terms.T
+
+    def loss(weights: Array) -> tuple[float, Array]:
+        scores = terms @ weights
+        top = np.maximum.reduceat(scores, starts)
+        odds = np.exp(scores - top[item])
+        total = np.add.reduceat(odds, starts)
+        fit = ((np.log(total) + top) * known).sum() - share @ scores
+        return float(fit + _PENALTY / 2 * weights @ weights), turned @ (odds / total[item] * known[item] - share) + _PENALTY * weights
+
+    found = minimize(loss, np.zeros(terms.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "maxcor": 6})
+    return np.asarray(found.x)
+
+
+def shares(scores: Array, owner: Places) -> Array:
+    """Return the probability of each row among the rows of its item: the softmax of its scores, shape (rows,)."""
+    if not len(scores):
+        return scores
+    starts, item = items_of(owner)
+    odds = np.exp(scores - np.maximum.reduceat(scores, starts)[item])
+    return np.asarray(odds / np.add.reduceat(odds, starts)[item])
+
+
+def _likelihood(scores: Array, owner: Places, target: Array) -> float:
+    return float(np.log(np.maximum(shares(scores, owner), 1e-12)) @ target)
+
+
+def items_of(owner: Places) -> tuple[Places, Places]:
+    """Return the first row of each item, and the item of each row, counted from 0."""
+    first = np.r_[True, owner[1:] != owner[:-1]]
+    return np.flatnonzero(first), np.cumsum(first) - 1
