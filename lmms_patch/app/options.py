@@ -77,12 +77,15 @@ class PruneArguments(BaseModel):
         str | None,
         typer.Option("--key", metavar="FIELD", help="Doc field with a stable id; if left out the task's option key, else a hash of the doc."),
     ] = None
-    model: Annotated[Literal["boosting", "forest"], typer.Option("--model", help="The diagnostic that selects; the judge is the other.")] = "boosting"
+    model: Annotated[
+        Literal["boosting", "forest", "linear"],
+        typer.Option("--model", help="The diagnostic that selects; the linear model judges the trees, boosting judges the linear model."),
+    ] = "boosting"
     controls: Annotated[
         int,
         Field(ge=1),
         must("1 or more: at least one matched-random removal is needed to compare with"),
-        typer.Option("--controls", metavar="N", help="Matched-random removals."),
+        typer.Option("--controls", metavar="N", help="Random removals, matched and unmatched."),
     ] = 5
     shuffles: Annotated[
         int, Field(ge=0), must("0 or more"), typer.Option("--shuffles", metavar="N", help="Prunings of shuffled golds; 0: no verdict.")
@@ -101,8 +104,8 @@ class PruneArguments(BaseModel):
 
     @property
     def judge_model(self) -> str:
-        """The model class that did not select."""
-        return "forest" if self.model == "boosting" else "boosting"
+        """The model class that did not select, on features that the other does not use."""
+        return "boosting" if self.model == "linear" else "linear"
 
     @property
     def about(self) -> str:

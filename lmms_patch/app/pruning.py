@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lmms_patch.harness.wrap.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
 
-JUDGE_TREES = 50
+FOREST_TREES = 50
 
 Tell = Callable[[str], None]
 
@@ -120,7 +120,9 @@ class _Work:
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
         from lmms_patch.tst.trees import ModelSettings
 
-        prepared = RfDiagnostic(ModelSettings(model, JUDGE_TREES if model == "forest" else None)).prepare(items, rewards)
+        # the linear model judges the trees, so it is neither a feature of theirs nor a member of their ensemble
+        settings = ModelSettings(model, FOREST_TREES if model == "forest" else None, beside=False)
+        prepared = RfDiagnostic(settings).prepare(items, rewards)
         workers = in_threads(os.cpu_count() or 1)
         return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers)
 

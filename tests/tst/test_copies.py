@@ -1,5 +1,6 @@
 """Copies: which docs count as the same question, what the others of them suggest, and where a gain over the majority is only their reverse."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -8,12 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmms_patch.present import text_only
 from lmms_patch.tst.copies import Copies, gold_of, normal, text_of
 from lmms_patch.tst.diagnosis import Diagnosis
+from lmms_patch.tst.folds import headline
 from lmms_patch.tst.prune import prune
 from lmms_patch.tst.results import withheld
 from lmms_patch.tst.selection import PruneError, PruneSettings
-from tests.tst.worlds import balanced, cross_validate, duplicates, free, mc, number, planted_yesno, rewards_of, yesno
+from lmms_patch.tst.trees import ModelSettings
+from tests.making.tst import details_of
+from tests.tst.worlds import balanced, constant_gold, cross_validate, duplicates, free, mc, number, planted_yesno, rewards_of, vsr_like, yesno
 
 
 def classes(items):
@@ -180,6 +185,43 @@ def test_balanced_copies_are_no_shortcut():
     assert found.accuracy > 0.8
     assert why == "conflicting"
     assert abs(judged(balanced(120), "text")[0].accuracy - 0.5) < 3 * np.sqrt(0.25 / 240)
+
+
+def notes_of(items, *names, headline, seeds=(0, 1)):
+    found = {name: cross_validate(items, name, seeds=seeds, settings=ModelSettings("boosting", 40, beside=False)) for name in names}
+    details = details_of(items, found, headline)
+    return text_only.verdict(details), text_only.copies(details)
+
+
+def test_captions_on_two_images_of_many_captions_are_withheld():
+    """As VSR: 85 % of the pairs are opposite, and the images connect all. By source the number is far above one half, and only the reverse makes it so."""
+    items = vsr_like(150)
+    found, why = headline(Copies(items), rewards_of(items), 1.0, 5)
+    assert (found.name, "a chain of shared sources and texts connects" in why["joined"]) == ("source", True)
+    said, more = notes_of(items, "source", "text", headline="source")
+    assert said.state == "withheld"
+    assert "the training copies are answered in reverse, which is no shortcut of the language" in said.sentence
+    scores = {name: float(score) for name, score in re.findall(r"(agreeing|conflicting|single) (\d\.\d+)", more[1])}
+    assert scores["agreeing"] < 0.35 < 0.65 < scores["conflicting"]
+    assert abs(scores["single"] - 0.5) < 0.2
+
+
+def test_a_constant_gold_is_no_text_shortcut_and_both_numbers_are_said():
+    said, more = notes_of(constant_gold(300), "none", headline="none")
+    assert said.state == "not learned"
+    majority = re.fullmatch(
+        r"no text shortcut beyond the constant answer, which alone gets (0\.\d+) where a guess gets 0\.250 \(.*\)", said.sentence
+    )[1]
+    assert abs(float(majority) - 0.7) < 0.06
+    assert more == []
+
+
+def test_duplicates_get_a_sentence():
+    _, (said, _) = notes_of(duplicates(100, 40), "none", "text", headline="none")
+    without = re.fullmatch(
+        r"57 % of the questions stand more than once \(100 different texts\); without copies of a question in the training folds: (0\.\d+)", said
+    )[1]
+    assert float(without) < 0.36
 
 
 def test_a_prior_of_repeated_questions_stands():

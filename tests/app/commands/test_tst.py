@@ -175,7 +175,9 @@ def test_a_run_is_shown(harness, tmp_path, capsys):
     harness.does = lambda: write_tst(tmp_path)
     assert main(["tst", "toy", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert " ".join(printed.split()).startswith("- A text-only model, trained on other questions of the test set, answers more than the most frequent answers in toy")
+    assert " ".join(printed.split()).startswith(
+        "- A text-only model, trained on other questions of the test set, answers more than the most frequent answers in toy"
+    )
     assert "toy_tst5: can in part be answered without looking" in printed
     assert "word: lamp" in printed, "features and causes are shown too"
 
