@@ -53,17 +53,25 @@ def verdict(details: Mapping[str, Any]) -> Verdict:
     if null:
         gets = f"{number(null['own'])} where golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
         if beyond:
-            return Verdict("learned", f"can in part be answered without looking: {gets}; beyond {constant}, {alone}")
+            return Verdict("learned", f"can in part be answered without looking: {gets}; beyond {constant}, {alone}{_by_copies(details)}")
         return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({gets})")
     if beyond:
-        return Verdict("learned", f"can in part be answered without looking: {said(above)} above {constant}, {alone}")
+        return Verdict("learned", f"can in part be answered without looking: {said(above)} above {constant}, {alone}{_by_copies(details)}")
     if above["high"] < 0:
         return Verdict("worse", f"text-only answers are worse than {constant}, {alone} ({said(above)})")
     return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({said(above)})")
 
 
+def _by_copies(details: Mapping[str, Any]) -> str:
+    """Say that a gain needs copies in the training folds; empty where it does not, or that is not known."""
+    together = details["by_grouping"].get("text")
+    lost = together is not None and details["headline"] in APART and together["above"]["low"] is not None and together["above"]["low"] <= 0
+    return "; only where a copy of the question is among the training docs" if lost and (details.get("texts") or {}).get("repeated") else ""
+
+
 def _span(values: Sequence[float]) -> str:
-    return f"{number(min(values))} to {number(max(values))}"
+    low, high = number(min(values)), number(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def copies(details: Mapping[str, Any]) -> list[str]:

@@ -234,6 +234,19 @@ def constant_gold(n: int, share: float = 0.7, seed: int = 0) -> list[Item]:
     return items
 
 
+def named_by_category(n: int, docs: int = 5, *, alike: bool = False, seed: int = 0) -> list[Item]:
+    """Questions of four options in categories of ``docs`` docs, of which each names its gold, or has every gold alike; the question says nothing."""
+    stream = np.random.default_rng(seed)
+    items = []
+    for i in range(n):
+        if i % docs == 0:
+            named, places = int(stream.integers(4)), stream.permutation(docs) % 4
+        options = [OBJECTS[k] for k in stream.choice(len(OBJECTS), 4, replace=False)]
+        right = int(places[i % docs]) if alike else named
+        items.append(mc(i, f"Question {i} on the {OBJECTS[stream.integers(len(OBJECTS))]}?", options, right, f"category {i // docs}", f"image {i}"))
+    return items
+
+
 def sugarcrepe_like(n: int, seed: int = 0) -> list[Item]:
     """Two captions, the false one made from the true one by one word; the words that are put in are odd in three of seven categories, by many weak words."""
     stream = np.random.default_rng(seed)

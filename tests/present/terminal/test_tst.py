@@ -210,6 +210,14 @@ def test_verdicts_against_a_guess_and_a_constant(details, state, says):
     assert text_only.verdict(task.details["tst_details"]).state == state
 
 
+def test_a_gain_that_needs_copies_is_told():
+    texts = {"different": 60, "repeated": 38, "conflicting": 0}
+    both = {"none": grouped(above=estimate(0.2, 0.1, 0.3), p=0.001)}
+    for low, needed in ((-0.05, True), (0.05, False)):
+        task = task_of(texts=texts, by_grouping={**both, "text": grouped(0.4, estimate(0.1, low, 0.3))})
+        assert notes(task)[0].endswith("; only where a copy of the question is among the training docs") is needed
+
+
 def test_with_many_categories_shuffled_golds_are_the_null():
     """The gain over the constant answer is large in one case and small in the other; only the shuffles decide."""
     null = {"own": 0.4, "shuffled": [0.22, 0.31], "p": 0.048, "majority": 0.36, "majority_shuffled": [0.33, 0.37]}
