@@ -31,6 +31,7 @@ from lmms_patch.tst.shuffle import shuffle_golds
 if TYPE_CHECKING:
     from lmms_patch.harness.wrap.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
+    from lmms_patch.tst.trees import ModelSettings
 
 FOREST_TREES = 50
 
@@ -107,6 +108,16 @@ def _allocation(text: str) -> str | dict[str, float]:
     return out
 
 
+def settings_of(model: str) -> ModelSettings:
+    """Return the settings of a model that selects or judges.
+
+    The linear model judges the trees, so it is neither a feature of theirs nor a member of their ensemble.
+    """
+    from lmms_patch.tst.trees import ModelSettings
+
+    return ModelSettings(model, FOREST_TREES if model == "forest" else None, beside=False)
+
+
 @dataclass(frozen=True)
 class _Work:
     """What is pruned, and by which model class."""
@@ -118,11 +129,8 @@ class _Work:
     def diagnose(self, items: Sequence[Item], rewards: Rewards, model: str) -> Diagnose:
         """Return a diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
-        from lmms_patch.tst.trees import ModelSettings
 
-        # the linear model judges the trees, so it is neither a feature of theirs nor a member of their ensemble
-        settings = ModelSettings(model, FOREST_TREES if model == "forest" else None, beside=False)
-        prepared = RfDiagnostic(settings).prepare(items, rewards)
+        prepared = RfDiagnostic(settings_of(model)).prepare(items, rewards)
         workers = in_threads(os.cpu_count() or 1)
         return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers)
 

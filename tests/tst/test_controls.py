@@ -6,11 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lmms_patch.app.options import PruneArguments
+from lmms_patch.app.pruning import settings_of
 from lmms_patch.tst.controls import group_keys, judge, matched_random, overlap
 from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.selection import PruneError
 from lmms_patch.tst.shuffle import shuffle_golds
+from lmms_patch.tst.tree_diagnostic import RfDiagnostic
+from tests.tst.worlds import rewards_of
 
 ANSWERS = ("A", "B", "C", "D")
 
@@ -205,3 +209,18 @@ def test_shuffled_golds_are_the_items_own_options():
 
 def test_groups_are_format_and_category():
     assert group_keys(items(3)) == [("mc", "x"), ("mc", "y"), ("mc", "x")]
+
+
+@pytest.mark.parametrize("selects", ["boosting", "forest", "linear"])
+def test_the_judge_is_of_another_class_on_other_features(selects):
+    asked = PruneArguments(task="toy", model=selects)
+    world = [replace(item, question=f"What is {i % 7}?", prompt=f"What is {i % 7}?") for i, item in enumerate(items(40))]
+    train, groups = np.arange(30), np.arange(40)
+    names = [
+        {name for table in RfDiagnostic(settings_of(model)).prepare(world, rewards_of(world)).features(train, 0, groups) for name in table.names}
+        for model in (selects, asked.judge_model)
+    ]
+    assert (selects == "linear") != (asked.judge_model == "linear")
+    assert names[0]
+    assert names[1]
+    assert not names[0] & names[1]
