@@ -306,3 +306,4 @@ def _importance(model: Any, settings: ModelSettings) -> Array:
 def _filled(values: NDArray[np.float32], settings: ModelSettings) -> NDArray[np.float32]:
     """Replace nan for a forest, which cannot handle it, by a number below all others."""
     return np.nan_to_num(values, nan=-1e6) if settings.model == "forest" else values
+
