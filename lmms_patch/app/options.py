@@ -19,7 +19,7 @@ Grouping = Literal["auto", "source", "text", "joined", "none"]
 Match = Literal["category", "format", "none"]
 
 INCLUDE_PATH = typer.Option("--include-path", metavar="DIR", help="A folder with more task files.")
-MATCH = typer.Option("--match", help="Random removals keep the counts of category and format, of format alone, or of nothing.")
+MATCH = typer.Option("--match", help="What random removals keep: counts of category and format, of format alone, or nothing.")
 
 
 def options_of(model: type[BaseModel]) -> Callable[[F], F]:

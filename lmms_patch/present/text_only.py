@@ -36,7 +36,7 @@ def verdict(details: Mapping[str, Any]) -> Verdict:
     categories are many, the constant answer of a category knows too much or too little (``tst.null``), and shuffled golds take its place.
     """
     head = details["by_grouping"][details["headline"]]
-    accuracy, above, chance, p, null = head["accuracy"], head["above"], details.get("chance"), head["p"], details.get("shuffled")
+    accuracy, above, chance, p, null = head["accuracy"], head["above"], details.get("chance"), head["p"], _null(details)
     constant = "the most frequent answer of each category" if len(details.get("categories") or ()) > 1 else "the constant answer"
     alone = f"which alone gets {number(head['majority'])} where a guess gets {number(chance)}"
     if above["low"] is None or p is None:
@@ -62,6 +62,12 @@ def verdict(details: Mapping[str, Any]) -> Verdict:
     return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({said(above)})")
 
 
+def _null(details: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the comparison with shuffled golds; None where there is none."""
+    found: Mapping[str, Any] | None = details.get("shuffled")
+    return found if found and found["shuffled"] and found["majority_shuffled"] else None
+
+
 def _by_copies(details: Mapping[str, Any]) -> str:
     """Say that a gain needs copies in the training folds; empty where it does not, or that is not known."""
     together = details["by_grouping"].get("text")
@@ -81,7 +87,7 @@ def copies(details: Mapping[str, Any]) -> list[str]:
         return []
     together = next((by_grouping[name] for name in ("joined", "text") if name in by_grouping), None)
     apart = next((name for name in (headline, *APART) if name in APART and name in by_grouping), None)
-    classes = next((one["copies"] for one in by_grouping.values() if one.get("copies")), {})
+    classes: Mapping[str, Any] = next((one["copies"] for one in by_grouping.values() if one.get("copies")), {})
     docs = sum(one["docs"] for one in classes.values()) or by_grouping[headline]["accuracy"]["n"]
     first = f"{_percent(texts['repeated'], docs)} of the questions stand more than once ({texts['different']} different texts)"
     first += f", {_percent(texts['conflicting'], docs)} with different answers" if texts["conflicting"] else ""
@@ -103,10 +109,10 @@ def copies(details: Mapping[str, Any]) -> list[str]:
 
 def _of_folds_that_part_copies(name: str, found: Mapping[str, Any]) -> list[str]:
     """Return what folds that part copies say where the headline keeps copies together."""
-    above, agreeing = found["above"], found["copies"]["agreeing"]["above"]
+    above, agreeing = found["above"], (found["copies"].get("agreeing") or {}).get("above")
     if found.get("withheld"):
         return [f"{FOLDS[name]} are {said(above)} above the constant answer, which is no finding: {REVERSED[found['withheld']]}"]
-    if above["low"] is not None and above["low"] > 0 and agreeing["low"] is not None and agreeing["low"] > 0:
+    if above["low"] is not None and above["low"] > 0 and agreeing and agreeing["low"] is not None and agreeing["low"] > 0:
         return [
             f"{FOLDS[name]} are {said(above)} above the constant answer, and docs whose copies agree carry it: "
             "a prior of the repeated questions, which folds that keep copies together cannot see"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmms_patch.runs.numbers import Null
-from lmms_patch.tst.diagnosis import Diagnosis, Runner, deal, diagnose, frequency_baseline
+from lmms_patch.tst.diagnosis import Diagnosis, Runner, deal, diagnose, frequency_baseline, model_seed
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.items import Diagnostic, Item, Places
 from lmms_patch.tst.rewards import Rewards
@@ -61,11 +61,11 @@ def shuffled_null(
     everyone: Places = np.arange(len(items))
     shuffled, majority = [], []
     for number in range(shuffles):
-        within = permute_golds(items, [seed, number])
+        within = permute_golds(items, model_seed(seed, number))
         scores = rewards.regold(within)
         prepared = diagnostic.prepare(within, scores)
         shuffled.append(diagnose(prepared, within, scores, everyone, grouping, k=k, seeds=(fold_seed,), seed=seed, runner=runner).accuracy)
-        over_all = permute_golds(items, [seed, number], within_category=False)
+        over_all = permute_golds(items, model_seed(seed, number), within_category=False)
         majority.append(_majority(over_all, rewards.regold(over_all), everyone, grouping, k, fold_seed))
     own = float(np.nanmean(found.scores[0]))
     p = (1 + sum(other >= own - 1e-12 for other in shuffled)) / (1 + shuffles)
