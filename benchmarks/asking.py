@@ -340,7 +340,7 @@ def recorded(path: Path, earlier: bool) -> Benchmark:
 
 
 def differs(made: Benchmark, asking: Asking, seed: int) -> bool:
-    """Tell whether a comparison with the full run of the same model, as ``lmms-patch compare`` makes it, finds another index."""
+    """Return whether a comparison with the full run of the same model, as ``lmms-patch compare`` makes it, finds another index."""
     done, part = float((asking.steps >= 2).mean()), asking.sampled(0)
     ones = np.ones(len(made.scores))
     pairs = {"full": (made.scores[:, 0], part.whole), "best": (made.scores[:, 1:].max(axis=1), part.cells)}

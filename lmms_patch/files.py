@@ -162,7 +162,7 @@ def temporary(folder: Path, end: str = "") -> Path:
 
 
 def is_left(path: Path) -> bool:
-    """Tell whether a path is an abandoned temporary file or folder of ours: its process has ended, or it is a day old."""
+    """Return whether a path is an abandoned temporary file or folder of ours: its process has ended, or it is a day old."""
     match = _OURS.fullmatch(path.name)
     if match is None:
         return False
@@ -288,7 +288,7 @@ def _host() -> str:
 
 
 def _is_alive(process: int) -> bool:
-    """Tell whether a process of this machine still runs; True where the system cannot tell."""
+    """Return whether a process of this machine still runs; True where the system cannot tell."""
     if os.name != "posix":  # on Windows, signal 0 is Ctrl+C, not a question
         return True
     try:

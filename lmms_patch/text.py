@@ -251,7 +251,7 @@ def _value_end(text: str, start: int, following: int) -> int:
 
 
 def is_secret(key: str, value: str) -> bool:
-    """Tell whether an argument of this name and value is a secret.
+    """Return whether an argument of this name and value is a secret.
 
     >>> is_secret("hf_token", "abc"), is_secret("max_new_tokens", "512"), is_secret("image_token", "<image>"), is_secret("use_auth_token", "True")
     (True, False, False, False)
@@ -276,7 +276,7 @@ def is_secret(key: str, value: str) -> bool:
 
 
 def _looks_random(value: str) -> bool:
-    """Tell whether a value is long, and of letters and digits in one word, as keys are and names of fields are not."""
+    """Return whether a value is long, and of letters and digits in one word, as keys are and names of fields are not."""
     return bool(re.fullmatch(r"[\w.~+=-]{16,}", value)) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
 
 
@@ -356,6 +356,16 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str
 
     over = f"<caption>{html.escape(line(caption, SENTENCE))}</caption>" if caption else ""
     return f"<table>{over}<thead>{cells('th', heads)}</thead><tbody>{''.join(cells('td', row) for row in rows)}</tbody></table>"
+
+
+def html_list(sentences: Iterable[str]) -> str:
+    """Return a list of sentences for a notebook, every text as it is; empty where there is none.
+
+    >>> html_list(["a < b."])
+    '<ul><li>a &lt; b.</li></ul>'
+    """
+    items = "".join(f"<li>{html.escape(line(one, SENTENCE))}</li>" for one in sentences)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def said(message: object, encoding: str | None = None) -> str:

@@ -16,6 +16,7 @@ is imported when it is called: importing this module is cheap.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -69,7 +70,7 @@ def __dir__() -> list[str]:
 
 
 def _silent(line: str) -> None:
-    pass
+    """Do nothing: the ``Tell`` of callers that show no lines."""
 
 
 def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
@@ -78,11 +79,12 @@ def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
 
 
 def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
+    """Return the items as they are: the ``Watch`` of callers that show no progress."""
     return items
 
 
 def _unseen(what: str, done: int, of: int) -> None:
-    pass
+    """Do nothing: what ``demo`` and ``tst`` tell their progress where nobody shows it."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,11 @@ class Run:
         return self.taken.path
 
     def _repr_html_(self) -> str:
-        """Return a table of the run's tasks for a notebook."""
+        """Return what the run found, and a table of its tasks, for a notebook."""
         from lmms_patch.runs import run
+        from lmms_patch.text import html_list
 
-        return run.read(self.path)._repr_html_()
+        return html_list(one.text for one in self.findings) + run.read(self.path)._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -158,24 +161,29 @@ class Recomputed:
         return {"schema": SCHEMA, "runs": runs, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
 
 
-def tasks(pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None) -> Catalogue:
+def tasks(
+    pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None, quiet: bool = True, watch: Watch = _unwatched
+) -> Catalogue:
     """List what can be wrapped, what cannot and why, and what it costs.
 
     Args:
         pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
         kind: the suffix to price, such as ``rci3`` or ``blind``; None: that of the pattern, else ``rci3``.
         include_path: a folder with more task files.
+        quiet: keep back what lmms-eval logs; False: it goes to stderr.
+        watch: passes the names on one by one, to show progress.
 
     Raises:
         UnknownNameError: nothing matches, or ``kind`` is no way of wrapping.
     """
     from lmms_patch.harness.names import catalog
 
-    with catalog.quietly():
-        return _catalogue(catalog.task_manager(include_path), pattern, kind)
+    with catalog.quietly() if quiet else contextlib.nullcontext():
+        return _catalogue(catalog.task_manager(include_path), pattern, kind, watch)
 
 
-def _catalogue(manager: Any, pattern: str | None, kind: str | None) -> Catalogue:
+def _catalogue(manager: Any, pattern: str | None, kind: str | None, watch: Watch) -> Catalogue:
+    """Return the names that match a pattern, for the way of wrapping that it names itself where ``kind`` is None."""
     from lmms_patch.ask.spec import parse
     from lmms_patch.harness.names import catalog
 
@@ -184,15 +192,20 @@ def _catalogue(manager: Any, pattern: str | None, kind: str | None) -> Catalogue
         pattern, kind = wrapped.base, wrapped.suffix
     kind = kind or "rci3"
     asked = catalog.requests_per_doc(catalog.spec_of_suffix(kind))
-    return Catalogue(catalog.entries(manager, pattern, kind), kind, asked)
+    return Catalogue(catalog.entries(manager, pattern, kind, watch), kind, asked)
 
 
-def coverage() -> list[Entry]:
-    """List which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded."""
+def coverage(*, quiet: bool = True, watch: Watch = _unwatched) -> list[Entry]:
+    """List which tasks of the installed lmms-eval wrap under ``_rci3``, from their configs alone: no data is loaded.
+
+    Args:
+        quiet: as in ``tasks``.
+        watch: as in ``tasks``.
+    """
     from lmms_patch.harness.names import catalog
 
-    with catalog.quietly():
-        return catalog.coverage(catalog.task_manager())
+    with catalog.quietly() if quiet else contextlib.nullcontext():
+        return catalog.coverage(catalog.task_manager(), watch)
 
 
 def show(folder: str | Path) -> Run:
@@ -225,11 +238,13 @@ def show(folder: str | Path) -> Run:
 
 
 def samples(run: str | Path, task: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """Return the docs of a finished run as an Arrow table with one row per doc and view (docs/tables.md).
+    """Return the answers and scores of a finished run as an Arrow table: one row for each doc and view (docs/tables.md).
+
+    The table comes from the Parquet file beside a task's sample log, or from the log itself where that file is missing or does not fit the log.
 
     Args:
-        run: the ``--output_path`` of the run (of several the newest with a task of ours), or one ``*_results.json``.
-        task: one of its tasks; None: all but MAGIC tasks, whose docs have no views.
+        run: the ``--output_path`` of the run, or one ``*_results.json``. Of several runs, the newest with a wrapped task is taken.
+        task: one of the run's tasks; None: all but MAGIC tasks, whose docs have no views.
         columns: their names, in the order wanted; None: all.
 
     Raises:
@@ -304,7 +319,8 @@ def demo(output: str | Path = "out/demo", *, quiet: bool = True, watch: Callable
 
     Args:
         output: the folder of the run.
-        quiet: keep back what lmms-eval prints (it is in ``lmms-eval.log`` in the output folder); False: it goes to stdout and stderr.
+        quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder; False: it goes to
+            stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
 
     Raises:
@@ -326,7 +342,8 @@ def tst(task: str, *, quiet: bool = True, watch: Callable[[str, int, int], None]
 
     Args:
         task: a base task, group or tag.
-        quiet: keep back what lmms-eval prints (it is in ``lmms-eval.log`` in the output folder); False: it goes to stdout and stderr.
+        quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder; False: it goes to
+            stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
         options: the other fields of ``lmms_patch.app.options.StressArguments``.
 
@@ -476,6 +493,7 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
 
 
 def _check_changes(changes: Changes) -> None:
+    """Refuse settings of ``analyze`` that are out of range."""
     api_magic.check_bootstrap(changes.draws, changes.level, changes.seed)
     chance = changes.chance
     if chance is not None and chance != "majority" and (isinstance(chance, str) or not math.isfinite(chance)):

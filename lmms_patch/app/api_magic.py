@@ -214,7 +214,7 @@ def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, le
     check_bootstrap(draws, level, seed)
     labelled = read_labels([files] if isinstance(files, (str, Path)) else files)
     bounds: dict[str, Any] = {"clusters": labelled.groups or None, "draws": draws, "level": level, "seed": seed}
-    scores = tuple(score(labels, **bounds) for source in SOURCES if (labels := labelled.of(source)))
+    scores = tuple(score(labels, **bounds, unjudged=labelled.open.get(source, ())) for source in SOURCES if (labels := labelled.of(source)))
     between = across(labelled.of("human"), labelled.of("judge"), **bounds) if len(scores) > 1 else ()
     many = max(len(one.annotators) for one in scores)
     crowd = (f"{many} annotators: how far they agree is computed for at most {MOST_ANNOTATORS}",) if many > MOST_ANNOTATORS else ()

@@ -136,6 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    """Run the command that the arguments name, and return its exit status."""
     # Why not the command's own ``main``: it prints boxes, and turns a broken pipe and Ctrl-C into exits of its own.
     group: Any = get_command(app)
     if os.environ.get(COMPLETE):  # a shell asks what may come next

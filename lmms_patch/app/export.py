@@ -14,6 +14,7 @@ from pyarrow import csv
 
 from lmms_patch import files
 from lmms_patch.errors import OptionError
+from lmms_patch.runs.results import is_of_run
 from lmms_patch.runs.run import Run
 from lmms_patch.text import block, csv_cell
 
@@ -35,15 +36,17 @@ def form_of(to: str | None, output: Path | None) -> str:
 
 
 def check_output(output: Path, run: Run) -> None:
-    """Refuse to write over a file of the run itself.
+    """Refuse to write over a file of the run itself, or under a name that readers take for a file of some run.
 
     Raises:
-        OptionError: the file is the run's results file, a sample log, or a table beside one.
+        OptionError: the file is a results file, a sample log, or a table beside one.
     """
     logs = [result.log for result in run.results if result.log is not None]
     own = [run.path, *logs, *(log.with_suffix(".parquet") for log in logs)]
     if output.resolve() in [path.resolve() for path in own]:
         raise OptionError(f"--output {output}: this is a file of the run itself; give another name")
+    if is_of_run(output):
+        raise OptionError(f"--output {output}: this is how lmms-eval names the files of a run, which would be lost or mistaken; give another name")
 
 
 def write(table: pa.Table, path: Path, form: str) -> None:

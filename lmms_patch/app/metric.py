@@ -76,6 +76,7 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         draws: int = DRAWS,
         seed: int = 0,
     ) -> dict[str, Any]:
+        """Return FIP, MPP, the index and the gate for scores of full images and of cells (the parameters: see the class)."""
         n = _grid(cell_scores)
         full, cells = np.asarray(full_scores, float), np.asarray(cell_scores, float).reshape(len(full_scores), n * n)
         if clusters is not None and len(clusters) != len(full):

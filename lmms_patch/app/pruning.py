@@ -136,7 +136,7 @@ class _Work:
 
 
 def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
-    """Prune, judge, write.
+    """Prune a task, judge what pruning changed, and write both into the folder of the pruning.
 
     Args:
         arguments: what to prune, and how.
@@ -179,6 +179,7 @@ def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> 
 
 
 def _judge(arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell) -> controls.Judged:
+    """Judge a pruning: hold what it changed against prunings of the same task with shuffled golds."""
     state, model = arguments.folder / "judge.json", arguments.judge_model
     if arguments.fresh and state.exists():
         state.unlink()
@@ -279,6 +280,7 @@ def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> N
 
 
 def _marks(task: TextOnly, name: str) -> NDArray[np.bool_]:
+    """Return a field of the docs that is true or false for each of them."""
     values = task.column(name)
     if not all(isinstance(value, (bool, np.bool_)) for value in values):
         raise OptionError(f"--against {name}: not a field with true or false for every doc")
@@ -292,6 +294,7 @@ def _check_output(out: Path) -> None:
 
 
 def _check_budget(items: Sequence[Item], settings: PruneSettings, folds: int) -> None:
+    """Refuse a budget that leaves fewer docs than there are folds."""
     left = len(items) - Selector(items, settings).budget
     if left < folds:
         raise OptionError(

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import socket
+import tempfile
 import threading
 import webbrowser
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lmms_patch.errors import OptionError, PatchError
+from lmms_patch.errors import OptionError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lmms_patch.present.explore.explorer import Explorer
-    from lmms_patch.present.explore.pictures import Pictures
+    from lmms_patch.present.explore.pictures import OfDoc, Pictures
 
 
 def pictures_of(wanted: bool, include_path: str | Path | None) -> Pictures:
-    """Return what takes images through the harness, which is loaded when the first is wanted."""
+    """Return the images of docs, taken through the harness, which is loaded when the first image is wanted.
+
+    Args:
+        wanted: whether images are taken at all.
+        include_path: a folder with more task files.
+    """
     from lmms_patch.present.explore.pictures import Pictures
 
-    def open_task(base: str) -> Callable[[int], Any]:
+    def open_task(base: str) -> OfDoc:
+        """Return how the images of a task's docs are loaded."""
         from lmms_patch.harness.images import image_of
         from lmms_patch.harness.names.catalog import quietly
 
@@ -34,29 +40,49 @@ def pictures_of(wanted: bool, include_path: str | Path | None) -> Pictures:
 
 
 def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> None:
-    """Serve the explorer until Ctrl-C."""
+    """Serve the explorer until Ctrl-C.
+
+    Args:
+        explorer: what is shown; its docs are read in the background.
+        pictures: the images.
+        port: that the server listens on; 0: any free one.
+        browser: whether the page is opened in a browser.
+
+    Raises:
+        OptionError: the port is taken, or not allowed.
+    """
     import uvicorn
 
     from lmms_patch.present.explore.server import HOST, app
 
-    with contextlib.closing(_listening(HOST, port)) as listening:
+    with contextlib.closing(_listening(HOST, port)) as listening, tempfile.TemporaryDirectory(prefix="lmms-patch-") as folder:
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         address = f"http://{HOST}:{port}/?token={token}"
-        threading.Thread(target=_load, args=(explorer,), daemon=True, name="docs").start()
+        threading.Thread(target=explorer.load, daemon=True, name="docs").start()
         served = uvicorn.Server(uvicorn.Config(app(explorer, pictures, token, port), log_level="critical", access_log=False, lifespan="off"))
         print(f"{address}  (Ctrl-C ends it)", flush=True)  # not ``say``, which hides tokens
         if browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True, name="browser").start()
+            opened = _leading_to(address, Path(folder)).as_uri()
+            threading.Thread(target=webbrowser.open, args=(opened,), daemon=True, name="browser").start()
         with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
             served.run(sockets=[listening])
 
 
-def _load(explorer: Explorer) -> None:
-    """Read the docs; what goes wrong is shown by the page."""
-    try:
-        explorer.load()
-    except (PatchError, OSError, MemoryError) as error:
-        explorer.fault = str(error) or type(error).__name__
+def _leading_to(address: str, folder: Path) -> Path:
+    """Write a page that leads to an address, and return its path.
+
+    The browser is given this file in place of the address: everyone on the machine can read command lines, the browser's among them, but only the
+    user can read the file.
+
+    Args:
+        address: with its token.
+        folder: that only the user can read; who made it removes it.
+    """
+    page = folder / "explore.html"
+    with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write('<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Explorer</title>\n')
+        file.write(f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Open the explorer</a>\n')
+    return page
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -67,7 +93,8 @@ def _listening(host: str, port: int) -> socket.socket:
     """
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would let two servers listen on one port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)
     except OSError as error:

@@ -53,7 +53,7 @@ def _task_file(folder: Path, name: str, config: Mapping[str, Any]) -> str:
 
 
 def run(arguments: Arguments, quiet: bool = False, watch: Watch = lambda what, done, of: None) -> Path:
-    """Run the test.
+    """Run a text-only cross-validation (Test-set Stress-Test) with lmms-eval, and return its results file.
 
     Args:
         arguments: what to test.

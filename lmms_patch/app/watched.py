@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import itertools
 import os
 import re
 import subprocess
@@ -10,15 +12,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 from lmms_patch.errors import PatchError
 
 COMMAND = (sys.executable, "-m", "lmms_eval")
 Watch = Callable[[str, int, int], None]
 """Is handed what is being done, how much of it is done, and how much there is (0: not known yet)."""
-LOG = "lmms-eval.log"
-"""The file in the output folder that keeps what lmms-eval prints."""
+LOG = Path("lmms-eval.log")
+"""The name, in the output folder, of the file with what lmms-eval printed; later runs into the same folder count on: ``lmms-eval-2.log``."""
 _BAR = re.compile(r"^\s*(?P<what>asking|\S+: folds):\s+\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<of>\d+)")
 """A bar of tqdm that counts what the user waits for; others (images decoded, weights loaded, each batch) only flicker."""
 
@@ -31,11 +33,11 @@ class RunError(PatchError):
 
 
 def lmms_eval(options: Sequence[str], output: Path, *, quiet: bool = True, watch: Watch = lambda what, done, of: None) -> Path | None:
-    """Run lmms-eval.
+    """Run lmms-eval as a command of its own, and wait for its end.
 
     Args:
         options: what follows ``lmms-eval``.
-        output: the folder that it writes to; what it prints is kept there too, in ``lmms-eval.log``.
+        output: the folder that it writes to; what it prints is kept there too, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log``.
         quiet: keep back what it prints; False: it goes to stdout and stderr.
         watch: told of progress, where its lines are kept back.
 
@@ -50,10 +52,9 @@ def lmms_eval(options: Sequence[str], output: Path, *, quiet: bool = True, watch
         if status := subprocess.run(command, env=env, check=False).returncode:
             raise RunError(f"lmms-eval ended with status {status}; its last lines say why")
         return None
-    log = _log(output)
     watch("starting lmms-eval", 0, 0)
     with (
-        open(log, "w", encoding="utf-8", errors="replace") as kept,
+        _new_log(output) as kept,
         subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
     ):
         assert process.stdout is not None
@@ -63,36 +64,48 @@ def lmms_eval(options: Sequence[str], output: Path, *, quiet: bool = True, watch
             elif line.endswith("\n") and not _DRAWN.search(line) and line.replace("\x1b[A", "").strip():
                 kept.write(line)
                 kept.flush()
+    log = Path(kept.name)
     if process.returncode:
         raise RunError(f"lmms-eval ended with status {process.returncode}; {last_line(log)}; all it said: {log}")
     return log
 
 
-def _log(output: Path) -> Path:
-    """Return where lines are kept: in the output folder, or in the system's folder for temporary files where that cannot be written."""
+def _new_log(output: Path) -> IO[str]:
+    """Create a file for what lmms-eval prints, and open it; neither an earlier log nor what a link of its name leads to is touched.
+
+    The file is in the output folder, or in the system's folder for temporary files where the output folder cannot be written.
+    """
     try:
         output.mkdir(parents=True, exist_ok=True)
-        (output / LOG).touch()
-        return output / LOG
+        for number in itertools.count(1):
+            with contextlib.suppress(FileExistsError):
+                return open(output / (LOG if number == 1 else f"{LOG.stem}-{number}{LOG.suffix}"), "x", encoding="utf-8", errors="replace")
     except OSError:
-        with tempfile.NamedTemporaryFile(prefix="lmms_patch_", suffix=".log", delete=False) as made:
-            return Path(made.name)
+        pass
+    return tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="replace", prefix="lmms_patch_", suffix=LOG.suffix, delete=False)
 
 
 def _lines(stream: TextIO) -> Iterator[str]:
-    """Yield what ends in a line feed or a carriage return (a bar that is drawn anew), as it comes."""
+    r"""Split what a program prints, as it comes, into lines, which end in ``\n``, and states of bars, which end in ``\r``.
+
+    A bar's next state begins where the one before began, after a carriage return. Carriage returns before a line feed are part of the line's end,
+    so the character after them decides.
+    """
     begun = ""
-    while text := stream.read(1):
-        begun += text
-        if text in "\r\n":
+    while char := stream.read(1):
+        if begun.endswith("\r") and char not in "\r\n":
             yield begun
             begun = ""
+        begun += char
+        if char == "\n":
+            yield begun.rstrip("\r\n") + "\n"
+            begun = ""
     if begun:
-        yield f"{begun}\n"
+        yield begun.rstrip("\r") + "\n"
 
 
 def last_line(log: Path | None) -> str:
-    """Return what lmms-eval said at last: our own refusal where there is one."""
+    """Return the last line of a log, or the last refusal of lmms-patch where the log has one, as words for an error message."""
     text = log.read_text(encoding="utf-8", errors="replace") if log is not None else ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line.removeprefix("lmms-patch: ") for line in lines if line.startswith("lmms-patch: ")]

@@ -222,7 +222,7 @@ def _listed(prompt: str) -> list[re.Match[str]]:
 
 
 def _begins_line(prompt: str, mark: re.Match[str], last: re.Match[str] | None) -> bool:
-    """Tell whether a mark is the first on its line.
+    """Return whether a mark is the first on its line.
 
     Args:
         prompt: the prompt.

@@ -137,7 +137,7 @@ def cell_box(size: Size, n: int, row: int, col: int) -> Box:
 
 
 def is_usable(size: Size, n: int, min_side: int = 1) -> bool:
-    """Tell whether every cell of an n×n grid has sides of at least ``min_side`` pixels."""
+    """Return whether every cell of an n×n grid has sides of at least ``min_side`` pixels."""
     return min(size) >= n * min_side
 
 

@@ -13,6 +13,7 @@ checked: ``check`` returns it in words, and the gate's ``require: checked`` make
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -38,6 +39,7 @@ from lmms_patch.runs.results import sample_log
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.tst.results import stress
@@ -594,6 +596,7 @@ def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]
     if not intervals:
         return (*unchecked, "intervals")
     options = {name: settings[name] for name in ("draws", "level", "seed") if name in settings}
+    _check_bounds(about, magic.bounds(records, str(about["variant"]), **options) if judged else {}, where)
     fresh = magic.numbers(records, str(about["variant"]), judged, **options)
     current = (result.details.get("made") or {}).get("numbers") == outcome.NUMBERS
     for name, one in about["numbers"].items():
@@ -603,3 +606,20 @@ def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]
             raise _refuse(where, f"{name} ({apart})", one[apart], again[apart])
         unchecked |= {} if apart is None else {f"intervals ({OLD})": None}
     return tuple(unchecked)
+
+
+def _check_bounds(about: Mapping[str, Any], fresh: Mapping[str, Bounds], where: str) -> None:
+    """Check the bounds of numbers by a judge: a gate goes by them. Files of earlier versions have none."""
+    stored = about.get("bounds")
+    if stored is None:
+        return
+    flat = {f"bounds.{name}.{key}": value for name, one in stored.items() for key, value in _bound_values(one).items()}
+    again = {f"bounds.{name}.{key}": value for name, one in fresh.items() for key, value in _bound_values(dataclasses.asdict(one)).items()}
+    for key in {**flat, **again}:
+        if key not in flat or key not in again or not _same(flat[key], again[key]):
+            raise _refuse(where, key, flat.get(key), again.get(key))
+
+
+def _bound_values(one: Mapping[str, Any]) -> dict[str, Any]:
+    ends = {f"{end}.{key}": (one.get(end) or {}).get(key) for end in ("low", "high") for key in ("value", "low", "high")}
+    return {**ends, "unjudged": one.get("unjudged")}

@@ -80,7 +80,7 @@ def view_sets(record: Record) -> dict[str, list[View]]:
 
 
 def failed(record: Record, n: int) -> bool:
-    """Tell whether a cell of a grid could not be scored."""
+    """Return whether a cell of a grid could not be scored."""
     return any(view.error is not None for view in record.views if view.n == n)
 
 

@@ -103,7 +103,7 @@ class _Task:
         return next(iter(self.filters), {})
 
     def higher(self, metric: str) -> bool:
-        """Tell whether a metric is better when higher."""
+        """Return whether a metric is better when higher."""
         told = self.run.about["higher_is_better"].get(self.task) or {}
         known = {name: bool(value) for name, value in told.items() if value is not None}
         own = {} if self.result is None else self.result.details.get("higher_is_better", {})

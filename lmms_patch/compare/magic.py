@@ -22,6 +22,7 @@ from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
 from lmms_patch.runs.results import check_docs, sample_log
 from lmms_patch.runs.run import Result, differences, not_compared
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.paired import Difference, McNemar, Number
 from lmms_patch.stats.resample import LEVEL, Seed, cluster_numbers
@@ -31,8 +32,6 @@ Part = tuple[float, float]
 SAME = ("benchmark", "kind", "filter", "views")
 _OF_DOCS = ("docs", "prompts", "number of docs", "limit")
 """Settings that differ anyway where the docs do."""
-BY_JUDGE = (*results.JUDGED, "self_heal")
-"""Metrics that are a judge's verdicts."""
 NO_JUDGE = "none"
 """What ``Result.fingerprint`` says of a run without a judge."""
 _FLAGS = (*results.HEALED, *results.REGIONS, *results.JUDGED, *results.ANSWERS, "answer_found")
@@ -72,7 +71,7 @@ def read(result: Result) -> dict[str, Line]:
     if other := sorted({record.variant for record in records} - {about["variant"]}):
         raise RecordError(f"{log}: records of the variant {other[0]}, but {result.task} is {about['variant']}; the file is of another run")
     for name, number in about["numbers"].items():
-        value, own = value_of(records, name), number["value"]
+        value, own = None if results.withheld(records, name) else value_of(records, name), number["value"]
         if (value is None) != (own is None) or (value is not None and own is not None and abs(value - own) > _TOLERANCE):
             said = ["none" if one is None else f"{one:.4g}" for one in (value, own)]
             raise RecordError(
@@ -158,6 +157,9 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     pairs = [(ours[name].record, theirs[name].record) for name in ids]
     variant = pairs[0][1].variant
     names, warnings = _shared(first, second)
+    if "self_heal_words" in names and (why := _words_apart(*zip(*pairs, strict=True))):
+        names.remove("self_heal_words")
+        warnings.append(f"self_heal_words: not compared: {why}")
     draws = draws or paired.DRAWS
     changes = {}
     for name in names:
@@ -218,6 +220,16 @@ def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
     return [name for name in names if name not in BY_JUDGE], [line]
 
 
+def _words_apart(first: Sequence[Record], second: Sequence[Record]) -> str:
+    """Say why Self-Heal by words cannot be compared; empty where it can."""
+    if any((one.healed_chance is None) != (other.healed_chance is None) for one, other in zip(first, second, strict=True)):
+        return "one of the runs is by a version that counted words otherwise"
+    for which, side in (("first", first), ("second", second)):
+        if why := results.withheld(side, "self_heal_words"):
+            return f"in the {which} run {why}"
+    return ""
+
+
 def _tests(names: Sequence[str], pairs: Sequence[tuple[Record, Record]], lower: Sequence[str]) -> dict[str, McNemar]:
     """Return McNemar's test of each metric of flags; where lower is better, 0 is right."""
     out = {}
@@ -236,6 +248,6 @@ def _unchanged(names: Sequence[str], primary: str, pairs: Sequence[tuple[Record,
 
 
 def _alike(one: Record, other: Record) -> bool:
-    """Tell whether two records count the same in everything."""
+    """Return whether two records count the same in everything."""
     keys = ("boxes", "relevant", "used", "invented", "answer_found", *results.ANSWERS.values(), *results.JUDGED.values(), *results.HEALED.values())
     return all(getattr(one, key) == getattr(other, key) for key in keys)

@@ -232,7 +232,7 @@ def _scored(sides: Sequence[Side], form: Form | None, common: Sequence[int]) -> 
 
 
 def _of_items(form: Form | None) -> bool:
-    """Tell whether an aggregation goes by whole items, not by their scores."""
+    """Return whether an aggregation goes by whole items, not by their scores."""
     return form is None or form.name in _COUNTS
 
 
@@ -459,7 +459,7 @@ class Pair:
         return sum(bool(first) and bool(second) and first != second for first, second in images)
 
     def identical(self) -> bool:
-        """Tell whether every doc has the same scores in every view."""
+        """Return whether every doc has the same scores in every view."""
         if self.only[0] or self.only[1]:
             return False
         if self.kind.folds:

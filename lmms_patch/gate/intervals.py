@@ -8,11 +8,11 @@ import re
 from dataclasses import dataclass
 
 from lmms_patch.compare.engine import Compared, plain_name
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import RecordError
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks, matching
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.intervals import at_level, difference, magnitude, magnitude_difference
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
@@ -53,7 +53,23 @@ def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
     return Judged(value, value)
 
 
+def bounds_of(one: Result, name: str, level: float) -> tuple[Judged, Judged] | None:
+    """Return a number by a judge with its unjudged docs all wrong, and all right; None where every doc is judged, and for other numbers.
+
+    Args:
+        one: the result.
+        name: of ``measures``.
+        level: of the intervals, 0..1.
+    """
+    found = one.bounds(name)
+    if found is None:
+        return None
+    low, high = (at_level(end, level, _scale(one, name)) for end in (found.low, found.high))
+    return Judged(low, low), Judged(high, high)
+
+
 def _leveled(one: Result, name: str, level: float) -> Estimate:
+    """Return a number of a result with its interval at another level; without value where the run does not have it."""
     if name not in one.measures:
         docs = one.result.docs
         return Estimate(None, None, None, None, docs, docs, 0, level, "the run does not have it")
@@ -69,7 +85,7 @@ def _top(one: Result) -> float | None:
 
 
 def _plain(one: Result, name: str) -> bool:
-    """Tell whether a number is a mean of the docs' scores."""
+    """Return whether a number is a mean of the docs' scores."""
     if one.kind == "magic":
         return not name.endswith("_micro")
     return name in ("score", "fip", one.result.described["metric"]) or bool(_MPP.match(name)) or name == "tst"

@@ -9,21 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate import limits, sides
-from lmms_patch.gate.intervals import Judged, difference_of, number_of
+from lmms_patch.gate.intervals import Judged, bounds_of, difference_of, number_of
 from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.present.findings import case, findings
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.resample import Estimate
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 WORDS = {PASSED: "passed", FAILED: "failed", BAD_INPUT: "bad input", INCONCLUSIVE: "inconclusive"}
 """The words for the exit statuses."""
+NOT_ALWAYS = ("self_heal_words",)
+"""Numbers that a run gives only where they beat chance."""
 UNCHANGED = "no answer changed: what the number is made of is the same on every doc"
 
 
@@ -182,7 +184,10 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
 
 
 def _findings(results: Sequence[Result]) -> tuple[str, ...]:
-    """Return what to know of some results; nothing where a file lacks what the sentences need: they are prose, and must not stop a gate."""
+    """Return the sentences of ``present.findings`` about some results.
+
+    They are there to be read, and no verdict rests on them. So where a file lacks what a sentence needs there is none, and the gate goes on.
+    """
     try:
         return tuple(one.text for one in findings([case(one.result, one.model, str(place)) for place, one in enumerate(results)]))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -258,12 +263,16 @@ def _of_metric(rule: Rule, selected: Sequence[Result], source: str) -> tuple[lis
 
 
 def _metrics(one: Result, pattern: str) -> list[str]:
-    """Return the numbers that a pattern means; of several names for one number (score, fip, acc) the first."""
+    """Return the numbers that a pattern means; of several names for one number (score, fip, acc) the first.
+
+    Self-Heal by words is left out where it does not beat chance and the judge's is there: the judge's is the headline.
+    """
     names: list[str] = []
     for name in matching(one.measures, pattern):
         if not any(one.measures[name] is one.measures[other] for other in names):
             names.append(name)
-    return names
+    by_judge = "self_heal" in names
+    return [name for name in names if not (by_judge and name in NOT_ALWAYS and one.measures[name].value is None)]
 
 
 def _skipped(rule: Rule, out: Sequence[Result], why: str) -> list[str]:
@@ -309,7 +318,7 @@ def _family(rule: Rule, item: Item, primary: str | None) -> Hashable:
 
 
 def _is_primary(item: Item, primary: str | None) -> bool:
-    """Tell whether a number is the primary number of its result: the named number if the result has it, else the task's own metric."""
+    """Return whether a number is the primary number of its result: the named number if the result has it, else the task's own metric."""
     own = item.one.measures
     named = matching(own, primary) if primary else []
     return own[item.metric] is own[named[0] if named else "score"]
@@ -345,8 +354,12 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
     least, most = _ends(rule, item.check)
     if number.unchanged:  # the difference is 0 on these docs; its interval is about docs that nobody asked
         call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
+    elif item.check == "value" and (bounds := bounds_of(item.one, item.metric, level)) is not None:
+        number, call, reason = _of_bounds(rule, bounds, least, most)
     else:
         call, reason = verdict(number.judged, least, most, rule.margin, rule.interval)
+        if item.check == "difference" and item.metric in NOT_ALWAYS and number.baseline is None:  # there was nothing to lose
+            call = "inconclusive"
     call, reason = _marked(item, call, reason)
     if lost := _lost(rule, item, number, before):
         call, reason = "fail", "; ".join(filter(None, [lost, reason]))
@@ -372,6 +385,28 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
         least=None if least is None else least - rule.margin,
         most=None if most is None else most + rule.margin,
     )
+
+
+_WORST: tuple[Call, ...] = ("pass", "inconclusive", "fail")
+
+
+def _of_bounds(rule: Rule, bounds: tuple[Judged, Judged], least: float | None, most: float | None) -> tuple[Judged, Call, str]:
+    """Return the verdict on a number by a judge that lacks verdicts, by its worse end, and that end.
+
+    A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge that refuses the wrong answers would
+    make a model pass.
+    """
+    low, high = bounds
+    ends = [(low, "wrong", verdict(low.judged, least, None, rule.margin, rule.interval))] if least is not None else []
+    ends += [(high, "right", verdict(high.judged, None, most, rule.margin, rule.interval))] if most is not None else []
+    number, word, (call, reason) = max(ends, key=lambda end: _WORST.index(end[2][0]))
+    other, opposite = (low, "wrong") if number is high else (high, "right")
+    said = f"docs without a verdict count as {word} here ({_shown(number)}; were they {opposite}, {_shown(other)})"
+    return number, call, "; ".join(filter(None, [said, reason]))
+
+
+def _shown(number: Judged) -> str:
+    return "not defined" if number.value.value is None else f"{number.value.value:.3f}"
 
 
 def verdict(judged: Estimate, least: float | None, most: float | None, margin: float, interval: bool = True) -> tuple[Call, str]:
@@ -424,13 +459,14 @@ def _ends(rule: Rule, check: str) -> tuple[float | None, float | None]:
 
 
 def _words(rule: Rule, check: str) -> str:
+    """Return the limits of a rule, and its margin, as people write them."""
     named = {
         "tst": (("<=", rule.max_tst_over_chance),),
         "value": ((">=", rule.min), ("<=", rule.max)),
         "difference": (("drop <=", rule.max_drop), ("rise <=", rule.max_rise)),
     }
-    words = " and ".join(f"{sign} {limit:g}" for sign, limit in named[check] if limit is not None)
-    return f"{words}, margin {rule.margin:g}" if rule.margin else words
+    words = " and ".join(f"{sign} {limits.plain(limit)}" for sign, limit in named[check] if limit is not None)
+    return f"{words}, margin {limits.plain(rule.margin)}" if rule.margin else words
 
 
 def _check_null(rule: Rule, item: Item, source: str) -> None:
@@ -466,7 +502,7 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     on the docs that it answers wrong.
     """
     compared = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
-    counts = [_docs_of(one, item.metric) for one in compared]
+    counts = [_docs_of(one, item.metric, item.check) for one in compared]
     if any(reading.is_sampled(one.result.details.get("analysis") or {}) for one in compared):  # a doc that one run did not ask is not lost
         left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
         whole = left + lost
@@ -478,15 +514,21 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     return f"{whole - left} of {whole} docs are lost ({(whole - left) / whole:.1%}, more than max_lost {rule.max_lost:.1%})"
 
 
-def _docs_of(one: Result, name: str) -> tuple[int, int]:
-    """Return how many docs a number is made of, and how many it lost because a call failed or a judge gave no verdict."""
+def _docs_of(one: Result, name: str, check: str) -> tuple[int, int]:
+    """Return how many docs a number is made of, and how many it lost because a call failed or a judge gave no verdict.
+
+    Where the number itself has a limit, docs without a verdict are not lost: they count as wrong, or as right (``_of_bounds``).
+    """
     raw = name.partition("_adj")[0]  # the corrected index asks only some docs on a wrong image
     match = next(iter(matching(one.measures, raw)), None)
     docs = one.measures[match].n if match is not None else one.result.docs
     details = one.result.details
     if one.kind == "magic":
         counts = (details.get("magic") or {}).get("counts") or {}
-        return docs, int(counts.get("failed") or 0) + int(counts.get(f"unjudged_{name}") or 0)
+        without, bounds = int(counts.get("failed") or 0), one.bounds(name)
+        if bounds is None:
+            return docs, without
+        return (bounds.low.n, without) if check == "value" else (docs, without + bounds.unjudged)
     if name.startswith("tst"):
         return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
     analysis = details.get("analysis") or {}
@@ -542,7 +584,7 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
     else:
         assert rule.max_excluded is not None
         value, reason = _excluded(one)
-        most, limit, kept = rule.max_excluded, f"<= {rule.max_excluded:g}", value is not None and value <= rule.max_excluded + 1e-12
+        most, limit, kept = rule.max_excluded, f"<= {limits.plain(rule.max_excluded)}", value is not None and value <= rule.max_excluded + 1e-12
     call: Call = "pass" if kept else "inconclusive" if value is None and item.check == "looks" else "fail"
     warned, docs = call == "inconclusive" and not rule.blocks, one.result.docs
     number = Estimate(value, None, None, None, docs, docs, 0, reason=reason)

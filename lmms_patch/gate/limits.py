@@ -6,6 +6,7 @@ Source: Piaggio et al. (2012, JAMA 308: 2594), non-inferiority by an interval. `
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Literal
 
 from lmms_patch.errors import OptionError
@@ -42,10 +43,23 @@ def call(low: float, high: float, *, least: float | None = None, most: float | N
 
 
 def _above(low: float, high: float, bound: float) -> Call:
+    """Return whether an interval lies above a bound: pass, fail, or inconclusive where it holds the bound."""
     slack = _TOLERANCE * max(1.0, abs(bound))  # adding the margin may change the last digit
     if low >= bound - slack:
         return "pass"
     return "fail" if high < bound - slack else "inconclusive"
+
+
+def plain(value: float, digits: int = 12) -> str:
+    """Return a limit, or another number of a rule, with up to so many significant digits and without an exponent.
+
+    Below 1e-9 there is an exponent after all: so many zeros cannot be counted.
+
+    >>> plain(-0.02), plain(0.3 - 0.1), plain(1e-05), plain(2e-12)
+    ('-0.02', '0.2', '0.00001', '2e-12')
+    """
+    text = f"{value:.{digits}g}"
+    return text if 0 < abs(value) < 1e-9 else format(Decimal(text), "f")
 
 
 def corrected(level: float, count: int) -> float:

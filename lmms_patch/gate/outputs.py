@@ -10,7 +10,6 @@ import dataclasses
 import json
 import math
 import os
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,12 @@ from xml.etree import ElementTree
 
 from lmms_patch import __version__, files
 from lmms_patch.errors import RecordError
+from lmms_patch.gate import limits
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement, Verdict
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED
 from lmms_patch.present.sheets import number as number_text
+from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line, markdown, printed
@@ -29,7 +30,11 @@ from lmms_patch.text import line, markdown, printed
 SCHEMA = 1
 CALLS = {PASSED: "PASS", FAILED: "FAIL", BAD_INPUT: "BAD INPUT", INCONCLUSIVE: "INCONCLUSIVE"}
 """The first word of the first line, by exit status."""
-MINUS = "−"
+LEAST = 40
+"""Cells that a line may always take: in a narrower terminal every word would stand alone."""
+UNDEFINED = "not defined"
+DIGITS = 12
+"""The most decimals of a number: limits are held to 1e-12."""
 _ORDER = ("fail", "inconclusive", "warned", "pass")
 _HELD = {
     "gate": ("the index can be read", "the index cannot be read"),
@@ -50,7 +55,7 @@ def word(one: Verdict) -> str:
 def fact(one: Verdict, judged: Judgement) -> str:
     """Return what a verdict found, in one line.
 
-    For example ``gqa: accuracy 0.690 → 0.607 (−0.083, 95 % −0.151 to −0.016; allowed −0.02)``.
+    For example ``gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed -0.02)``.
     """
     models = {other.model for other in judged.verdicts}
     tasks = {other.task for other in judged.verdicts if other.base == one.base}
@@ -59,14 +64,17 @@ def fact(one: Verdict, judged: Judgement) -> str:
 
 
 def _found(one: Verdict) -> str:
+    """Return a verdict's number with its interval, its baseline and what is allowed, or the state that a rule asks for."""
     number = one.value if one.difference is None else one.difference
     if one.metric in _HELD:
         return ": ".join(filter(None, [_HELD[one.metric][number.value != 1], one.reason]))
     allowed = _allowed(one)
     if number.value is None:
-        return f"{one.measure} {one.reason or 'not defined'} ({allowed})"
+        reason = one.reason or UNDEFINED
+        name = {"n_docs": "number of docs", "excluded": "docs left out"}.get(one.metric, one.measure)
+        return f"{name}{'' if reason.startswith(UNDEFINED) else ':'} {reason} ({allowed})"
     if one.metric in ("n_docs", "excluded"):
-        counted = f"{number.value:,.0f} docs" if one.metric == "n_docs" else f"{100 * number.value:.4g} % of the docs left out"
+        counted = f"{number.value:,.0f} docs" if one.metric == "n_docs" else f"{_percent(one, number.value)} of the docs left out"
         return ": ".join(filter(None, [f"{counted} ({allowed})", one.reason]))
     sure = ""
     if number.low is not None and number.high is not None and one.level is not None and reading.shows_interval(number):
@@ -80,24 +88,43 @@ def _found(one: Verdict) -> str:
 
 
 def _allowed(one: Verdict) -> str:
-    """Return the ends of what is allowed: of a difference, as ``allowed −0.02``; of a number, as ``at least 0.65``."""
+    """Return the ends of what is allowed: of a difference, as ``allowed -0.02``; of a number, as ``at least 0.65``."""
     ends = [end for end in (one.least, one.most) if end is not None]
     if one.difference is not None and ends == [0]:
         return "no drop allowed" if one.least is not None else "no rise allowed"
-    said = [f"{end:+g}" if one.difference is not None and end else f"{end or 0:g}" for end in ends]
+    said = [("+" if one.difference is not None and end > 0 else "") + limits.plain(end or 0.0) for end in ends]
     if one.metric == "n_docs":
         said = [f"{end:,.0f}" for end in ends]
     if one.metric == "excluded":
-        said = [f"{100 * end:.4g} %" for end in ends]
+        said = [f"{limits.plain(100 * end)} %" for end in ends]
     start = "allowed" if one.difference is not None or len(ends) > 1 else "at least" if one.least is not None else "at most"
-    return f"{start} {' to '.join(said)}".replace("-", MINUS)
+    return f"{start} {' to '.join(said)}"
 
 
 def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
-    """Return a number with three decimals, or as many as its limit has."""
-    decimals = [len(f"{end:g}".partition(".")[2]) for end in (one.least, one.most) if end is not None]
+    """Return a number with three decimals, or more where its limit has more, or where three would hide on which side of the limit it lies."""
+    judged = one.value if one.difference is None else one.difference
+    numbers = [number for number in (judged.value, judged.low, judged.high) if number is not None]
+    written = [len(limits.plain(end).partition(".")[2]) for end in (one.least, one.most) if end is not None]
     signed = one.difference is not None if signed is None else signed
-    return number_text(value, signed, max([3, *decimals])).replace("-", MINUS)
+    return number_text(value, signed, _decimals(one, numbers, max([3, *written])))
+
+
+def _percent(one: Verdict, share: float) -> str:
+    """Return a share of docs in percent, with four digits, or with more where four would hide that it is beyond its limit."""
+    share, most = 100 * share, None if one.most is None or one.call != "fail" else 100 * one.most
+    alike = (some for some in range(4, DIGITS) if most is None or limits.plain(share, some) != limits.plain(most, some))
+    return f"{limits.plain(share, next(alike, DIGITS))} %"
+
+
+def _decimals(one: Verdict, numbers: Sequence[float], fewest: int) -> int:
+    """Return how many decimals show on which side of its limits each number lies.
+
+    With three decimals 0.69996 reads as 0.700, which keeps "at least 0.7". So decimals are added until no number beyond a limit looks kept.
+    """
+    beyond = [(number, one.least) for number in numbers if one.least is not None and limits.call(number, number, least=one.least) == "fail"]
+    beyond += [(number, one.most) for number in numbers if one.most is not None and limits.call(number, number, most=one.most) == "fail"]
+    return next((some for some in range(fewest, DIGITS) if all(round(number, some) != round(end, some) for number, end in beyond)), DIGITS)
 
 
 def details(one: Verdict) -> str:
@@ -112,7 +139,7 @@ def details(one: Verdict) -> str:
     claim = {True: "the primary number", False: "not the primary number", None: ""}[one.primary]
     power = ""
     if one.call == "inconclusive" and one.detectable is not None:
-        power = f"fails in 80 % of runs where the truth is {one.detectable:.2g} beyond what is allowed"
+        power = f"fails in 80 % of runs where the truth is {limits.plain(one.detectable, 2)} beyond what is allowed"
     return line("; ".join(filter(None, [f"{one.metric} {one.limit}", claim, basis.get(one.basis, ""), power])))
 
 
@@ -126,6 +153,7 @@ def ordered(judged: Judgement) -> list[Verdict]:
 
 
 def _beyond(one: Verdict) -> float:
+    """Return how far a number lies beyond what is allowed, in half-widths of its interval; −inf without one, inf without a number."""
     number = one.value if one.difference is None else one.difference
     if number.value is None:
         return math.inf
@@ -164,26 +192,20 @@ def text(judged: Judgement, *, every: bool = False, width: int | None = None) ->
         width: of the terminal; None: lines are not broken.
     """
     bad, passed = _listed(judged)
-    blocks = [f"{_folded(headline(judged), '  ', width)}\n{judged.counts}"]
-    blocks += ["\n".join(_wrapped(one, said, width) for one, said in (bad + passed if every else bad))]
-    blocks += ["\n".join(_folded(f"note: {line(note)}", "  ", width) for note in judged.notes)]
+    most = None if width is None else max(width, LEAST)
+    blocks = [f"{fold(headline(judged), most)}\n{judged.counts}"]
+    blocks += ["\n".join(_wrapped(one, said, most) for one, said in (bad + passed if every else bad))]
+    blocks += ["\n".join(fold(f"note: {line(note)}", most) for note in judged.notes)]
     if every:
-        blocks += ["\n".join(_folded(line(one), "  ", width) for one in judged.findings)]
-    blocks += [f"{_passes(passed)}; --all lists what passed" if passed and not every else ""]
+        blocks += ["\n".join(fold(line(one), most) for one in judged.findings)]
+    blocks += [f"{len(passed)} pass; --all lists what passed" if passed and not every else ""]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _passes(passed: Sequence[Any]) -> str:
-    return f"{len(passed)} pass{'es' * (len(passed) == 1)}"
-
-
-def _wrapped(one: Verdict, said: str, width: int | None) -> str:
-    lines = [f"{word(one)}: {line(one.rule)}", *(f"  {part}" for part in (said, details(one)) if part)]
-    return "\n".join(_folded(each, "    ", width) for each in lines)
-
-
-def _folded(said: str, indent: str, width: int | None) -> str:
-    return said if width is None else textwrap.fill(said, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _wrapped(one: Verdict, said: str, most: int | None) -> str:
+    """Return a verdict's rule, and below it what was found and the details, in lines of at most ``most`` cells; None: not broken."""
+    below = [fold(part, most, "  ", "    ") for part in (said, details(one)) if part]
+    return "\n".join([fold(f"{word(one)}: {line(one.rule)}", most, rest="    "), *below])
 
 
 def summary(judged: Judgement) -> str:
@@ -192,7 +214,7 @@ def summary(judged: Judgement) -> str:
     bad, passed = _listed(judged)
     lines = [f"### {mark} {markdown(headline(judged))}", "", markdown(judged.counts), ""]
     lines += [*(_bullet(one, said) for one, said in bad), *(f"- note: {markdown(note)}" for note in judged.notes)]
-    lines += _details(_passes(passed), [_bullet(one, said) for one, said in passed])
+    lines += _details(f"{len(passed)} pass", [_bullet(one, said) for one, said in passed])
     lines += _details("What the runs show", [f"- {markdown(one)}" for one in judged.findings])
     return "\n".join(lines) + "\n\n"
 
@@ -256,6 +278,7 @@ def to_json(judged: Judgement) -> dict[str, Any]:
 
 
 def _verdict_json(one: Verdict) -> dict[str, Any]:
+    """Return a verdict in plain JSON types."""
     out: dict[str, Any] = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
     for key, value in out.items():
         if isinstance(value, str):

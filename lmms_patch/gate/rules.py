@@ -225,6 +225,7 @@ class File(_Keys):
 
     @model_validator(mode="after")
     def _named_once(self) -> File:
+        """Refuse two rules of one name."""
         names = [rule.name for rule in self.rules]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two rules have the name {shown(twice)}; each needs its own")
@@ -239,6 +240,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _without_null(schema: Any) -> Any:
+    """Return a JSON schema without the nulls that stand for "not given"."""
     if isinstance(schema, list):
         return [_without_null(one) for one in schema if one != {"type": "null"}]
     if not isinstance(schema, dict):

@@ -17,12 +17,12 @@ from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
 from lmms_patch.compare.engine import Compared, matches
-from lmms_patch.compare.magic import BY_JUDGE
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.magic.score.results import higher_is_better
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.unjudged import BY_JUDGE, Bounds, stored_bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")
@@ -58,6 +58,19 @@ class Result:
             once = {id(number): checked(number) for number in numbers.values()}  # a number with several names stays one object
             return {name: once[id(number)] for name, number in numbers.items()}
 
+    def bounds(self, name: str) -> Bounds | None:
+        """Return what a number by a judge would be, were all docs without a verdict wrong, or all right; None where there is no such doc.
+
+        Raises:
+            RecordError: a damaged file.
+        """
+        if self.kind != "magic":
+            return None
+        with guarded(self.run.path):
+            found = stored_bounds(self.result.details.get("magic") or {"numbers": {}})
+            own = found.get(str(self.result.described["metric"]) if name == "score" else name)
+            return None if own is None else dataclasses.replace(own, low=checked(own.low), high=checked(own.high))
+
     @cached_property
     def fingerprint(self) -> Mapping[str, object]:
         """The settings that two results must share (``Result.fingerprint``)."""
@@ -91,7 +104,7 @@ class Result:
         return self.better(self.result.described["metric"])
 
     def better(self, metric: str) -> bool:
-        """Tell whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
+        """Return whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
         if self.kind == "magic":
             return higher_is_better(metric, str((self.result.details.get("magic") or {}).get("variant")))
         return bool(self.result.details.get("higher_is_better", {}).get(metric, True))
@@ -118,7 +131,7 @@ class Result:
         return every[selector]
 
     def selected(self, rule: Rule, selectors: Sequence[str] = SELECTORS) -> bool:
-        """Tell whether some selectors of a rule find it."""
+        """Return whether some selectors of a rule find it."""
         return all(any(fnmatchcase(name, one) for name in self.names(key) for one in getattr(rule, key)) for key in selectors)
 
 
@@ -260,6 +273,7 @@ class Baseline:
         return self._partners[id(one)]
 
     def _find(self, one: Result) -> Result:
+        """Return the baseline's result to compare one with: of the same task and model where it has several; else a one-line error."""
         left = [other for other in self.results if matches(other.result, one.result)]
         left = [other for other in left if other.result.task == one.result.task] or left
         left = [other for other in left if other.run.identity == one.run.identity] or left
@@ -306,6 +320,7 @@ class Baseline:
         return self._compared[key]
 
     def _compare(self, one: Result, other: Result, level: float) -> Compared | None:
+        """Compare two results doc by doc; None where a sample log is missing, with a note that says so."""
         if one.result.log is None or other.result.log is None:
             where = " and ".join(name for name, side in (("this run", one), ("the baseline", other)) if side.result.log is None)
             self.notes[f"{one.task}: no sample log in {where}: compared as if on other docs, which finds less"] = None

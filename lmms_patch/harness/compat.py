@@ -116,7 +116,7 @@ def check_host(*owners: Any) -> None:
 
 
 def has_stderr(aggregation: Any) -> bool:
-    """Tell whether the host computes a standard error for this aggregation. It looks the function up by identity."""
+    """Return whether the host computes a standard error for this aggregation. It looks the function up by identity."""
     from lmms_eval.api.metrics import stderr_for_metric
 
     return stderr_for_metric(aggregation, 1) is not None

@@ -14,6 +14,7 @@ from lmms_patch.harness.magic import docs, tasks
 from lmms_patch.harness.names import catalog, configs, lookup
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.swap import sight
 
 
 def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathLike[str] | None = None) -> dict[Any, Image.Image]:
@@ -33,18 +34,34 @@ def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathL
     task = _loaded(base, include_path)
     if tasks.is_magic(task):
         return _drawn(base, task.eval_docs, set(doc_ids))
-    first = _by_row(task)
-    found = ((doc_id, first(doc_id)) for doc_id in doc_ids)
+    media_of = _by_row(task)
+    found = ((doc_id, _decoded(shown[0])) for doc_id in doc_ids if (shown := media_of(doc_id)))
     return {doc_id: image for doc_id, image in found if image is not None}
 
 
-def image_of(base: str, include_path: str | os.PathLike[str] | None = None) -> Callable[[int], Image.Image | None]:
-    """Load a base task, and return a function from a row of its eval split to the doc's first image; None where there is none that can be read.
+def image_of(base: str, include_path: str | os.PathLike[str] | None = None) -> Callable[[int], tuple[Image.Image, str] | None]:
+    """Load a base task, and return a function that shows its docs.
+
+    The function takes a row of the task's eval split. It returns the doc's first image, and the digest of all its images as a record has it
+    (``wrap.swap.sight``); None where no image can be read. The digest is empty where it may differ though the images are the same: where one of them
+    cannot be read, and where the task shows chat models its docs in a way of its own.
 
     Raises:
         PatchError: as ``first_images``.
     """
-    return _by_row(_loaded(base, include_path))
+    task = _loaded(base, include_path)
+    media_of = _by_row(task)
+    own_way = getattr(task.config, "doc_to_messages", None) is not None
+
+    def shown(row: int) -> tuple[Image.Image, str] | None:
+        found = media_of(row)
+        image = _decoded(found[0]) if found else None
+        if image is None:
+            return None
+        images = [image, *filter(None, map(_decoded, found[1:]))]
+        return image, "" if own_way or len(images) < len(found) else sight(images)
+
+    return shown
 
 
 def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
@@ -60,10 +77,11 @@ def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
     return task
 
 
-def _by_row(task: Any) -> Callable[[int], Image.Image | None]:
+def _by_row(task: Any) -> Callable[[int], list[Any]]:
+    """Return a function from a row of a task's eval split to the images that the doc shows, undecoded; none where it has none."""
     rows = task.eval_docs
     count = len(rows)
-    return lambda row: _first(task, rows[row]) if 0 <= row < count else None
+    return lambda row: _media(task, rows[row]) if 0 <= row < count else []
 
 
 def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> dict[Any, Image.Image]:
@@ -81,9 +99,17 @@ def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> di
     return out
 
 
-def _first(task: Any, row: Any) -> Image.Image | None:
+def _media(task: Any, row: Any) -> list[Any]:
+    """Return the images that a doc shows, undecoded; none where the task cannot show it."""
     try:
-        images = media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals)
-        return media.decode(images[0]) if images else None
+        return list(media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals))
     except Exception:  # a broken file: the grid is drawn without it
+        return []
+
+
+def _decoded(medium: Any) -> Image.Image | None:
+    """Return an image; None where it cannot be read."""
+    try:
+        return media.decode(medium)
+    except Exception:  # as above
         return None

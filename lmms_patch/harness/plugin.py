@@ -363,7 +363,7 @@ def _nested(manager: Any, text_only: bool) -> Iterator[None]:
 
 
 def _is_leaf(manager: Any, name_or_config: Any) -> bool:
-    """Tell whether this is a task, and not a group or tag of tasks."""
+    """Return whether this is a task, and not a group or tag of tasks."""
     if isinstance(name_or_config, str):
         return manager.task_index.get(name_or_config, {}).get("type") in ("task", "python_task")
     return isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str)
@@ -488,7 +488,7 @@ def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], outp
 
 
 def _is_failure(adapter: str, stored: str) -> bool:
-    """Tell whether a cache entry, JSON as the host writes it, is a failed call."""
+    """Return whether a cache entry, JSON as the host writes it, is a failed call."""
     try:
         return bool(compat.failure(json.loads(stored), adapter))
     except ValueError:

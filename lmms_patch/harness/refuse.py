@@ -16,7 +16,7 @@ _failed = False
 
 
 def on_command_line() -> bool:
-    """Tell whether this process is lmms-eval's own command line: ``lmms-eval`` or ``python -m lmms_eval``.
+    """Return whether this process is lmms-eval's own command line: ``lmms-eval`` or ``python -m lmms_eval``.
 
     ``accelerate launch``, ``torchrun`` and lmms-eval's job server use the second form.
     """
@@ -69,7 +69,7 @@ def fail_at_exit(message: str) -> None:
 
 
 def has_failed() -> bool:
-    """Tell whether ``fail_at_exit`` was called: the run is written, but something in it has to be mended."""
+    """Return whether ``fail_at_exit`` was called: the run is written, but something in it has to be mended."""
     return _failed
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from PIL import Image
 
 from lmms_patch import files
-from lmms_patch.magic.draw import in_other_boxes, layout
+from lmms_patch.magic.draw import hidden_shares, in_other_boxes, layout
 from lmms_patch.magic.items import MagicItem, shown
 from lmms_patch.magic.rows import KINDS, Fault, Faults, check_size, parse, to_row
 from lmms_patch.magic.score.selfheal import wrong_runs
@@ -25,6 +25,7 @@ from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unre
 
 __all__ = ["Checked", "Dataset", "DatasetError", "check", "inspect", "read", "write"]
 
+_HIDDEN = 0.1  # the share of a box that numbers and outlines may hide without a warning
 _NAMED = 3  # how many faults the one line of a run names
 
 
@@ -270,7 +271,7 @@ def _why(faults: Sequence[Fault], name: str) -> str:
 
 
 def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
-    """Yield each line's number, its item where it is usable, and its faults; with ``drawn`` also the faults of the drawn numbers."""
+    """Yield each line's number, its item where it is usable, and its faults; with ``drawn`` also the faults of the drawing."""
     seen: dict[tuple[str, bool], tuple[str, int]] = {}
     sizes: dict[str, tuple[int, int] | ImageFaultError] = {}
     for line, row in source.rows():
@@ -283,7 +284,7 @@ def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[
         _check_id(row, seen, faults)
         size = _check_image(source, row, item, line, faults, sizes, decode)
         if drawn and size is not None and item is not None and not faults.fatal:
-            _check_numbers(item, size, faults)
+            _check_drawing(item, size, faults)
         yield line, None if faults.fatal else item, faults.found
 
 
@@ -332,13 +333,18 @@ def _check_image(
     return size
 
 
-def _check_numbers(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
-    """Note boxes whose number can only be drawn in another box; boxes are numbered with the seed 0."""
+def _check_drawing(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
+    """Note boxes whose number can only be drawn in another box, and boxes that the drawing hides; boxes are numbered with the seed 0."""
     places = shown(item.boxes, item.id).places
     boxes = [(box.left, box.top, box.right, box.bottom) for box in (item.boxes[place] for place in places)]
-    for at in sorted(places[one] for one in in_other_boxes(boxes, layout(size, boxes, range(1, len(boxes) + 1)))):
+    drawing = layout(size, boxes, range(1, len(boxes) + 1))
+    for at in sorted(places[one] for one in in_other_boxes(boxes, drawing)):
         said = "has no room for its number, which is drawn in another box and may be read as that box's; leave out a box, or make it larger"
         faults.warn(f"boxes[{at + 1}]", said, "number in another box")
+    for at, share in sorted(zip(places, hidden_shares(boxes, drawing), strict=True)):
+        if share > _HIDDEN:
+            said = f"numbers and outlines hide {100 * share:.1f} % of the box; leave out a box, make it larger, or use a larger image"
+            faults.warn(f"boxes[{at + 1}]", said, "box hidden")
 
 
 def _image_name(row: Mapping[str, Any]) -> str:

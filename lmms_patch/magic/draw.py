@@ -1,8 +1,8 @@
 """Drawing of numbered boxes on an image: red outlines with plates ``R1`` .. ``Rk``. Pillow and NumPy only.
 
 The outline lies *around* the box, so that the region itself is not painted. Where a box touches the edge of the image, that side of the outline lies
-inside. Plates stand outside the box where there is room: above, below, left, right; else inside it. A plate avoids every other box, because a reader
-would take its number for that box's own (``in_other_boxes`` finds the plates for which no such place is left).
+inside. Plates stand outside the box where there is room: above, below, left, right; else inside it. A plate avoids every other box and every other
+outline, because a reader would take its number for that box's own (``in_other_boxes`` finds plates that have no such place).
 
 Boxes are in pixels of the upright image (EXIF orientation applied), half-open ``(left, top, right, bottom)``. The image's size, the boxes and the
 numbers decide everything: the same input gives the same pixels.
@@ -13,7 +13,7 @@ Source: MAGIC paper, 3.1 and 5.1 ("clearly marked bounding boxes"), figures 3, 5
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,11 @@ from lmms_patch.errors import PatchError
 
 Rect = tuple[int, int, int, int]
 
-PIXELS = 2
+PIXELS = 3
 """The version of the pixels. Raise it when the same boxes are drawn with other pixels, so that the harness's response cache asks again.
 
 1: plates could stand in a neighbouring box. 2: they keep off it; images whose plates did so before are drawn as in 1.
+3: plates keep off other outlines and each other; images whose plates did so before are drawn as in 2.
 """
 
 RED = (230, 0, 0)
@@ -39,10 +40,14 @@ _SMALLEST = 11  # pixels: smaller digits cannot be read
 _SMALLER = (1.0, 0.8, 0.65)  # factors of the size, tried until no plate meets another
 _TINY = 8  # pixels: the smallest size of a plate that otherwise would stand in another box
 _PASSES = 6
-_NEIGHBOURS = 48  # how many boxes around a box lend their edges as places for its plate: more take too long
+_NEIGHBOURS = 64  # how many rectangles around a box lend their edges as places for its plate: more take too long
 _OPTIONS = 64  # how many places of a plate are weighed against those of others
 _STRANGE = 1e6  # cost of a plate in a box that does not hold the plate's own box
 _MEETING = 1e7  # cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
+_LITTLE = 0.1  # of a box: a plate may hide that much of it to stand a pixel off all other outlines
+_MUCH = 0.5  # of a box: a plate may hide that much of it to keep off other outlines
+_CROSSING = 3  # the kind of place that crosses another outline: those before it are free, those after it lie in other boxes
+_EXCHANGES = 8  # how many sets of plates are asked to make room for one
 _HELD = 15.0  # cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
 
 
@@ -167,6 +172,11 @@ def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int])
     Where a plate then stands in another box, all are placed anew: more places are tried, and none in a box that does not hold the plate's own box
     unless there is no other. Such a plate may become smaller than the others, down to 8 pixels.
 
+    Where a plate then touches another box's outline or covers a part of another plate, it moves to a free place, and becomes smaller if it must, down
+    to the smallest size tried before. A place is free if it covers nothing of another outline, another plate or a box that does not hold the plate's
+    own box, and at most half of any box. Free places a pixel or more from all other outlines come first, if they hide at most a tenth of any box.
+    Other plates stay, unless they can make room for one that has no free place.
+
     Args:
         size: width and height of the image (pixels).
         boxes: as in ``draw``.
@@ -179,13 +189,13 @@ def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int])
         _require_inside(box, number, size)
     side = (size[0] * size[1]) ** 0.5
     width = max(1, round(side * _LINE)) if side < 150 else max(2, round(side * _LINE))
-    outlines = tuple(outline(box, size, width) for box in boxes)
+    scene = _Scene(size, tuple(boxes), tuple(outline(box, size, width) for box in boxes))
     texts = [f"R{number}" for number in numbers]
-    points = [_font_size(size, texts, max(_SMALLEST, round(side * _FONT * factor))) for factor in _SMALLER] if texts else []
-    plates = _placed(size, boxes, outlines, texts, points, strict=False)
+    sizes = [_font_size(size, texts, max(_SMALLEST, round(side * _FONT * factor))) for factor in _SMALLER] if texts else []
+    plates = _placed(scene, texts, sizes, strict=False)
     if any(_meets_others(boxes, plates)):
-        plates = _squeezed(size, boxes, outlines, _placed(size, boxes, outlines, texts, points, strict=True))
-    return Drawing(outlines, tuple(plates))
+        plates = _moved(scene, _placed(scene, texts, sizes, strict=True), _off_other_boxes)
+    return Drawing(scene.outlines, tuple(_cleared(scene, plates, sizes)))
 
 
 def in_other_boxes(boxes: Sequence[Rect], drawing: Drawing) -> list[int]:
@@ -196,13 +206,34 @@ def in_other_boxes(boxes: Sequence[Rect], drawing: Drawing) -> list[int]:
     return [place for place, strange in enumerate(_meets_others(boxes, drawing.plates)) if strange == 2]
 
 
+def hidden_shares(boxes: Sequence[Rect], drawing: Drawing) -> list[float]:
+    """Return for each box the share of its pixels that plates and outlines are painted on, from 0 to 1.
+
+    A box's own plate counts, and so does its own outline where that lies inside the box, at the image's edge.
+    """
+    painted = [plate.rect for plate in drawing.plates]
+    painted += [strip for outline in drawing.outlines for strip in _strips(outline.halo, outline.inner)]
+    return [_covered(box, np.array(painted, np.int64)) / ((box[2] - box[0]) * (box[3] - box[1])) for box in boxes]
+
+
+def _covered(box: Rect, rects: Any) -> int:
+    """Return how many pixels of a box lie in at least one of n rectangles."""
+    clipped = np.concatenate([np.maximum(rects[:, :2], box[:2]), np.minimum(rects[:, 2:], box[2:])], axis=1)
+    clipped = clipped[(clipped[:, :2] < clipped[:, 2:]).all(axis=1)]
+    xs, ys = np.unique(clipped[:, ::2]), np.unique(clipped[:, 1::2])
+    cells = np.zeros((max(0, len(ys) - 1), max(0, len(xs) - 1)), bool)
+    for left, top, right, bottom in clipped:
+        cells[np.searchsorted(ys, top) : np.searchsorted(ys, bottom), np.searchsorted(xs, left) : np.searchsorted(xs, right)] = True
+    return int(np.diff(ys) @ cells @ np.diff(xs)) if cells.size else 0
+
+
 def _meets_others(boxes: Sequence[Rect], plates: Sequence[Plate]) -> list[int]:
     """Return for each plate: 2, 1 or 0.
 
     2: it covers a part of a box that does not hold its own box. 1: it stands outside its own box, in a box that holds it. 0: neither.
     """
-    regions, rects = np.array(boxes, np.int64).reshape(-1, 4), [np.array([plate.rect], np.int64) for plate in plates]
-    return [int(_strangeness(rect, regions, place)[0][0]) for place, rect in enumerate(rects)]
+    regions = _rects(boxes)
+    return [int(_strangeness(_rects([plate.rect]), regions, place)[0][0]) for place, plate in enumerate(plates)]
 
 
 def _holders(regions: Any, place: int) -> Any:
@@ -226,23 +257,63 @@ def _strangeness(rects: Any, regions: Any, place: int) -> tuple[Any, Any]:
     return np.where(strange > 0, 2, held.astype(int)), strange
 
 
-def _placed(
-    size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], texts: Sequence[str], sizes: Sequence[int], strict: bool
-) -> list[Plate]:
+_Kind = tuple[Any, float]
+"""A kind of places for a plate: the rectangles that the plate must not meet, shape (n, 4), and the largest share of a box that it may hide."""
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What plates are placed on.
+
+    Attributes:
+        size: width and height of the image (pixels).
+        boxes: the k boxes.
+        outlines: their outlines.
+    """
+
+    size: tuple[int, int]
+    boxes: tuple[Rect, ...]
+    outlines: tuple[Outline, ...]
+
+    @functools.cached_property
+    def regions(self) -> Any:
+        """The boxes as an array, shape (k, 4)."""
+        return _rects(self.boxes)
+
+    @functools.cached_property
+    def frames(self) -> Any:
+        """The outer edges of the outlines, without the white hairlines, shape (k, 4)."""
+        return _rects(frame.outer for frame in self.outlines)
+
+    @functools.cached_property
+    def halos(self) -> Any:
+        """The outer edges of the white hairlines, shape (k, 4)."""
+        return _rects(frame.halo for frame in self.outlines)
+
+    @functools.cached_property
+    def rings(self) -> list[Any]:
+        """What each outline paints, hairline included: up to four rectangles, shape (up to 4, 4)."""
+        return [_rects(_strips(frame.halo, frame.inner)) for frame in self.outlines]
+
+    @functools.cached_property
+    def kinds(self) -> list[list[_Kind]]:
+        """The kinds of places for the plate of each box, best first (``_kinds``)."""
+        return [_kinds(self, place) for place in range(len(self.boxes))]
+
+
+def _placed(scene: _Scene, texts: Sequence[str], sizes: Sequence[int], strict: bool) -> list[Plate]:
     """Return the plates of the first font size at which none is in the way, else of the best size.
 
     Args:
-        size: width and height of the image (pixels).
-        boxes: the boxes.
-        outlines: their outlines.
+        scene: the boxes on their image.
         texts: their labels.
         sizes: font sizes to try, in order.
         strict: whether plates avoid other boxes.
     """
     best: tuple[tuple[int, float], list[Plate]] | None = None
     for points in dict.fromkeys(sizes):
-        plates, overlap = _place(size, boxes, outlines, texts, points, strict)
-        badness = (_meets_others(boxes, plates).count(2) if strict else 0, overlap)
+        plates, overlap = _place(scene, texts, points, strict)
+        badness = (_meets_others(scene.boxes, plates).count(2) if strict else 0, overlap)
         if best is None or badness < best[0]:
             best = (badness, plates)
         if badness == (0, 0):
@@ -281,15 +352,20 @@ def _clip(rect: Rect, size: tuple[int, int]) -> Rect:
 
 def _ring(pen: ImageDraw.ImageDraw, outer: Rect, inner: Rect, colour: tuple[int, int, int]) -> None:
     """Paint the area between ``inner`` and ``outer``."""
+    for left, top, right, bottom in _strips(outer, inner):
+        pen.rectangle((left, top, right - 1, bottom - 1), fill=colour)
+
+
+def _strips(outer: Rect, inner: Rect) -> list[Rect]:
+    """Return rectangles that cover the area between ``inner`` and ``outer`` and do not overlap."""
     left, top, right, bottom = outer
-    for strip in (
+    strips = (
         (left, top, right, inner[1]),
         (left, inner[3], right, bottom),
         (left, inner[1], inner[0], inner[3]),
         (inner[2], inner[1], right, inner[3]),
-    ):
-        if strip[0] < strip[2] and strip[1] < strip[3]:
-            pen.rectangle((strip[0], strip[1], strip[2] - 1, strip[3] - 1), fill=colour)
+    )
+    return [strip for strip in strips if strip[0] < strip[2] and strip[1] < strip[3]]
 
 
 # plates
@@ -331,8 +407,8 @@ def _paint_plate(pen: ImageDraw.ImageDraw, plate: Plate) -> None:
     pen.text((x, y), plate.text, fill=WHITE, font=font)
 
 
-def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -> tuple[list[Rect], list[bool]]:
-    """Return the places of a plate at a box, best first, and which of them lie inside the box."""
+def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -> tuple[Any, Any]:
+    """Return the places of a plate at a box, best first, shape (n, 4), and which of them lie inside the box."""
     left, top, right, bottom = frame.halo
     width, height = plate
     xs = list(dict.fromkeys((left, right - width, (left + right - width) // 2, *range(left - width, right + 1, max(1, width)))))
@@ -347,40 +423,44 @@ def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -
     inside = [(min(max(x, 0), max(0, size[0] - width)), min(max(y, 0), max(0, size[1] - height))) for x, y in inside]
     corners = list(dict.fromkeys(beside)) + list(dict.fromkeys(inside))
     rects = [_clip((x, y, x + width, y + height), size) for x, y in corners]
-    return rects, [at >= len(dict.fromkeys(beside)) for at in range(len(rects))]
+    return _rects(rects), np.arange(len(rects)) >= len(dict.fromkeys(beside))
 
 
-def _further(size: tuple[int, int], box: Rect, frame: Outline, plate: tuple[int, int], avoid: Any, holders: Any) -> tuple[list[Rect], list[bool]]:
-    """Return places near a box that avoid other rectangles: at its edges and in it; the form is that of ``_candidates``.
+def _further(scene: _Scene, place: int, plate: tuple[int, int], avoid: Any) -> tuple[Any, Any]:
+    """Return places of a plate near its box that avoid other rectangles, shape (n, 4), and which of them lie inside the box.
 
     If any place along a side of the box, or in it, is free, then a free place exists whose edges touch the ends of that side or a rectangle to avoid.
-    So only such places are tried.
+    So only such places are tried, and those that touch the edges of boxes that hold the box: it is better not to cross them.
 
     Args:
-        size: width and height of the image (pixels).
-        box: the box.
-        frame: its outline.
+        scene: the boxes on their image.
+        place: of the box, from 0.
         plate: width and height of the plate.
-        avoid: rectangles that the plate must not meet.
-        holders: rectangles that hold the box; it is better not to meet their edges.
+        avoid: rectangles that the plate must not meet, shape (n, 4).
     """
+    box, frame, holds = scene.boxes[place], scene.outlines[place], _holders(scene.regions, place)
+    holders = scene.regions[holds & (np.arange(len(holds)) != place)]
     width, height = plate
     left, top, right, bottom = frame.halo
-    near = _overlap(np.array([(left - width, top - height, right + width, bottom + height)]), avoid)[0] > 0
-    avoid = avoid[np.flatnonzero(near)[:_NEIGHBOURS]]
-    edges = np.concatenate([avoid, holders[:_NEIGHBOURS]])
+    avoid = avoid[_overlap(_rects([(left - width, top - height, right + width, bottom + height)]), avoid)[0] > 0]
+    edges = np.concatenate([avoid[:_NEIGHBOURS], holders[:_NEIGHBOURS]])
     xs = np.unique([left - width, left, right - width, right, *edges[:, 2], *(edges[:, 0] - width)])
     ys = np.unique([top - height, top, bottom - height, bottom, *edges[:, 3], *(edges[:, 1] - height)])
     xs, ys = xs[(xs >= max(0, left - width)) & (xs <= right)], ys[(ys >= max(0, top - height)) & (ys <= bottom)]
-    beside = [(x, y) for y in (top - height, bottom) for x in xs] + [(x, y) for x in (left - width, right) for y in ys]
-    across = np.unique([box[0], frame.inner[0], *avoid[:, 2]])
-    down = np.unique([box[1], frame.inner[1], *avoid[:, 3]])
-    inside = [(x, y) for y in down for x in across if x >= box[0] and y >= box[1] and x + width <= box[2] and y + height <= box[3]]
-    corners = np.array([*beside, *inside], np.int64).reshape(-1, 2)
+    beside = np.concatenate([_crossings(xs, [top - height, bottom]), _crossings(ys, [left - width, right])[:, ::-1]])
+    across = np.unique([box[0], frame.inner[0], *avoid[:_NEIGHBOURS, 2]])
+    down = np.unique([box[1], frame.inner[1], *avoid[:_NEIGHBOURS, 3]])
+    across, down = across[(across >= box[0]) & (across + width <= box[2])], down[(down >= box[1]) & (down + height <= box[3])]
+    corners = np.concatenate([beside, _crossings(across, down)])
     rects = np.concatenate([corners, corners + (width, height)], axis=1)
     within = np.arange(len(rects)) >= len(beside)
-    fits = (rects[:, :2] >= 0).all(axis=1) & (rects[:, 2:] <= size).all(axis=1) & ~(_overlap(rects, avoid) > 0).any(axis=1)
-    return [(int(r[0]), int(r[1]), int(r[2]), int(r[3])) for r in rects[fits]], within[fits].tolist()
+    fits = (rects[:, :2] >= 0).all(axis=1) & (rects[:, 2:] <= scene.size).all(axis=1) & ~_overlap(rects, avoid).any(axis=1)
+    return rects[fits], within[fits]
+
+
+def _crossings(first: Any, second: Any) -> Any:
+    """Return all pairs of a number of the first and one of the second, the first changing fastest, shape (n, 2)."""
+    return np.stack([np.tile(first, len(second)), np.repeat(second, len(first))], axis=1)
 
 
 def _few(places: list[int], most: int = 16) -> list[int]:
@@ -390,25 +470,22 @@ def _few(places: list[int], most: int = 16) -> list[int]:
     return places[:3] + rest[::step]
 
 
-def _place(
-    size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], texts: Sequence[str], points: int, strict: bool
-) -> tuple[list[Plate], float]:
+def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tuple[list[Plate], float]:
     """Return the plates of one font size, and how many of their pixels meet another plate; with ``strict`` plates avoid other boxes."""
-    regions, frames = np.array(boxes, np.int64), np.array([frame.outer for frame in outlines], np.int64)
     options, fixed = [], []
-    for place, frame in enumerate(outlines):
+    for place, frame in enumerate(scene.outlines):
         plate = _plate_size(texts[place], points)
-        rects, inside = _candidates(size, frame, plate)
+        rects, inside = _candidates(scene.size, frame, plate)
         if strict:
-            more = _off_others(size, boxes[place], frame, plate, regions, place)
-            rects, inside = rects + more[0], inside + more[1]
-        options.append(np.array(rects, np.int64))
-        fixed.append(_fixed_cost(options[-1], np.array(inside), regions, frames, place, strict))
+            more = _further(scene, place, plate, scene.regions[~_holders(scene.regions, place)])
+            rects, inside = np.concatenate([rects, more[0]]), np.concatenate([inside, more[1]])
+        options.append(rects)
+        fixed.append(_fixed_cost(scene, place, rects, inside, strict))
         if strict:
             best = np.sort(np.argsort(fixed[-1], kind="stable")[:_OPTIONS])
             options[-1], fixed[-1] = options[-1][best], fixed[-1][best]
-    order = sorted(range(len(boxes)), key=lambda place: (int((fixed[place] < 1).sum()), place))
-    taken = np.zeros((len(boxes), 4), np.int64)  # a plate without a place is empty, so it meets nothing
+    order = sorted(range(len(texts)), key=lambda place: (int((fixed[place] < 1).sum()), place))
+    taken = np.zeros((len(texts), 4), np.int64)  # a plate without a place is empty, so it meets nothing
     meeting = _MEETING if strict else 50.0
     chosen: dict[int, int] = {}
 
@@ -427,38 +504,167 @@ def _place(
     return plates, float(shared.sum()) / 2
 
 
-def _squeezed(size: tuple[int, int], boxes: Sequence[Rect], outlines: Sequence[Outline], plates: Sequence[Plate]) -> list[Plate]:
-    """Move plates out of boxes that do not hold theirs into any free room between boxes and plates; make them smaller where needed."""
-    regions, frames = np.array(boxes, np.int64), np.array([frame.outer for frame in outlines], np.int64)
-    moved = list(plates)
-    for _ in range(_PASSES):
+_Better = Callable[[_Scene, int, Plate, Any], Plate | None]
+"""From the boxes, the place of a box, its plate and the other plates: the plate in a better place that meets no other plate, if there is one."""
+
+
+def _moved(scene: _Scene, plates: Sequence[Plate], better: _Better) -> list[Plate]:
+    """Move plates to better places until there are none. No plate gets worse by another's move, so the moves come to an end."""
+    moved, before = list(plates), None
+    while moved != before:
         before = list(moved)
-        for place in in_other_boxes(boxes, Drawing(tuple(outlines), tuple(moved))):
-            others = np.array([plate.rect for at, plate in enumerate(moved) if at != place], np.int64).reshape(-1, 4)
-            for points in range(moved[place].size, min(moved[place].size, _TINY) - 1, -1):
-                plate = _plate_size(moved[place].text, points)
-                rects, inside = _off_others(size, boxes[place], outlines[place], plate, regions, place, others)
-                if rects:
-                    costs = _fixed_cost(np.array(rects, np.int64), np.array(inside), regions, frames, place, strict=True)
-                    moved[place] = Plate(rects[int(np.argmin(costs))], moved[place].text, points)
-                    break
-        if moved == before:
-            break
+        for place, plate in enumerate(before):
+            moved[place] = better(scene, place, plate, _others(moved, place)) or plate
     return moved
 
 
-def _off_others(
-    size: tuple[int, int], box: Rect, frame: Outline, plate: tuple[int, int], regions: Any, place: int, plates: Any = None
-) -> tuple[list[Rect], list[bool]]:
-    """Return places of a plate that avoid all boxes not holding its own, and ``plates`` (``_further``)."""
-    holds = _holders(regions, place)
-    strange = regions[~holds] if plates is None else np.concatenate([regions[~holds], plates])
-    return _further(size, box, frame, plate, strange, regions[holds & (np.arange(len(regions)) != place)])
+def _others(plates: Sequence[Plate], place: int) -> Any:
+    """Return the rectangles of all plates but one, shape (k - 1, 4)."""
+    return _rects(plate.rect for at, plate in enumerate(plates) if at != place)
 
 
-def _fixed_cost(rects: Any, inside: Any, regions: Any, frames: Any, place: int, strict: bool) -> Any:
+def _off_other_boxes(scene: _Scene, place: int, plate: Plate, others: Any) -> Plate | None:
+    """Return a plate that stood in a box not holding its own in any free room between boxes and plates, smaller where needed."""
+    strange = scene.regions[~_holders(scene.regions, place)]
+    sizes = range(plate.size, min(plate.size, _TINY) - 1, -1) if _meets(plate, strange) else ()
+    for points in sizes:
+        places = _further(scene, place, _plate_size(plate.text, points), np.concatenate([strange, others]))
+        if len(places[0]):
+            return _plates(scene, place, plate.text, points, places)[0]
+    return None
+
+
+def _first_free(scene: _Scene, place: int, plate: Plate, kinds: Sequence[_Kind], others: Any, sizes: Sequence[int]) -> Plate | None:
+    """Return the plate in the best free place of the first kind, and there of the first font size, that has any; None where none has.
+
+    Args:
+        scene: the boxes on their image.
+        place: of the box, from 0.
+        plate: its plate.
+        kinds: kinds of places, best first; a place that suits one of them suits the last.
+        others: the other plates, shape (n, 4).
+        sizes: font sizes, falling. Where much of a box may be hidden, the last alone is tried.
+    """
+    tries = [(points, (np.concatenate([avoid, others]), most)) for avoid, most in kinds for points in (sizes[-1:] if most == _MUCH else sizes)]
+    last = _free_places(scene, place, plate.text, *tries[-1]) if tries else []
+    if not last:  # no place of any kind and size
+        return None
+    return next((free[0] for one in tries[:-1] if (free := _free_places(scene, place, plate.text, *one))), last[0])
+
+
+def _free_places(scene: _Scene, place: int, text: str, points: int, kind: _Kind) -> list[Plate]:
+    """Return the plate of a font size in each place of a kind, best first."""
+    avoid, most = kind
+    plate = _plate_size(text, points)
+    usual, further = _candidates(scene.size, scene.outlines[place], plate), _further(scene, place, plate, avoid)
+    off = ~_overlap(usual[0], avoid).any(axis=1)
+    rects, inside = np.concatenate([usual[0][off], further[0]]), np.concatenate([usual[1][off], further[1]])
+    fits = (_hidden(rects, scene.regions) <= most).all(axis=1)
+    return _plates(scene, place, text, points, (rects[fits], inside[fits]))
+
+
+def _plates(scene: _Scene, place: int, text: str, points: int, places: tuple[Any, Any]) -> list[Plate]:
+    """Return the plate of a font size in each of n places (the form is that of ``_further``), that of least cost first."""
+    rects = places[0][np.argsort(_fixed_cost(scene, place, *places, strict=True), kind="stable")]
+    return [Plate((left, top, right, bottom), text, points) for left, top, right, bottom in rects.tolist()]
+
+
+# plates on other outlines
+
+
+def _cleared(scene: _Scene, plates: Sequence[Plate], sizes: Sequence[int]) -> list[Plate]:
+    """Move plates that touch the outlines of other boxes, or meet other plates; where it helps, plates in their way move too.
+
+    Args:
+        scene: the boxes on their image.
+        plates: the plates.
+        sizes: the font sizes that plates may take.
+    """
+    better = functools.partial(_off_outlines, sizes=sizes)
+    moved = _moved(scene, plates, better)
+    for place in range(len(moved)):
+        with_room = _with_room(scene, moved, place, sizes)
+        moved = _moved(scene, with_room, better) if with_room else moved
+    return moved
+
+
+def _kinds(scene: _Scene, place: int) -> list[_Kind]:
+    """Return the kinds of places of a plate, best first: the rectangles to avoid, and the largest share of a box that the plate may hide.
+
+    The first three are free: a pixel or more from all other outlines; maybe beside one; and maybe hiding much of a box. The next may cross outlines;
+    the next may lie in a box that does not hold the plate's own, but crosses no outline; the last may do both. Each of the first four suits the next.
+    A box equal to the plate's own is no other box.
+    """
+    regions, holds = scene.regions, _holders(scene.regions, place)
+    unlike = (regions != regions[place]).any(axis=1)
+    around = np.concatenate([scene.halos[~holds], *(scene.rings[at] for at in np.flatnonzero(holds & unlike))])
+    apart = around + (-1, -1, 1, 1)
+    rings = np.concatenate([_rects([]), *(scene.rings[at] for at in np.flatnonzero(unlike))])
+    return [(apart, _LITTLE), (around, _LITTLE), (around, _MUCH), (regions[~holds], 1.0), (rings, 1.0), (_rects([]), 1.0)]
+
+
+def _kind(scene: _Scene, plate: Plate, kinds: Sequence[_Kind], others: Any) -> int:
+    """Return the number of the kind of a plate's place, from 0; the number of kinds where it meets another plate."""
+    if _meets(plate, others):
+        return len(kinds)
+    hidden = _hidden(_rects([plate.rect]), scene.regions).max()
+    return next(at for at, (avoid, most) in enumerate(kinds) if hidden <= most and not _meets(plate, avoid))
+
+
+def _off_outlines(scene: _Scene, place: int, plate: Plate, others: Any, *, sizes: Sequence[int]) -> Plate | None:
+    """Return a plate that touched the outline of another box, or met another plate, in a place of a better kind.
+
+    Args:
+        scene: the boxes on their image.
+        place: of the box, from 0.
+        plate: its plate.
+        others: the other plates, shape (k - 1, 4).
+        sizes: the font sizes that plates may take. A plate in a box that does not hold its own, or on another plate, may become smaller than these:
+            that comes before a place in such a box.
+    """
+    kinds = scene.kinds[place]
+    if not _meets(plate, kinds[0][0]) and not _meets(plate, others):
+        return None
+    now, usual = _kind(scene, plate, kinds, others), _not_larger(plate, sizes)
+    tiny = range(usual[-1] - 1, _TINY - 1, -1) if now > _CROSSING else ()
+    outside, inside = kinds[: min(now, _CROSSING + 1)], kinds[_CROSSING + 1 : now]  # of boxes that do not hold the plate's own
+    tries = ((outside, usual), (outside, tiny), (inside, usual), (inside, tiny))
+    found = (_first_free(scene, place, plate, some, others, some_sizes) for some, some_sizes in tries)
+    return next((better for better in found if better), None)
+
+
+def _not_larger(plate: Plate, sizes: Sequence[int]) -> list[int]:
+    """Return the plate's font size and all smaller ones of some, falling."""
+    return [plate.size, *sorted({points for points in sizes if points < plate.size}, reverse=True)]
+
+
+def _with_room(scene: _Scene, plates: Sequence[Plate], place: int, sizes: Sequence[int]) -> list[Plate] | None:
+    """Return the plates after one has taken a free place, and those that stood there have moved to free places of their own.
+
+    None where the plate crosses no other outline and no other plate, or this cannot be done.
+    """
+    plate, kind = plates[place], scene.kinds[place][_CROSSING - 1]
+    if not _meets(plate, kind[0]) and not _meets(plate, _others(plates, place)):
+        return None
+    in_the_way: dict[tuple[int, ...], Plate] = {}
+    for free in _free_places(scene, place, plate.text, _not_larger(plate, sizes)[-1], kind):
+        met = tuple(at for at, other in enumerate(plates) if at != place and _meets(free, _rects([other.rect])))
+        in_the_way.setdefault(met, free)
+    for met, free in list(in_the_way.items())[:_EXCHANGES]:
+        moved = list(plates)
+        moved[place] = free
+        for at in met:
+            kinds, usual = scene.kinds[at][:_CROSSING], _not_larger(plates[at], sizes)
+            moved[at] = _first_free(scene, at, plates[at], kinds, _others(moved, at), usual) or moved[at]
+        if all(moved[at] != plates[at] for at in met):
+            return moved
+    return None
+
+
+def _fixed_cost(scene: _Scene, place: int, rects: Any, inside: Any, strict: bool) -> Any:
     """Return the cost of each candidate place as far as it does not depend on the other plates, shape (candidates,)."""
-    hidden = _overlap(rects, regions) / np.maximum(1, _area(regions))
+    regions, frames = scene.regions, scene.frames
+    hidden = _hidden(rects, regions)
     hidden[:, place] *= 1.5
     crossed = (_overlap(rects, frames) - _overlap(rects, regions)) / np.maximum(1, _area(rects))[:, None]
     crossed[:, place] = 0
@@ -467,6 +673,21 @@ def _fixed_cost(rects: Any, inside: Any, regions: Any, frames: Any, place: int, 
         return cost
     kind, share = _strangeness(rects, regions, place)
     return cost + _HELD * (kind == 1) + _STRANGE * (kind == 2) * (1 + share)
+
+
+def _hidden(rects: Any, regions: Any) -> Any:
+    """Return what share of each of k boxes each of n rectangles hides, shape (n, k)."""
+    return _overlap(rects, regions) / np.maximum(1, _area(regions))
+
+
+def _meets(plate: Plate, rects: Any) -> bool:
+    """Return whether a plate shares a pixel with any of n rectangles."""
+    return bool(_overlap(_rects([plate.rect]), rects).any())
+
+
+def _rects(rects: Iterable[Rect]) -> Any:
+    """Return rectangles as an array, shape (n, 4)."""
+    return np.array(list(rects), np.int64).reshape(-1, 4)
 
 
 def _area(rects: Any) -> Any:

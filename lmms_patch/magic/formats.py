@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lmms_patch.runs.typed import Open
-from lmms_patch.stats.bounds import Count, Some
+from lmms_patch.stats.bounds import Count, Share, Some
 from lmms_patch.stats.resample import Estimate
 
 FaultKind = Literal[
@@ -30,6 +30,7 @@ FaultKind = Literal[
     "no adversarial box",
     "many boxes",
     "number in another box",
+    "box hidden",
     "full answer missing",
     "correction missing",
     "correction of a correct step",
@@ -205,12 +206,27 @@ class AgreementJson(Struct, kw_only=True):
     steps: Count
 
 
+class StepBoundsJson(Struct, kw_only=True):
+    """What a judge's scores would be, were all steps without a verdict wrong (low), or all right (high).
+
+    Attributes:
+        unjudged: steps without a verdict
+    """
+
+    micro_low: Share
+    micro_high: Share
+    macro_low: Share
+    macro_high: Share
+    unjudged: Some
+
+
 class ScoreJson(Struct, kw_only=True):
     """StepSense: the share of reasoning steps that were labelled correct, by human annotators or by a judge model.
 
     Attributes:
         disputed: steps with both verdicts
         agreement: null: no two annotators share a step
+        bounds: null: people, or a judge that gave a verdict on every step
     """
 
     source: Literal["human", "judge"]
@@ -222,6 +238,7 @@ class ScoreJson(Struct, kw_only=True):
     disputed: Count
     pairs: list[AgreementJson]
     agreement: AgreementJson | None
+    bounds: StepBoundsJson | None
 
 
 class MagicStepsense(Struct, kw_only=True):

@@ -180,7 +180,7 @@ def printable(text: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Tell whether a text can be an item's id: no character of it needs escaping."""
+    """Return whether a text can be an item's id: no character of it needs escaping."""
     return printable(text) == text
 
 
@@ -243,7 +243,7 @@ def _values(row: Mapping[str, Any], kind: type[Struct], keys: Sequence[str], fau
 
 
 def is_writable(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8: JSON can spell lone surrogates, which UTF-8 cannot."""
+    """Return whether a text can be written as UTF-8: JSON can spell lone surrogates, which UTF-8 cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

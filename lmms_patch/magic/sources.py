@@ -115,7 +115,7 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
 
 
 def below(path: Path, *folders: Path) -> bool:
-    """Tell whether a path lies in one of some folders, wherever links lead; False for a path that cannot be followed."""
+    """Return whether a path lies in one of some folders, wherever links lead; False for a path that cannot be followed."""
     try:
         real = path.resolve()
         return any(real.is_relative_to(folder) for folder in folders)

@@ -221,6 +221,7 @@ def _of_tst(case: Case) -> str:
 
 
 def _of_index(case: Case) -> list[str]:
+    """Return the rules under which a case with an index falls."""
     gate = reading.gate_of(case.analysis)
     if gate.get("valid") is False:
         return ["no image" if reading.gate_word(gate) == reading.DOES_NOT_LOOK else "unread"]
@@ -438,6 +439,7 @@ class _Teller:
         return [f"{number(one.value)} with the worst of {int(name[4:]) ** 2} cells hidden" for name, one in drops.items()]
 
     def _undecided(self, case: Case) -> str:
+        """Return why a case is undecided: its index, and what would settle it."""
         n = _telling(case, "undecided")
         index, grid = case.index(n), case.grid(n)
         said = [self._index(case, n)]
@@ -449,14 +451,16 @@ class _Teller:
             return f"{said[0]}, {reading.WITHOUT_WIDTH}"
         if not _is_measured(case, n) and index.high <= EVEN:
             return f"{said[0]}, and luck alone may make it so low"
-        wanted = docs_wanted(index)
+        times = times_wanted(index)
         if reading.is_sampled(case.analysis):
             said.append("a full run, or more docs, would tell more")
-        elif wanted is not None and case.size is not None and wanted > case.size:
-            said.append(f"settling it takes about {wanted:,} docs, more than the {case.size:,} there are")
-        elif wanted is not None:
-            said.append(f"about {wanted:,} docs would settle it, this run has {index.n:,}")
+        elif times is not None:
+            said.append(_settles(times, index.n, self._on_wrong_images(case, n), case.size))
         return ", ".join(said)
+
+    def _on_wrong_images(self, case: Case, n: int) -> int:
+        """Return how many docs were also asked on a wrong image for the index that people should go by; 0 where that has no measured null."""
+        return int((case.grid(n).get("adj") or {}).get("asked") or 0) if _is_measured(case, n) else 0
 
 
 def _telling(case: Case, rule: str) -> int:
@@ -464,21 +468,53 @@ def _telling(case: Case, rule: str) -> int:
     return next((n for n in case.grids if _of_grid(case, n) == rule), case.grids[0])
 
 
-def docs_wanted(index: Estimate) -> int | None:
-    """Return about how many docs would settle an index, to two digits; None where its interval is not known, or is narrow enough.
+def _settles(times: float, docs: int, wrong: int, size: int | None) -> str:
+    """Return in words how many docs would settle an index.
 
-    An interval is as wide as the root of the number of docs is small, where the docs on wrong images become more in step. It settles the index
-    once it leaves out 0, or fits between -0.10 and 0.10, whichever takes fewer docs, with the value as it is now.
+    With n docs, m of them on wrong images too, the variance of the corrected index is A / n + B / m: multiplying n and m by k divides it by k. A
+    run does not tell A from B. So where k n docs are more than there are, more wrong images alone may still be enough. With every doc on a wrong
+    image the variance would be (A + B) / size. For A above 0 that is at least m / size times the variance of this run: too large where k m exceeds
+    size.
+
+    Args:
+        times: k, above 1.
+        docs: n.
+        wrong: m; 0 where no wrong image counts for the index.
+        size: how many docs the benchmark has; None where that is not known.
+    """
+    wanted, also = _two_digits(times * docs), _two_digits(times * wrong)
+    if size is not None and times * docs > size:
+        if 0 < times * wrong <= size:
+            return f"all {size:,} docs on wrong images too (option null) may settle it, this run has {docs:,} docs, {wrong:,} of them so"
+        return f"settling it takes about {wanted:,} docs, more than the {size:,} there are"
+    if not wrong:
+        return f"about {wanted:,} docs would settle it, this run has {docs:,}"
+    if wrong == docs:
+        return f"about {wanted:,} docs, all of them on wrong images too (option null), would settle it, this run has {docs:,}"
+    return f"about {wanted:,} docs, {also:,} of them on wrong images too (option null), would settle it, this run has {docs:,} and {wrong:,}"
+
+
+def times_wanted(index: Estimate) -> float | None:
+    """Return how many times its docs would settle an index; None where its interval is not known, or is narrow enough.
+
+    The width of an interval falls with the root of the number of docs. An interval settles the index once it leaves out 0, or fits between -0.10 and
+    0.10, whichever takes fewer docs, with the value as it is now.
     """
     if index.value is None or index.low is None or index.high is None or not index.n:
         return None
     half = (index.high - index.low) / 2
-    narrow = max(abs(index.value), EVEN - abs(index.value))
-    wanted = index.n * (half / narrow) ** 2
-    if not math.isfinite(wanted) or wanted <= index.n:
-        return None
-    unit: int = 10 ** max(0, math.floor(math.log10(wanted)) - 1)
-    return math.ceil(wanted / unit) * unit
+    times = (half / max(abs(index.value), EVEN - abs(index.value))) ** 2
+    return times if math.isfinite(times) and times > 1 else None
+
+
+def _two_digits(docs: float) -> int:
+    """Return a number of docs rounded up to two digits.
+
+    >>> _two_digits(711.1), _two_digits(4624)
+    (720, 4700)
+    """
+    unit: int = 10 ** max(0, math.floor(math.log10(max(docs, 1))) - 1)
+    return math.ceil(docs / unit) * unit
 
 
 def _why_unread(case: Case) -> str:

@@ -221,6 +221,16 @@ def p_text(p: float | None) -> str:
     return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def levels(cells: Iterable[Cell]) -> str:
+    """Return at which levels the intervals among some cells are, in words; empty where none has an interval.
+
+    >>> levels([Estimate(0.5, 0.1, 0.25, 0.75, 9, 9, 9), Estimate(0.5, 0.1, 0.3, 0.7, 9, 9, 9, level=0.9), "text", None])
+    '90 % or 95 %'
+    """
+    known = {cell.level for cell in cells if isinstance(cell, Estimate) and cell.low is not None and cell.high is not None}
+    return " or ".join(f"{100 * level:.4g} %" for level in sorted(known))
+
+
 ESTIMATE = ("value", "se", "low", "high", "n", "clusters", "level")
 """The fields of an estimate in the JSON files that people read; the reason comes with them where the file has no other place for it."""
 

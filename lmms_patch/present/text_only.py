@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from lmms_patch.present.sheets import Column, number, shown
 from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, REVERSED
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import LEVEL, Estimate
 
 State = Literal["learned", "not learned", "worse", "withheld", "unknown"]
 
@@ -48,7 +48,7 @@ def verdict(details: Mapping[str, Any]) -> Verdict:
         return Verdict("withheld", f"the verdict is withheld ({against}): {why}, which is no shortcut of the language")
     beyond = null["p"] < ALPHA if null else above["low"] > 0 and p < ALPHA
     if beyond and chance is not None and accuracy["low"] is not None and accuracy["low"] <= chance:
-        least = f"{shown(_estimate(accuracy))}, where a guess gets {number(chance)}"
+        least = f"{shown(estimate(accuracy))}, where a guess gets {number(chance)}"
         return Verdict("not learned", f"no text shortcut: more than {constant} ({number(head['majority'])}), but not more than a guess ({least})")
     if null:
         gets = f"{number(null['own'])} where golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
@@ -120,9 +120,9 @@ def _of_folds_that_part_copies(name: str, found: Mapping[str, Any]) -> list[str]
     return []
 
 
-def said(estimate: Mapping[str, Any]) -> str:
+def said(difference: Mapping[str, Any]) -> str:
     """Return a difference with its interval, in a sentence."""
-    return shown(_estimate(estimate), Column("", "", signed=True))
+    return shown(estimate(difference), Column("", "", signed=True))
 
 
 def notes(details: Mapping[str, Any]) -> list[str]:
@@ -142,5 +142,6 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / max(1, whole):.0f} %"
 
 
-def _estimate(given: Mapping[str, Any]) -> Estimate:
-    return Estimate(given["value"], None, given["low"], given["high"], 0, 0, 0)
+def estimate(given: Mapping[str, Any], value: str = "value") -> Estimate:
+    """Return an estimate of the results file, as far as tables and sentences show it."""
+    return Estimate(given[value], None, given["low"], given["high"], 0, 0, 0, given.get("level", LEVEL))

@@ -460,7 +460,7 @@ class _Task:
         return assumed, None if self.blind is None else self._assumed(n, used, scale, self._blind_scores())
 
     def _signed(self, judged: gate.Gate) -> bool:
-        """Tell whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
+        """Return whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
         return self.settings.signed or self.table.signed or (judged.chance is not None and judged.chance < 0)
 
     def _gate_of(self, n: Key, judged: gate.Gate) -> gate.Gate:

@@ -245,7 +245,7 @@ def check_number(where: str, name: str, form: forms.Form, value: float, own: flo
 
 
 def has_fip(result: Result, table: Table) -> bool:
-    """Tell whether a run reported FIP of a table's docs: where calls failed, only of its primary metric."""
+    """Return whether a run reported FIP of a table's docs: where calls failed, only of its primary metric."""
     stored = (result.details.get("analysis") or {}).get("metric")
     return stored == table.metric or not any(map(failures.unanswered, table.asked_records))
 
@@ -320,6 +320,7 @@ def category_names(table: Table) -> list[str]:
 
 
 def _part(table: Table, category: str) -> Table:
+    """Return the docs of one category as a table of their own, with the metric, direction and clusters of the whole."""
     return Table(only(table.asked_records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
 
 

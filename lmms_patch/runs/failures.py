@@ -63,7 +63,7 @@ class Failed:
         )
 
     def native(self, metric: str) -> str:
-        """Say what the harness's own metric makes of them; "" where it counts none of them."""
+        """Say what the harness's own metric makes of the failed calls; "" where it counts none of them."""
         if not self.first:
             return ""
         return f"{metric} as the harness prints it counts {self.first} failed calls as wrong answers; FIP, gate and index leave these docs out"
@@ -86,12 +86,12 @@ def different(objects: Iterable[T]) -> list[T]:
 
 
 def has_failed(view: View) -> bool:
-    """Tell whether a view, as a record writes it, is of a failed call. Records of earlier versions have none."""
+    """Return whether a view, as a record writes it, is of a failed call. Records of earlier versions have none."""
     return view.failed is not None
 
 
 def unanswered(record: Record) -> bool:
-    """Tell whether the call for a doc's first view failed: then nothing of ours can be said of the doc."""
+    """Return whether the call for a doc's first view failed: then nothing of ours can be said of the doc."""
     return has_failed(record.views[0])
 
 

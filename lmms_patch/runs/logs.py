@@ -148,6 +148,7 @@ class Shared:
         return record
 
     def _part(self, text: Raw, decoder: msgspec.json.Decoder[Any]) -> Any:
+        """Return a part of a record from its JSON, the same object for equal texts."""
         key = bytes(text)
         part = self._read.get(key)
         if part is None:
@@ -161,6 +162,7 @@ class Shared:
         return part
 
     def _lean(self, view: View) -> View:
+        """Return a view without its boxes; equal views are the same object."""
         if not view.boxes:
             return view
         lean = msgspec.structs.replace(view, boxes=None)
@@ -181,6 +183,7 @@ def _read(text: bytes, shared: Shared, where: str) -> Line:
 
 
 def _slowly(text: bytes, shared: Shared, where: str) -> Line:
+    """Return a line that the quick decoder refuses, or raise a RecordError that says where in it the fault is."""
     sample = line_object(text, where)
     patch = sample.get("patch")
     if not isinstance(patch, dict):
@@ -214,6 +217,7 @@ def answers_of(line: Line) -> list[str | None]:
 
 
 def _answer(given: Sequence[Any]) -> str:
+    """Return a view's answer as a text: of several losses (multiple choice), the option with the lowest."""
     if len(given) == 1:
         return str(given[0])
     losses = [float(match[1]) if (match := _LOSSES.match(str(one))) else None for one in given]
@@ -234,6 +238,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers from 1; a file that cannot be read is told in one line."""
     try:
         lines = open(path, "rb")  # noqa: SIM115 - closed below; only opening it is a matter of this message
     except OSError as error:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import region_estimates, sets_in
+from lmms_patch.runs.unjudged import stored_bounds
 from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
@@ -78,7 +79,7 @@ def measures(result: Result) -> dict[str, Estimate]:
     if kind.name == "magic" and not magic and any(value is not None for value in numbers.values()):  # bare numbers would pass for the task's own
         raise RecordError(f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program")
     if magic:
-        out |= {name: of_file(one, (0.0, 1.0)) for name, one in magic["numbers"].items()}
+        out |= _of_magic(magic)
         out["score"] = out[metric]
     found = result.details.get("tst_details")
     if found:  # means over fold seeds; the harness's own number is of the first seed
@@ -141,7 +142,18 @@ def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any]) ->
     return out
 
 
+def _of_magic(magic: Mapping[str, Any]) -> dict[str, Estimate]:
+    """Return the numbers of a MAGIC task; one by a judge that lacks verdicts brings its bounds, and Self-Heal by words its chance."""
+    bounds, words = stored_bounds(magic), magic.get("by_words")
+    said = {name: one.span for name, one in bounds.items() if one.matter}
+    if words:
+        said["self_heal_words"] = f"chance {words['chance']:.3f}"
+    out = {name: of_file(one, (0.0, 1.0)) for name, one in magic["numbers"].items()}
+    return {name: reading.noted(one, said[name]) if name in said else one for name, one in out.items()}
+
+
 def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> dict[str, Estimate]:
+    """Return the numbers of a text-only cross-validation by name, with their intervals."""
     head = found["by_grouping"][found["headline"]]
     value = head["accuracy"]["value"]
     tst, chance = of_file(head["accuracy"], (0.0, 1.0) if value is not None and 0 <= value <= 1 else None), found["chance"]

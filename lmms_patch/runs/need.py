@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.resample import Array
+
+if TYPE_CHECKING:
+    from lmms_patch.runs.run import Result
 
 Need = Literal["text", "one cell", "whole image", "unsolved"]
 Source = Literal["wrong images", "blind"]
@@ -50,10 +53,24 @@ class Found:
     sources: tuple[Source, ...]
 
     @property
+    def classes(self) -> NDArray[np.int8]:
+        """The class of each doc, as far as it was asked; ``UNKNOWN`` where it was not asked without its image, or a view has no score."""
+        return np.where(self.text == 1, TEXT, np.where(self.tried, self.by_image, UNKNOWN)).astype(np.int8)
+
+    @property
     def needs(self) -> list[Need | None]:
-        """The class of each doc, as far as it was asked; None where it was not asked without its image, or a view has no score."""
-        known = np.where(self.text == 1, TEXT, np.where(self.tried, self.by_image, UNKNOWN))
-        return [None if need == UNKNOWN else NEEDS[need] for need in known.tolist()]
+        """The names of ``classes``; None where the class is unknown."""
+        return [None if need == UNKNOWN else NEEDS[need] for need in self.classes.tolist()]
+
+
+def has_classes(result: Result) -> bool:
+    """Return whether the docs of a finished task have classes.
+
+    They have none where no cells were asked for an index, where the metric is better when lower, and where the run stored an empty necessity map:
+    ``rci.necessity`` makes none of captions, which are not right or wrong.
+    """
+    stored = (result.details.get("analysis") or {}).get("necessity")
+    return bool(result.kind.index and result.described["grids"] and result.higher_is_better and stored != [])
 
 
 def needs(records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] | None = None) -> list[Need | None]:
@@ -82,23 +99,29 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
     used = np.array([str(n) not in record.excluded for record in table.records], bool)
     full, best, wrong = table.full_seen.scores, np.where(used, table.best_seen(n).scores, math.nan), table.wrong_full.scores
     without = np.array([(blind or {}).get(record.doc_id, math.nan) for record in table.records], float)
-    text, alike, sources = without_image(*(np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (wrong, without)))
+    is_right, lost, blindly = (np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (full, wrong, without))
+    text, alike, sources = without_image(lost, blindly)
     graded = np.zeros(len(table), bool)
     for scores in (full, best, wrong, without):
         graded |= (scores > 0) & (scores < table.marks - 1e-9)
     planned = np.array([not (table.sampled or table.no_best) or record.asked is None or record.asked.block == 0 for record in table.records], bool)
     tried = np.isfinite(wrong) | np.isfinite(without)
-    return Found(_by_image(table, n, full, best, half), text, tried, alike, planned, used, graded & used, sources)
+    image = by_image(is_right, best >= half, np.isfinite(best) & (table.scored(n) == n * n))
+    return Found(image, text, tried, alike, planned, used, graded & used, sources)
 
 
-def _by_image(table: Table, n: int, full: Array, best: Array, half: Array) -> NDArray[np.int8]:
+def by_image(full: Array, cell: NDArray[np.bool_], scored: NDArray[np.bool_]) -> NDArray[np.int8]:
     """Return the class of each doc by the answers to its own image.
 
-    A doc without a right cell has a class only if all its cells and its full image have a score.
+    A right cell decides alone. A doc without one has a class only if all its views have a score: the view without a score may be the right one.
+
+    Args:
+        full: shape (docs,), whether the doc is right on its full image: 1, 0, or nan where it has no score there.
+        cell: shape (docs,), whether the doc is right on some cell of the grid.
+        scored: shape (docs,), whether all cells of the grid have a score.
     """
-    cell, whole = best >= half, full >= half
-    known = np.isfinite(full) & np.isfinite(best) & (table.scored(n) == n * n)
-    return np.select([cell, known & whole, known], [ONE_CELL, WHOLE, UNSOLVED], UNKNOWN).astype(np.int8)
+    known = np.isfinite(full) & scored
+    return np.select([cell, known & (full == 1), known], [ONE_CELL, WHOLE, UNSOLVED], UNKNOWN).astype(np.int8)
 
 
 def without_image(wrong: Array, blind: Array) -> tuple[NDArray[np.int8], NDArray[np.bool_], tuple[Source, ...]]:

@@ -399,7 +399,7 @@ def _with_ends(name: str, estimate: Estimate | None) -> dict[str, float | int | 
 
 
 def none_used(key: Key) -> str:
-    """Why there is no number over a set of views that no doc is used for."""
+    """Return why there is no number over a set of views that no doc is used for."""
     return "no doc can be used at this grid" if isinstance(key, int) else f"no doc has {key} boxes that can be used"
 
 
@@ -409,7 +409,7 @@ def sets_in(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Every number of docs' own boxes that has an interval, by name, of an analysis in plain JSON types; empty for other tasks."""
+    """Return every number of docs' own boxes that has an interval, by name, from an analysis in plain JSON types; empty for other tasks."""
     regions = analysis.get("regions")
     if not regions:
         return {}

@@ -13,8 +13,9 @@ from msgspec import Struct
 from lmms_patch.runs.record import NO_ANSWER, Answer, Asked, Baseline, Lent, Record, Tested, View, WrongImage
 from lmms_patch.stats.bounds import Some
 
-_SHARED_TEXT = pa.dictionary(pa.int32(), pa.string())
-COLUMNS: dict[str, pa.DataType] = {"record.view": _SHARED_TEXT, "record.alike": _SHARED_TEXT, "record.own": pa.string()}
+SHARED_TEXT = pa.dictionary(pa.int32(), pa.string())
+"""The type of a column of texts that stores each different text once."""
+COLUMNS: dict[str, pa.DataType] = {"record.view": SHARED_TEXT, "record.alike": SHARED_TEXT, "record.own": pa.string()}
 """Columns of JSON: the view of each row, without its boxes; of each doc, in its first row, what many docs have alike, and what it has alone."""
 
 
@@ -73,16 +74,18 @@ def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> d
         ]
         of_rows = pa.array([None if view is None else encoded[id(view)] for view in flat], pa.string())
         columns = {"record.view": of_rows, "record.alike": alike, "record.own": pa.array(own, pa.string()).take(first)}
-        return {name: column.dictionary_encode() if COLUMNS[name] == _SHARED_TEXT else column for name, column in columns.items()}
+        return {name: column.dictionary_encode() if COLUMNS[name] == SHARED_TEXT else column for name, column in columns.items()}
     except (ValueError, OverflowError):  # half a character (UnicodeEncodeError), a number of more than 64 bits
         return {name: pa.nulls(len(flat), kind) for name, kind in COLUMNS.items()}
 
 
 def _part(record: Record, kind: Any, **changed: Any) -> Any:
+    """Return the part of a record that a type holds, with some of its fields changed."""
     return kind(**{**{name: getattr(record, name) for name in kind.__struct_fields__ if hasattr(record, name)}, **changed})
 
 
 def _bare(wrong: WrongImage | None) -> WrongImage | None:
+    """Return what a record says of the wrong image, without its views, which have rows of their own."""
     return None if wrong is None else msgspec.structs.replace(wrong, views=[])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ _OBJECTS_OF_TASKS = ("n-samples", "higher_is_better")
 _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASKS)
 """What the harness writes of a run beside results and configs: objects, or null; by task, but for ``config``."""
 
+_RESULTS = "[0-9]*_results.json"
+_OF_RUNS = (_RESULTS, "[0-9]*_samples_*.jsonl", "[0-9]*_samples_*.parquet")
+"""How the files of a run are named: they begin with its date."""
+
 
 def results_files(folder: Path) -> list[Path]:
     """Return the harness's results files under a folder, oldest first.
@@ -21,10 +26,15 @@ def results_files(folder: Path) -> list[Path]:
     Raises:
         RecordError: there is none.
     """
-    files = sorted(Path(folder).rglob("[0-9]*_results.json"), key=lambda path: path.name)
+    files = sorted(Path(folder).rglob(_RESULTS), key=lambda path: path.name)
     if not files:
         raise RecordError(f"{folder}: no *_results.json here; give the folder that was --output_path of a run")
     return files
+
+
+def is_of_run(path: Path) -> bool:
+    """Return whether a path has the name of a results file, of a sample log, or of the Parquet file beside one, of any run."""
+    return any(fnmatch(path.name, pattern) for pattern in _OF_RUNS)
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,7 @@ def groups_of(path: Path) -> dict[str, list[str]]:
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Values of one task by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of a results file."""
+    """Return the values of one task by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of a results file."""
     out: dict[str, dict[str, Any]] = {}
     for key, value in results.items():
         metric, comma, name = key.partition(",")

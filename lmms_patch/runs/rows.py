@@ -14,19 +14,18 @@ import pyarrow.compute as pc
 from lmms_patch.ask.answers import options_in
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import Line, answers_of
-from lmms_patch.runs.need import needs
+from lmms_patch.runs.need import has_classes, needs
 from lmms_patch.runs.packed import COLUMNS as PACKED
-from lmms_patch.runs.packed import pack
+from lmms_patch.runs.packed import SHARED_TEXT, pack
 from lmms_patch.runs.record import Record, View, full_marks
 from lmms_patch.runs.run import Result
 
-_NAME = pa.dictionary(pa.int32(), pa.string())
 COLUMNS: dict[str, pa.DataType] = {
-    "task": _NAME,
-    "filter": _NAME,
+    "task": SHARED_TEXT,
+    "filter": SHARED_TEXT,
     "doc_id": pa.int64(),
     "view": pa.int32(),
-    "kind": _NAME,
+    "kind": SHARED_TEXT,
     "swapped": pa.bool_(),
     "n": pa.int8(),
     "cell": pa.int16(),
@@ -51,8 +50,9 @@ COLUMNS: dict[str, pa.DataType] = {
     "excluded": pa.string(),
     "width": pa.int32(),
     "height": pa.int32(),
+    "images": pa.string(),
     "wrong_from": pa.int64(),
-    "need": _NAME,
+    "need": SHARED_TEXT,
 }
 """The columns that every table has; a task with several metrics has ``score.<metric>`` after ``score`` for each metric but the primary."""
 _NUMBERS = ("swapped", "n", "cell", "row", "col", "region", "relevant")
@@ -83,6 +83,7 @@ def schema_of(result: Result, *, packed: bool = False) -> pa.Schema:
 
 
 def _column_of(metric: str) -> str:
+    """Return the name of the column with the scores of a metric that is not the primary one."""
     return f"score.{_whole(metric)}"
 
 
@@ -202,14 +203,15 @@ def _of_docs(lines: Sequence[Line]) -> dict[str, pa.Array]:
         "excluded": texts(_excluded(record) for record in records),
         "width": pa.array([width for width, _ in sizes], pa.int32()),
         "height": pa.array([height for _, height in sizes], pa.int32()),
+        "images": texts(record.images for record in records),
         "wrong_from": pa.array([None if (wrong := record.wrong_image) is None else wrong.source for record in records], pa.int64()),
     }
 
 
 def _needs(result: Result, lines: Sequence[Line]) -> pa.Array:
-    """Return what each doc needs at the finest grid (``runs.need``); null where there is no index over cells, or lower is better."""
-    if not result.kind.index or not result.described["grids"] or not result.higher_is_better:
-        return pa.nulls(len(lines), _NAME)
+    """Return what each doc needs at the finest grid (``runs.need``); null where the task's docs have no classes."""
+    if not has_classes(result):
+        return pa.nulls(len(lines), SHARED_TEXT)
     found = needs([line.record for line in lines], result.described["metric"], max(result.described["grids"]))
     return pa.array(found, pa.string()).dictionary_encode()
 
@@ -246,4 +248,5 @@ def texts(values: Iterable[Any]) -> pa.Array:
 
 
 def _whole(text: str) -> str:
+    """Return a text in which the two halves of a character are joined, and half a character by itself is U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

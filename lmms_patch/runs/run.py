@@ -157,7 +157,7 @@ class Result:
         return digest([self.run.date, self.run.about.get("start_time"), *self.run.identity, self.task, self.filter, written])
 
     def is_same(self, other: Result) -> bool:
-        """Tell whether another result is this one: of the same file, or of a copy of it."""
+        """Return whether another result is this one: of the same file, or of a copy of it."""
         place, theirs = ((one.run.path.resolve(), one.task, one.place) for one in (self, other))
         return place == theirs or self.origin == other.origin
 
@@ -433,7 +433,7 @@ def _limit(about: Mapping[str, Any]) -> str:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> list[str]:
-    """In what two fingerprints differ, in words; what one of them does not say is not compared: see ``not_compared``."""
+    """Return in what two fingerprints differ, in words; what one of them does not say is not compared: see ``not_compared``."""
     skip = set(ignore)
     out = []
     for key, value in one.items():
@@ -451,7 +451,7 @@ def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Itera
 
 
 def check_keys(keys: Iterable[str], known: Mapping[str, Any]) -> None:
-    """Whether some names are keys of a fingerprint.
+    """Check that some names are keys of a fingerprint.
 
     Raises:
         RecordError: one is not; says which there are.

@@ -30,8 +30,8 @@ from lmms_patch.runs.rows import BATCH, batches, schema_of
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.text import log
 
-SCHEMA = 1
-"""Of the Parquet files; readers take no other. It goes up when a column is made otherwise, too."""
+SCHEMA = 2
+"""The version of the Parquet files; readers take no other. It goes up, too, when a column is made otherwise (``tests/runs/test_frozen_rows.py``)."""
 _ABOUT = b"lmms_patch"
 """The key of what a file says of itself, in its metadata."""
 _MAGIC, _TAIL, _DIGEST = b"PAR1", 8, 32
@@ -66,7 +66,9 @@ def from_log(result: Result, columns: Sequence[str]) -> pa.Table:
 
 
 def records(result: Result) -> list[Record]:
-    """Return the records of a task: from the Parquet file beside its log, else from the log. Without boxes, equal parts shared; only to read.
+    """Return the records of a task from the Parquet file beside its log, or from the log where that file is missing or must not be used.
+
+    The records are only to be read: docs share the objects of equal parts. They are without the boxes of their views.
 
     Raises:
         RecordError: as ``Result.records``.
@@ -102,11 +104,6 @@ def joined(run: Run, task: str | None = None, columns: Sequence[str] | None = No
 
 
 # --- the file -------------------------------------------------------------------------------------
-
-
-def path_of(result: Result) -> Path | None:
-    """Return where a task's Parquet file lies, whether there is one or not; None where the task has no sample log."""
-    return None if result.log is None else result.log.with_suffix(".parquet")
 
 
 def write(results: Sequence[Result]) -> Path:

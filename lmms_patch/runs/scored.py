@@ -187,6 +187,7 @@ def _columns(lent: Sequence[Lent], sets: Sequence[Key]) -> record.Lent:
 
 
 def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:
+    """Return a scored view as the record has it; a failed call has no items."""
     items = {} if scored.failed else plain(scored.items)
     return record.View(
         **_where(scored.view, tuple(sizes)), scores=plain(scored.scores), items=items, error=scored.error, failed=scored.failed or None, said=said

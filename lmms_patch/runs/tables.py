@@ -44,7 +44,7 @@ class Chosen:
     scores: Array
 
     def where(self, mask: NDArray[np.bool_]) -> Chosen:
-        """Those of some docs; None and nan elsewhere, which counts for nothing."""
+        """Return these items and scores for some docs; None and nan for the others, which count for nothing."""
         return Chosen([item if keep else None for item, keep in zip(self.items, mask, strict=True)], np.where(mask, self.scores, math.nan))
 
 
@@ -197,7 +197,7 @@ class Table:
         return len(asked) / max(1, sum(asked))
 
     def cells(self, n: int) -> Array:
-        """Scalars of the cells, shape (docs, n²); nan where there is none.
+        """Return the scalars of the cells, shape (docs, n²); nan where there is none.
 
         Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose cells were all asked do not
         count: their cells were asked because none earned full marks.
@@ -252,7 +252,7 @@ class Table:
         return self._of_wrong([0 if there else None for there in self._wrong.per_doc(np.ones(len(self._wrong.docs), bool))])
 
     def wrong_best(self, key: Key) -> Chosen:
-        """Each doc's best item of a set of views of another doc's image; nan and None where the doc was not asked so, or is not used for the set."""
+        """Return each doc's best item of a set of views of another doc's image; nan and None where the doc was not asked so, or is not used."""
         name, views = str(key), self._wrong
         used = np.array([name not in record.excluded for record in self.records], bool)
         inside = views.in_set(key) & used[views.docs]
@@ -330,7 +330,7 @@ class Table:
         return np.array([full_marks(record, self.metric) for record in self.records], float)
 
     def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_], blind: Array | None = None) -> Scores | None:
-        """Rows of the used docs and of their donors' answers under their own golds; None where there are none.
+        """Return the rows of the used docs and of their donors' answers under their own golds; None where there are none.
 
         Args:
             key: a grid, or a set of boxes.
@@ -369,7 +369,7 @@ class Table:
         )
 
     def measured_scores(self, key: Key, form: Form, used: NDArray[np.bool_]) -> Measured | None:
-        """Rows of the used docs, and of those among them that were asked on a wrong image; None where none was, or a gold has no score.
+        """Return the rows of the used docs, and of those among them that were asked on a wrong image; None where none was, or a gold has no score.
 
         Args:
             key: a grid, or a set of boxes.
@@ -405,7 +405,7 @@ class Table:
         )
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
-        """Of each doc and donor number: the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
+        """Return, for each doc and donor number, the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
         lenders = [(d, record.lent) for d, record in enumerate(self.records) if record.lent is not None and str(key) in record.lent.best]
         loans = [lent for _, lent in lenders]
         place = self._places_of(_flat(lent.to for lent in loans))
@@ -456,15 +456,15 @@ class _Views:
         return self._scores[metric]
 
     def has(self, metric: str) -> NDArray[np.bool_]:
-        """Tell of each view whether it has a native item of a metric."""
+        """Return, for each view, whether it has a native item of a metric."""
         return np.array([metric in view.items for view in self.different], bool)[self._codes]
 
     def in_set(self, key: Key) -> NDArray[np.bool_]:
-        """Tell of each view whether it is of a set."""
+        """Return, for each view, whether it is of a set."""
         return np.array([in_set(view, key) for view in self.different], bool)[self._codes]
 
     def per_doc(self, of_views: NDArray[np.bool_]) -> Ints:
-        """Count of each doc the views that are marked."""
+        """Count the marked views of each doc."""
         return np.bincount(self.docs[of_views], minlength=len(self.starts))
 
     def best(self, metric: str, of: NDArray[np.bool_], higher: bool) -> Ints:
@@ -492,7 +492,7 @@ def _flat(values: Iterable[Sequence[Any]], kind: Any = np.intp) -> NDArray[Any]:
 
 
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
-    """Whether the label under a key of each item is the positive one, "yes" (not, where there is no item); None where an item has no such key."""
+    """Return whether each item's label under a key is the positive one, "yes"; False where there is no item; None where an item lacks the key."""
     if not all(isinstance(item, Mapping) and key in item for item in items if item is not None) or not any(item is not None for item in items):
         return None
     return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
@@ -503,7 +503,7 @@ WHOLE = Asked(metric="", block=0, steps=2)
 
 
 def _has(record: Record, metric: str) -> bool:
-    """Tell whether a doc has a metric; one whose every call failed, or that was not asked, may have it."""
+    """Return whether a doc has a metric; one whose every call failed, or that was not asked, may have it."""
     if not record.is_asked:
         return True
     if any(metric in view.items for view in record.views):

@@ -9,23 +9,23 @@ from typing import Any
 import pyarrow as pa
 
 from lmms_patch.runs import reading
+from lmms_patch.runs.packed import SHARED_TEXT
 from lmms_patch.runs.rows import texts
 from lmms_patch.runs.run import Result, Run
 
-_NAME = pa.dictionary(pa.int32(), pa.string())
 COLUMNS: dict[str, pa.DataType] = {
-    "model": _NAME,
-    "adapter": _NAME,
-    "model_args": _NAME,
+    "model": SHARED_TEXT,
+    "adapter": SHARED_TEXT,
+    "model_args": SHARED_TEXT,
     "date": pa.string(),
-    "task": _NAME,
-    "filter": _NAME,
-    "base": _NAME,
-    "kind": _NAME,
-    "metric": _NAME,
+    "task": SHARED_TEXT,
+    "filter": SHARED_TEXT,
+    "base": SHARED_TEXT,
+    "kind": SHARED_TEXT,
+    "metric": SHARED_TEXT,
     "docs": pa.int64(),
     "gate": pa.bool_(),
-    "measure": _NAME,
+    "measure": SHARED_TEXT,
     "grid": pa.int8(),
     "value": pa.float64(),
     "se": pa.float64(),
@@ -51,11 +51,13 @@ def numbers_of(runs: Iterable[Run]) -> pa.Table:
 
 
 def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return values as a column of a type."""
     is_text = pa.types.is_string(kind) or pa.types.is_dictionary(kind)
     return texts(values).cast(kind) if is_text else pa.array(values, kind)
 
 
 def _rows(result: Result) -> Iterable[dict[str, Any]]:
+    """Yield the rows of a task, one for each of its numbers."""
     run, gate = result.run, result.metrics.get("gate")
     of_task = {
         "model": run.model,

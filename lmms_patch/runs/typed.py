@@ -96,6 +96,7 @@ def convert(value: Any, kind: type[T]) -> T:
 
 
 def _array(kind: Any, value: Any) -> Any:
+    """Return a list of numbers as an array; its error names the list, not a place in it."""
     try:
         return np.asarray(msgspec.convert(value, list[Number]), float)
     except msgspec.ValidationError:  # its place is within the list; msgspec names the place of the list for another error

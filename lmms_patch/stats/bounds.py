@@ -24,12 +24,12 @@ GridSize = Annotated[int, Meta(ge=2, le=9)]
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is an int or float within ±``LARGEST``; texts, truth values, NaN and infinities are not."""
+    """Return whether a value is an int or float within ±``LARGEST``; texts, truth values, NaN and infinities are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
 def is_whole(value: Any, least: int = 0, most: int = MOST) -> bool:
-    """Tell whether a value is a whole number from ``least`` to ``most``."""
+    """Return whether a value is a whole number from ``least`` to ``most``."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 

@@ -207,13 +207,13 @@ FORMS = {form.name: form for form in (MEAN, PERCENT, SUM, F1, PRECISION, RECALL,
 
 
 def is_whole(name: str | None) -> bool:
-    """Tell whether the form of this name works on whole clusters; False for unknown names."""
+    """Return whether the form of this name works on whole clusters; False for unknown names."""
     form = FORMS.get(name or "")
     return form is not None and form.whole
 
 
 def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
-    """Tell whether a form gives what M gave, on every set of items that M was called with.
+    """Return whether a form gives what M gave, on every set of items that M was called with.
 
     Args:
         form: the form.
@@ -224,7 +224,7 @@ def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
 
 
 def fits_nearly(form: Form, checks: Sequence[tuple[Picked, float | None]], within: float = 0.02) -> bool:
-    """Tell whether a form gives what M gave within a share ``within`` of it.
+    """Return whether a form gives what M gave within a share ``within`` of it.
 
     For captions: their tokens and corpus weights differ a little from the scorer's.
     """
@@ -241,7 +241,7 @@ def _decimals(native: float) -> int:
 
 
 def same(value: float, native: float, decimals: int | None = None) -> bool:
-    """Tell whether two numbers are equal but for float error, or but for the rounding of M (to 2 decimals or more)."""
+    """Return whether two numbers are equal but for float error, or but for the rounding of M (to 2 decimals or more)."""
     decimals = _decimals(native) if decimals is None else decimals
     rounded = 2 <= decimals <= 6 and math.isfinite(value) and abs(value - native) <= 0.51 * 10.0**-decimals
     return math.isclose(value, native, rel_tol=1e-9, abs_tol=1e-9) or rounded

@@ -49,7 +49,7 @@ Statistic = Callable[[Array], Any]
 
 
 def is_few(clusters: float) -> bool:
-    """Tell whether an effective number of clusters is so small that intervals need Student's t; at most 1 cluster allows no interval at all."""
+    """Return whether an effective number of clusters is so small that intervals need Student's t; at most 1 cluster allows no interval at all."""
     return 1 < clusters < FEW_CLUSTERS
 
 

@@ -142,7 +142,7 @@ def _text_columns(rows: Any) -> list[str]:
 
 
 def _is_media_feature(feature: Any) -> bool:
-    """Tell whether a feature of a ``datasets.Dataset`` is, or contains, an image, audio, video, other file, or bytes."""
+    """Return whether a feature of a ``datasets.Dataset`` is, or contains, an image, audio, video, other file, or bytes."""
     if isinstance(feature, Mapping):
         return any(map(_is_media_feature, feature.values()))
     if isinstance(feature, (list, tuple)):
@@ -154,7 +154,7 @@ def _is_media_feature(feature: Any) -> bool:
 
 
 def _is_media(value: Any) -> bool:
-    """Tell whether a value is, or contains, bytes or an object of a library for images, audio or video."""
+    """Return whether a value is, or contains, bytes or an object of a library for images, audio or video."""
     if isinstance(value, Mapping):
         return any(map(_is_media, value.values()))
     if isinstance(value, (list, tuple)):
@@ -226,7 +226,7 @@ def _changed(about: Mapping[str, Any], what: str) -> PrunedTaskError:
 
 
 def _is_evaluated(rows: Any, about: Mapping[str, Any]) -> bool:
-    """Tell whether docs are those of the evaluated split.
+    """Return whether docs are those of the evaluated split.
 
     lmms-eval does not say which split it hands over. But it calls only for the splits that the task names, and a dataset knows its own name.
     """

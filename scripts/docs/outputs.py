@@ -10,6 +10,8 @@ Runs are not made again: ``demo`` and ``tst`` find theirs, and show them. The th
 - ``out/next``: ``mosaic_local_rci,mosaic_count_rci`` of the same model after its image processor got a smaller budget
   (``longest_edge`` 19600 in place of 28224)
 - ``out/tst``: ``lmms-patch tst mosaic_text --output out/tst``
+
+each without the Parquet files beside its logs: a later version would not read them, and say so in front of what a page shows.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import base64
 import itertools
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -21,7 +21,10 @@ import pyarrow.parquet as parquet
 
 from lmms_patch.app import api
 from lmms_patch.present import palette
+from lmms_patch.present.report import wording
+from lmms_patch.runs import measures, reading
 from lmms_patch.stats.index import BANDS
+from lmms_patch.stats.resample import Estimate
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -29,16 +32,29 @@ SIDE = 168
 """Side of a drawn sheet; sheets are 168 or 336 pixels."""
 LOCAL, COUNT = ("mosaic_local", 2), ("mosaic_count", 0)
 """The docs that the pictures show: tasks and numbers of docs."""
+
+
+def _rules(ground: int) -> str:
+    """Return the style rules of all pictures, with the palette's colours for light (0) or dark (1) ground."""
+    page = {name: pair[ground] for name, pair in palette.PAGE.items()}
+    on_band = (palette.TEXT_LIGHT, palette.TEXT_DARK)[ground]
+    dot = (palette.SERIES_LIGHT, palette.SERIES_DARK)[ground][0]
+    bands = (palette.BAND_LIGHT, palette.BAND_DARK)[ground]
+    rules = (
+        f".ground {{ fill: {page['bg']} }} text {{ fill: {page['text']} }} .on {{ fill: {on_band} }} .quiet {{ fill: {page['muted']} }}",
+        f".right {{ fill: {page['right']} }} .wrong {{ fill: {page['wrong']} }} .hit {{ stroke: {page['right']} }}",
+        f".edge {{ stroke: {page['strong-line']} }} .line, .dash {{ stroke: {page['muted']} }} .dot {{ fill: {dot} }} .span {{ stroke: {dot} }}",
+        " ".join(f".band{i} {{ fill: {colour} }}" for i, colour in enumerate(bands)),
+    )
+    return "\n".join(rules)
+
+
 STYLE = f"""
-.ground {{ fill: #ffffff }} text {{ fill: #1a1f24; font: 13px system-ui, sans-serif }}
-.quiet {{ fill: #59636e }} .big {{ font-size: 15px; font-weight: 600 }} .right {{ fill: #1a6b33 }} .wrong {{ fill: #a3246e }}
-.edge {{ fill: none; stroke: #8b949e }} .hit {{ fill: none; stroke: #1a6b33; stroke-width: 3 }} .dot {{ fill: #0072b2 }}
-.line {{ stroke: #59636e; fill: none }} .dash {{ stroke: #59636e; stroke-dasharray: 3 3 }}
-{"".join(f".band{i} {{ fill: {colour} }} " for i, colour in enumerate(palette.BAND_LIGHT))}
+text {{ font: 13px system-ui, sans-serif }} .big {{ font-size: 15px; font-weight: 600 }}
+.edge, .hit, .line, .span {{ fill: none }} .hit {{ stroke-width: 3 }} .span {{ stroke-width: 2 }} .dash {{ stroke-dasharray: 3 3 }}
+{_rules(0)}
 @media (prefers-color-scheme: dark) {{
-.ground {{ fill: #12161a }} text {{ fill: #f4f7fa }} .quiet {{ fill: #adb6c0 }} .right {{ fill: #7ee2a0 }} .wrong {{ fill: #ffc9e6 }}
-.edge {{ stroke: #6e7681 }} .hit {{ stroke: #7ee2a0 }} .dot {{ fill: #56b4e9 }} .line, .dash {{ stroke: #adb6c0 }}
-{"".join(f".band{i} {{ fill: {colour} }} " for i, colour in enumerate(palette.BAND_DARK))}
+{_rules(1)}
 }}
 """
 
@@ -151,31 +167,43 @@ def wrong(run: Path) -> str:
 
 
 def line(run: Path) -> str:
-    """Draw the index as a line with its bands, and the tasks on it."""
-    indices = {task: found["rci3"] for task, found in results(run).items() if "rci3" in found}
-    known = {task.removesuffix("_rci"): value for task, value in indices.items() if value is not None}
-    low, high, left, wide, top = -0.6, 1.1, 30, 620, 96
+    """Draw the index that the run's first lines tell, of each task, over the bands: with luck removed where that is measured."""
+    known = {task.removeprefix("mosaic_").removesuffix("_rci"): index for task, found in results(run).items() if (index := leading(found))}
+    low, high, left, wide, top, step = -0.6, 1.15, 90, 570, 74, 26
+    bottom = top + step * len(known) + 6
 
     def at(value: float) -> float:
         return left + wide * (value - low) / (high - low)
 
     edges = [low, *(edge for edge, _ in BANDS), high]
-    out = [text(left, 28, "RCI = 1 − score of each doc's best cell / score of the full image", "big", "start")]
+    out = [text(20, 28, "RCI_3, luck removed: 0 where the best cell is as good as the full image", "big", "start")]
     for i, (start, end) in enumerate(itertools.pairwise(edges)):
-        out.append(f'<rect class="band{i}" x="{at(start):.1f}" y="{top}" width="{at(end) - at(start):.1f}" height="40"/>')
+        out.append(f'<rect class="band{i}" x="{at(start):.1f}" y="{top}" width="{at(end) - at(start):.1f}" height="{bottom - top}"/>')
+    out += [text(at(value), top - 10, name, "quiet") for value, name in ((-0.35, "local"), (0, "balanced"), (0.7, "global"))]
     for value in (-0.3, -0.1, 0.1, 0.3, 1.0):
-        out += [f'<path class="line" d="M{at(value):.1f} {top + 40}v6"/>', text(at(value), top + 62, f"{value:+.1f}".replace("-", "−"), "quiet")]
-    out += [text(at(-0.45), top + 24, "local"), text(at(0), top + 24, "even"), text(at(0.7), top + 24, "global")]
-    out.append(text(at(low), top + 90, "one cell beats the whole image", "quiet", "start"))
-    out.append(text(at(high), top + 90, "no cell is enough", "quiet", "end"))
-    places: dict[float, list[str]] = {}
-    for task, value in sorted(known.items(), key=lambda pair: pair[1]):
-        places.setdefault(round(value, 2), []).append(task.removeprefix("mosaic_"))
-    for i, (value, tasks) in enumerate(sorted(places.items())):
-        out.append(f'<circle class="dot" cx="{at(value):.1f}" cy="{top - 10}" r="5"/>')
-        anchor, shift = ("end", 6) if value > 0.5 or i == 0 else ("start", -6)
-        out.append(text(at(value) + shift, top - 20, ", ".join(tasks), "", anchor))
-    return picture(680, 205, "RCI on a line, with the bands of the paper", out)
+        out += [f'<path class="line" d="M{at(value):.1f} {bottom}v6"/>', text(at(value), bottom + 22, wording.number(value, True, 1), "quiet")]
+    out.append(text(at(low), bottom + 46, "one cell beats the whole image", "quiet", "start"))
+    out.append(text(at(high), bottom + 46, "no cell is enough", "quiet", "end"))
+    for i, (task, index) in enumerate(sorted(known.items(), key=lambda pair: pair[1].value or 0.0)):
+        y = top + 16 + i * step
+        value = 1.0 if reading.misleads(index) else index.value or 0.0
+        ends = [value, value]
+        if index.low is not None and index.high is not None and reading.shows_interval(index):
+            ends = [index.low, index.high]
+            out.append(f'<path class="span" d="M{at(ends[0]):.1f} {y}H{at(ends[1]):.1f}"/>')
+        out += [f'<circle class="dot" cx="{at(value):.1f}" cy="{y}" r="5"/>', text(left - 10, y + 4, task, "", "end")]
+        x, anchor = (at(ends[0]) - 12, "end") if value > 0.5 else (at(ends[1]) + 12, "start")
+        out.append(text(x, y + 4, reading.text(index, lambda number: wording.number(number, True, 2)), "on", anchor))
+    return picture(680, bottom + 60, "RCI of five tasks of the embedded benchmark, over the bands of the paper", out)
+
+
+def leading(found: Mapping[str, Any]) -> Estimate | None:
+    """Return the index at 3×3 to go by, as the tool tells it; None where the gate refuses it, or the kind has none."""
+    if "rci3" not in found:
+        return None
+    numbers, null = measures.of_analysis(found["analysis"], "rci"), reading.null_of(found["analysis"]["grids"]["3"])
+    index = reading.headline(numbers["rci3"], numbers["rci3_adj"], null)
+    return index if index is not None and index.value is not None else None
 
 
 def gate(run: Path) -> str:
@@ -214,7 +242,7 @@ def folds(run: Path) -> str:
             x = 20 + j * 84
             kind = "band4" if i == j else "band2"
             out.append(f'<rect class="{kind}" x="{x}" y="{y}" width="78" height="22" rx="3"/>')
-            out.append(text(x + 39, y + 15, "answered" if i == j else "training"))
+            out.append(text(x + 39, y + 15, "answered" if i == j else "training", "on"))
         out.append(text(452, y + 15, f"→ answers of fold {i + 1}", "", "start"))
     out.append(text(20, 222, "The benchmark's own scorer scores all of them: questions and options only, no image.", "quiet", "start"))
     return picture(600, 240, "Cross-validation on the test set, without images", out)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,9 +60,10 @@ def test_one_path_is_a_path(run, tmp_path, kind):
     assert run.is_absolute()
     (one,), (other,) = (api.analyze(given).runs[0] for given in (kind(run), [run]))
     assert one.metrics == other.metrics
-    made = api.report(kind(run.parent), kind(tmp_path / "report"), from_csv=kind(published(tmp_path)))
-    assert (tmp_path / "report" / "index.html").is_file()
-    assert [entry.task for entry in made.entries] == ["toy_rci2"]
+    if kind is str:  # a report takes seconds, and other tests write theirs of paths
+        made = api.report(str(run.parent), str(tmp_path / "report"), from_csv=str(published(tmp_path)))
+        assert (tmp_path / "report" / "index.html").is_file()
+        assert [entry.task for entry in made.entries] == ["toy_rci2"]
     board = api.leaderboard(kind(run), kind(tmp_path / "board"), over="toy", ignore="limit")
     assert len(board.board.models) == 1
 
@@ -101,6 +103,36 @@ def test_looking_tasks_up_leaves_the_harness_its_log(tmp_path, capfd):
     logger.remove(sink)
     assert told == ["still here\n"]
     assert not datasets.are_progress_bars_disabled()
+
+
+@pytest.mark.parametrize("look", [functools.partial(api.tasks, "?"), api.coverage])
+def test_what_the_harness_logs_is_told_where_that_is_asked_for_and_names_are_watched(look, monkeypatch):
+    from loguru import logger
+
+    from lmms_patch.harness.names import catalog
+
+    def task_manager(include_path=None):
+        eval("logger.info('reading')", {"__name__": "lmms_eval.tasks", "logger": logger})
+        return SimpleNamespace(all_tasks=["a", "b"], task_index={name: {"type": "task", "yaml_path": "/x"} for name in "ab"})
+
+    def watch(names, label):
+        for name in names:
+            seen.append((name, label))
+            yield name
+
+    monkeypatch.setattr(catalog, "task_manager", task_manager)
+    monkeypatch.setattr(catalog, "entry", lambda manager, name, spec: name)
+    logged, seen = [], []
+    sink = logger.add(logged.append, level="INFO", format="{message}")
+    try:
+        look()
+        assert logged == []
+        found = look(quiet=False, watch=watch)
+    finally:
+        logger.remove(sink)
+    assert logged == ["reading\n"]
+    assert getattr(found, "entries", found) == ["a", "b"]
+    assert seen == [("a", "looking at tasks"), ("b", "looking at tasks")]
 
 
 @pytest.mark.parametrize("changes", [{"draws": 10}, {"level": 95}, {"seed": -1}, {"chance": "high"}, {"chance": float("nan")}])

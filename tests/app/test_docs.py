@@ -16,6 +16,7 @@ import yaml
 
 from lmms_patch.app import cli
 from lmms_patch.ask import spec
+from lmms_patch.present import palette
 from tests.places import ROOT
 
 DOCS = ROOT / "docs"
@@ -53,6 +54,12 @@ def test_commands_print_what_the_page_shows(page, folder):
     for command, shown in found:
         output = outputs.printed(command, folder)
         assert outputs.agrees(shown, output), f"{command}\n{output}"
+
+
+def test_the_stored_runs_have_no_file_that_a_later_version_refuses(folder):
+    """A Parquet file is read by the version that wrote its schema alone; every command would warn of each of the others."""
+    assert len(list(folder.glob("out/*/*_samples_*.jsonl"))) == 17
+    assert list(folder.rglob("*.parquet")) == []
 
 
 def test_a_page_that_shows_something_else_is_found():
@@ -152,6 +159,31 @@ def test_pictures_are_those_of_the_run(folder):
     there = {path.stem: path.read_text(encoding="utf-8") for path in (DOCS / "pictures").glob("*.svg")}
     assert {name: draw(folder / "out" / "demo") for name, draw in pictures.DRAWN.items()} == there
     assert max(map(len, there.values())) < 10_000
+
+
+def test_the_line_of_indices_tells_the_numbers_of_the_first_lines_of_the_run():
+    """README shows what the run prints: each index that it names with its interval stands on the picture, over its place on the axis."""
+    told = re.findall(r"mosaic_(\w+) \(RCI_3 ([+-][\d.]+)(?:, 95 % interval)? \[([^]]+)\]\)", " ".join((ROOT / "README.md").read_text().split()))
+    assert [task for task, *_ in told] == ["same", "sum", "local", "center"]
+    picture = (DOCS / "pictures" / "line.svg").read_text(encoding="utf-8")
+    texts = {words: float(y) for y, words in re.findall(r'<text x="[^"]+" y="([^"]+)"[^>]*>([^<]+)</text>', picture)}
+    dots = {float(y): float(x) for x, y in re.findall(r'<circle class="dot" cx="([^"]+)" cy="([^"]+)"', picture)}
+    ticks = {float(words.replace("−", "-")): float(x) for x, words in re.findall(r'<text x="([^"]+)"[^>]*>([+−]\d\.\d)</text>', picture)}
+    unit = (ticks[1.0] - ticks[-0.3]) / 1.3
+    for task, value, ends in told:
+        assert f">{value} [{ends}]<".replace("-", "−") in picture
+        assert dots[texts[task] - 4] == pytest.approx(ticks[1.0] + unit * (float(value) - 1), abs=0.006 * unit)
+    assert dots[texts["count"] - 4] == pytest.approx(ticks[1.0], abs=1)
+    assert ">1.00, cells mislead<" in picture
+    assert not {"larger", "text"} & set(texts)  # the gate refuses these two
+
+
+def test_pictures_have_no_colours_but_those_of_the_palette():
+    known = {colour for pair in {**palette.PAGE, **palette.variables()}.values() for colour in pair}
+    for file in (DOCS / "pictures").glob("*.svg"):
+        style = re.search(r"<style>(.*?)</style>", file.read_text(encoding="utf-8"), re.DOTALL)[1]
+        assert set(re.findall(r"#[0-9a-f]{6}", style)) <= known
+    assert not re.findall(r"#[0-9a-f]{6}", (ROOT / "scripts" / "docs" / "pictures.py").read_text())
 
 
 @pytest.fixture(scope="module")

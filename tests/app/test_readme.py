@@ -1,7 +1,8 @@
 """The README's "Three uses", line by line in a newcomer's folder.
 
 Lines that need the harness are read as a shell reads them, and run without its start (``warm``): the installed ``lmms-eval`` has a run in
-``test_cli.py``. All others are pasted into a shell.
+``test_cli.py``. All others are pasted into a shell. The section runs the same tasks twice, and the second run takes its answers from the harness's
+response cache: that a model answers alike twice is seen in ``test_cli.py``.
 """
 
 import json
@@ -36,7 +37,8 @@ def pasted(tmp_path_factory):
     printed = {}
     for line in commands():
         if line.startswith(("lmms-eval ", "lmms-patch report ")):
-            status, printed[line], said = warm.run(shlex.split(line), environment, folder)
+            cached = ["--use_cache", "cache"] if line.startswith("lmms-eval ") else []
+            status, printed[line], said = warm.run([*shlex.split(line), *cached], environment, folder)
         else:
             done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
             status, printed[line], said = done.returncode, done.stdout, done.stderr

@@ -117,6 +117,27 @@ def test_export_never_writes_over_the_run(run, capsys):
     assert {path: path.read_bytes() for path in run.iterdir()} == before
 
 
+@pytest.mark.parametrize("where", ["another", "nowhere"])
+def test_export_never_writes_a_file_of_another_run(run, tmp_path, capsys, where):
+    """Nor a new file of such a name, which every reader would take for a log."""
+    other = tmp_path / "another"
+    write(find([write_run(other, {"toy_rci2": mc_run(20)})])[0].results)
+    before = {path: path.read_bytes() for path in other.iterdir()}
+    assert sorted(path.suffix for path in before) == [".json", ".jsonl", ".parquet"]
+    for path in before:
+        assert main(["export", str(run), "--to", "csv", "--output", str(tmp_path / where / path.name)]) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert "this is how lmms-eval names the files of a run" in line
+    assert {path: path.read_bytes() for path in other.iterdir()} == before
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("name", ["toy_samples_all.parquet", "samples_2026.jsonl", "2026_samples_toy.csv", "results.jsonl"])
+def test_export_writes_over_a_file_of_the_users_own(run, tmp_path, name):
+    (tmp_path / name).write_text("an earlier export")
+    assert exported(run, tmp_path / name).read_bytes() != b"an earlier export"
+
+
 def test_the_default_name_is_in_the_working_folder(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(run), "--task", "toy_rci2", "--to", "csv"]) == 0
@@ -245,12 +266,21 @@ def test_notebooks_show_tables_and_no_name_is_more_than_a_text(hostile):
     [run] = find(hostile[:1])
     for shown in (run, run.results[0], api.show(hostile[0]), api.compare(*hostile)):
         parsed = Parsed(shown._repr_html_())
-        assert parsed.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+        assert parsed.tags <= {"ul", "li", "table", "caption", "thead", "tbody", "tr", "th", "td"}
         assert parsed.attributes == []  # no colour, no script: it looks as the notebook does, light or dark
         text = " ".join(parsed.texts)
         assert "<script>alert(1)</script>" in text
         assert not re.search("[\x00-\x08\x1b\u202e]", text)
         assert re.search(r"\d\.\d{3} \[", text)
+
+
+def test_a_run_says_in_a_notebook_what_show_says(run, capsys):
+    assert main(["show", str(run), "--wide"]) == 0
+    sentences = [line[2:] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()]
+    assert sentences[0].startswith("Undecided: toy (")
+    parsed = Parsed(api.show(run)._repr_html_())
+    assert parsed.texts[: len(sentences)] == sentences
+    assert {"ul", "table"} <= parsed.tags
 
 
 def test_the_table_of_a_run_has_its_numbers(run):

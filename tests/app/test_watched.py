@@ -1,5 +1,6 @@
 """lmms-eval as a command of its own: a small program stands in for it."""
 
+import io
 import sys
 
 import pytest
@@ -89,3 +90,66 @@ def test_lines_are_kept_elsewhere_where_the_folder_cannot_be_written(program, tm
     log = lmms_eval([], tmp_path / "out")
     assert log.read_text() == "here\n"
     log.unlink()
+
+
+# --- what is kept, and where ----------------------------------------------------------------------
+
+
+def test_an_earlier_log_of_the_folder_is_kept(program, tmp_path):
+    """Each run has a file of its own, so that what one said is never taken for what another said."""
+    program("print('one')")
+    first = lmms_eval([], tmp_path)
+    program("print('two')")
+    second = lmms_eval([], tmp_path)
+    program("import sys; sys.exit(1)")
+    with pytest.raises(RunError, match=r"it said nothing; all it said: .*lmms-eval-3\.log"):
+        lmms_eval([], tmp_path)
+    assert [path.name for path in (first, second)] == ["lmms-eval.log", "lmms-eval-2.log"]
+    assert [path.read_text() for path in (first, second)] == ["one\n", "two\n"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_not_followed(program, tmp_path, there):
+    """Neither one to somebody's file, nor one to nothing, which opening for writing would create."""
+    precious = tmp_path / "precious"
+    if there:
+        precious.write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "lmms-eval.log").symlink_to(precious)
+    program("print('here')")
+    log = lmms_eval([], tmp_path / "out")
+    assert log.name == "lmms-eval-2.log"
+    assert log.read_text() == "here\n"
+    assert not log.is_symlink()
+    assert precious.exists() is there
+    assert not there or precious.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("printed", "kept"),
+    [
+        ("one\r\ntwo\r\n", ["one", "two"]),  # as Windows ends lines
+        ("one\r\r\ntwo\n", ["one", "two"]),  # as Windows does to lines that end so already
+        ("drawn\rdrawn anew\rlast\n", ["last"]),  # what a terminal shows in the end
+        ("one\n\r\ntwo", ["one", "two"]),
+        ("drawn\rcut\r", ["cut"]),
+    ],
+)
+def test_ends_of_lines_of_every_kind(program, tmp_path, printed, kept):
+    program(f"import sys; sys.stdout.buffer.write({printed.encode()!r})")
+    assert lmms_eval([], tmp_path).read_text().splitlines() == kept
+
+
+def test_a_line_comes_when_it_is_printed():
+    """A bar is told when the next state of it begins: nobody waits for the end of the program."""
+    read = []
+
+    class Told(io.StringIO):
+        def read(self, size):
+            one = super().read(size)
+            read.append(one)
+            return one
+
+    lines = watched._lines(Told("a\nb\rc\r\nd\n", newline=""))
+    seen = [(next(lines), "".join(read)) for _ in range(4)]
+    assert seen == [("a\n", "a\n"), ("b\r", "a\nb\rc"), ("c\n", "a\nb\rc\r\n"), ("d\n", "a\nb\rc\r\nd\n")]

@@ -37,7 +37,9 @@ def test_every_number_by_hand(tmp_path):
     Macro P: A (1/2 + 1 + 0) / 3 (the last has none: nothing relevant, nothing used); B (1 + 1 + 0 + 0) / 4. Macro R, over the three docs
     with a relevant box: A (1 + 1/2 + 0) / 3, B (1 + 1 + 0) / 3. Macro F1: A (2/3 + 2/3 + 0) / 3, B (1 + 1 + 0) / 3.
     """
-    found = pair(tmp_path, four(A, (1, 1, 0, 0)), four(B, (1, 0, 1, 1)))
+    first = four(A, (1, 1, 0, 0))
+    first[0]["dismissed"] = [3]
+    found = pair(tmp_path, first, four(B, (1, 0, 1, 1)))
     by_hand = {
         "magiscore_precision_micro": (2 / 3, 3 / 5),
         "magiscore_recall_micro": (2 / 5, 3 / 5),
@@ -47,6 +49,7 @@ def test_every_number_by_hand(tmp_path):
         "magiscore_f1_macro": (4 / 9, 2 / 3),
         "regions_exhaustive": (0, 0),
         "regions_unused": (2 / 4, 0),
+        "regions_dismissed": (1 / 4, 0),
         "regions_invented": (0, 0),
         "acc_exact": (2 / 4, 3 / 4),
         "acc_synonym": (2 / 4, 3 / 4),
@@ -188,3 +191,21 @@ def test_swapping_the_runs_turns_every_difference_round(tmp_path):
         back = other.differences[name].estimate
         assert found.estimate.value == pytest.approx(-back.value), name
         assert found.estimate.low == pytest.approx(-back.high, abs=0.04), name  # the draws are others
+
+
+def test_self_heal_by_words_is_compared_where_both_runs_report_it(tmp_path):
+    """40 of 60 against 20 of 60 where chance is a tenth; not where it is two thirds, and not with a run of an earlier version."""
+
+    def heal(name, hits, **more):
+        docs = [magic_doc(f"d{k:02}/3-3", healed_words=k < hits, **more) for k in range(60)]
+        return runs.read(write_magic(tmp_path / name, {"selfheal": docs})).results[0]
+
+    one, other = heal("one", 40, healed_chance=0.1), heal("other", 20, healed_chance=0.1)
+    assert magic.compare(one, other).differences["self_heal_words"].estimate.value == pytest.approx(-1 / 3)
+    for second, why in (
+        (heal("chance", 40, healed_chance=2 / 3), "in the second run 0.667 by words is not above chance"),
+        (heal("older", 40), "by a version that counted words otherwise"),
+    ):
+        found = magic.compare(one, second)
+        assert "self_heal_words" not in found.differences
+        assert any(line.startswith("self_heal_words: not compared") and why in line for line in found.warnings)

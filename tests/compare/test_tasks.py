@@ -99,7 +99,7 @@ def test_what_is_said(tmp_path):
     assert re.search(r"With these docs a difference of 0\.1\d\d would be found with 80 % power", text)  # 2.8 · √(0.5 / 200) = 0.14, Holm more
     assert "t0_rci2, acc: 200 docs; primary: fip" in text
     assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 9." in text
-    assert "A: a  (" in text
+    assert "A: a (" in text
     turned = shown_of(compare(tmp_path / "b", tmp_path / "a", draws=FEW))
     assert "A is better on the full image (fip): B - A = -0." in turned
 

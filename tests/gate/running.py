@@ -61,7 +61,9 @@ def gate(capsys, tmp_path, out, config, baseline=None, *more):
 def _agree(status, printed, data, suite):
     assert data["status"] == status
     assert data["verdict"] == STATUS[status]
-    assert data["sentence"].startswith({0: "PASS ", 1: "FAIL ", 2: "BAD INPUT: ", 3: "INCONCLUSIVE "}[status])
+    warned = any(one["warned"] for one in data["verdicts"])
+    begins = {0: "PASS, but warned of " if warned else "PASS ", 1: "FAIL ", 2: "BAD INPUT: ", 3: "INCONCLUSIVE "}
+    assert data["sentence"].startswith(begins[status])
     assert data["counts"].endswith(f"(exit status {status})")
     calls = [one["verdict"] for one in data["verdicts"] if not one["warned"]]
     expected = 1 if "fail" in calls else 3 if "inconclusive" in calls else 0

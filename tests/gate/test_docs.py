@@ -1,16 +1,20 @@
 """What docs/gate.md and action.yml tell people to paste works."""
 
+import ast
 import json
 import os
 import re
 import subprocess
 import sys
 import sysconfig
+from importlib import metadata
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
@@ -109,11 +113,44 @@ def run_step(name, folder, inputs):
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
 
+def installed():
+    """The modules that the action's first line of pip installs: of the packages on it, and of what they need, as found here."""
+    step = next(step["run"] for step in ACTION["runs"]["steps"] if step["name"] == "Install lmms-patch")
+    wanted = re.findall(r"[\w.-]+", re.search(r"pip install --quiet (\w.*)", step)[1])
+    files, known = [], set()
+    while wanted:
+        name = canonicalize_name(wanted.pop())
+        if name not in known:
+            known.add(name)
+            package = metadata.distribution(name)
+            needed = map(Requirement, package.requires or ())
+            wanted += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+            files += package.files or ()
+    return sorted({file.parts[0].partition(".")[0] for file in files})
+
+
+REFUSE = """
+import sys
+from importlib.machinery import PathFinder
+
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if path is None and name not in {installed!r} and PathFinder.find_spec(name, [{place!r}]) is not None:
+            raise ModuleNotFoundError("not on the action's line of pip: " + name, name=name)
+
+
+sys.meta_path.insert(0, Refused())
+"""
+"""Refuses the packages of this environment that the action does not install; lmms-patch itself lies elsewhere."""
+
+
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
     """A stranger's checkout, with two runs of which the new one is 17 points worse, and the action's first step done in it.
 
     Nothing is fetched: the Python that is given makes the virtual environment without pip, and puts a pip there that only notes how it was called.
+    What that pip would not have installed cannot be imported.
     """
     top = tmp_path_factory.mktemp("runner")
     folder, stubs = top / "checkout", top / "stubs"
@@ -133,13 +170,14 @@ def checkout(tmp_path_factory):
         "import json, os, sys\nwith open({0!r}, 'a') as file:\n    file.write(json.dumps([sys.argv[1:], sys.flags.isolated, os.getcwd()]) + '\\n')\n"
     )
     (stubs / "pip" / "__init__.py").touch()
+    (stubs / "refuse.py").write_text(REFUSE.format(installed=[*installed(), "pip", "lmms_patch"], place=sysconfig.get_path("purelib")))
     (stubs / "pip" / "__main__.py").write_text(noted.format(str(top / "pip.jsonl")))
     python = top / "python"
     python.write_text(
         f"""#!/usr/bin/env bash
 set -e
 "{sys.executable}" "$@" --without-pip
-printf '%s\\n' "{stubs}" "{ROOT}" "{sysconfig.get_path("purelib")}" > "$(echo "${{@: -1}}"/lib/python*/site-packages)/test.pth"
+printf '%s\\n' "{stubs}" "{ROOT}" "{sysconfig.get_path("purelib")}" "import refuse" > "$(echo "${{@: -1}}"/lib/python*/site-packages)/test.pth"
 """
     )
     python.chmod(0o755)
@@ -161,6 +199,43 @@ def test_nothing_in_a_hostile_checkout_is_run(checkout):
     found = json.loads((checkout / "gate.json").read_text())
     assert found["config"].endswith("model-regression.yaml")
     assert "the score does not drop" in done.stdout
+
+
+GATE_AND_ITS_MODULES = """
+import contextlib, io, json, sys
+from lmms_patch.app.cli import main
+with contextlib.redirect_stdout(io.StringIO()):
+    assert main(sys.argv[1:]) == 1
+refused = []
+for name in ("pytest", "torch", "lmms_eval"):
+    try:
+        __import__(name)
+    except ModuleNotFoundError as error:
+        refused.append(str(error))
+files = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "lmms_patch"]
+print(json.dumps([refused, files]))
+"""
+
+
+def imported(path):
+    """The packages that a module imports anywhere, also in a function that seldom runs."""
+    for node in ast.walk(ast.parse(Path(path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (one.name.partition(".")[0] for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module.partition(".")[0]
+
+
+def test_the_action_installs_all_that_modules_of_the_gate_import(checkout):
+    """What it does not install cannot be imported in its step, or the tests here would not notice that it lacks something."""
+    python = checkout.parent / "temp dir" / "lmms-patch" / "venv" / "bin" / "python"
+    arguments = ["gate", checkout / "out" / "new", "--config", "model-regression", "--baseline", checkout / "out" / "last"]
+    done = subprocess.run([python, "-I", "-c", GATE_AND_ITS_MODULES, *arguments], capture_output=True, text=True)
+    refused, files = json.loads(done.stdout)
+    assert refused == [f"not on the action's line of pip: {name}" for name in ("pytest", "torch", "lmms_eval")]
+    needed = {name for file in files for name in imported(file)} - sys.stdlib_module_names - {"lmms_patch"}
+    assert {"numpy", "yaml", "typer"} <= needed
+    assert needed <= set(installed())
 
 
 def test_pip_is_run_apart_from_the_checkout(checkout):

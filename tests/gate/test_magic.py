@@ -150,3 +150,100 @@ def test_the_shipped_rules(capsys, tmp_path):
     assert [rule.name for rule in rules.read("magic").rules if rule.of_difference] == [
         "it still looks at the right boxes", "it does not begin to use every box", "the answers do not get worse", "it still corrects itself"
     ]  # fmt: skip
+
+
+def half_judged(n=60, judged=30):
+    """All docs with a verdict are right; the others were too long for the judge, and wrong: the truth is judged / n."""
+    return [magic_doc(f"doc {i:03}", right=i < judged, short=True if i < judged else None, full=True if i < judged else None) for i in range(n)]
+
+
+def test_docs_that_the_judge_refused_count_as_wrong_against_a_lower_limit(asked, tmp_path):
+    """30 of 60 right and 30 unjudged: 30/60 at least, 60/60 at most. Clopper & Pearson of 30/60 at 95 %: .3681 to .6319."""
+    out = write_magic(tmp_path / "run", {"none": half_judged()}, judge="j").parent
+    found = asked(
+        out,
+        {"metric": "acc_full", "min": 0.95},
+        {"metric": "acc_full", "min": 0.36},
+        {"metric": "acc_full", "min": 0.45},
+        {"metric": "acc_full", "max": 0.9},
+        {"metric": "acc_full", "min": 0.1, "max": 0.7},
+        {"metric": "score", "min": 0.95},  # acc_short is the task's own number
+    )
+    assert found.calls == ["fail", "pass", "inconclusive", "fail", "fail", "fail"]
+    first, upper = found.json["verdicts"][0], found.json["verdicts"][3]
+    assert (first["value"]["value"], first["value"]["n"]) == (0.5, 60)
+    assert (first["value"]["low"], first["value"]["high"]) == (pytest.approx(0.3681, abs=0.02), pytest.approx(0.6319, abs=0.02))
+    assert "docs without a verdict count as wrong here (0.500; were they right, 1.000)" in first["reason"]
+    assert upper["value"]["value"] == 1.0
+    assert "count as right here (1.000; were they wrong, 0.500)" in upper["reason"]
+
+
+def test_without_one_verdict_nothing_passes(asked, tmp_path):
+    out = write_magic(tmp_path / "run", {"none": half_judged(judged=0)}, judge="j").parent
+    found = asked(out, {"metric": "acc_full", "min": 0.1}, {"metric": "acc_full", "max": 0.9})
+    assert found.calls == ["fail", "fail"]
+    assert [one["value"]["value"] for one in found.json["verdicts"]] == [0.0, 1.0]
+
+
+def test_a_file_of_an_earlier_version_is_bounded_by_its_counts(asked, tmp_path):
+    def older(data):
+        about = data["results"]["toy_magic_nobox"]["magic,none"]["magic"]
+        about.pop("bounds")
+        about["counts"] = {key: count for key, count in about["counts"].items() if not key.startswith("without_gold")}
+
+    out = write_magic(tmp_path / "run", {"none": half_judged()}, judge="j", change=older).parent
+    found = asked(out, {"metric": "acc_full", "min": 0.8}, {"metric": "acc_full", "min": 0.3})
+    assert found.calls == ["fail", "pass"]
+    assert [one["value"]["value"] for one in found.json["verdicts"]] == [0.5, 0.5]
+
+
+def test_bounds_that_the_log_does_not_give_are_refused(asked, tmp_path):
+    def better(data):
+        low = data["results"]["toy_magic_nobox"]["magic,none"]["magic"]["bounds"]["acc_full"]["low"]
+        low |= {"value": 0.9, "low": 0.85, "high": 0.95}
+
+    def gone(data):
+        data["results"]["toy_magic_nobox"]["magic,none"]["magic"]["bounds"] = {}
+
+    for name, change in (("better", better), ("gone", gone)):
+        out = write_magic(tmp_path / name, {"none": half_judged()}, judge="j", change=change).parent
+        refused(asked(out, {"metric": "acc_full", "min": 0.1}), "bounds.acc_")
+
+
+def test_docs_without_a_gold_answer_are_not_unjudged(asked, tmp_path):
+    """A third of the docs has no full gold answer: they are no part of acc_full, and no verdict is missing."""
+    none = {"short": {}, "full": {"error": "no gold answer to compare with"}}
+    made = [
+        magic_doc(
+            f"doc {i:03}", short=True, full=None if i % 3 == 0 else True, judge={"model": "j", **(none if i % 3 == 0 else {"short": {}, "full": {}})}
+        )
+        for i in range(60)
+    ]
+    out = write_magic(tmp_path / "run", {"none": made}, judge="j").parent
+    assert asked(out, {"metric": "acc_full", "min": 0.85}).calls == ["pass"]
+
+
+def test_self_heal_by_words_at_chance_is_no_number(asked, tmp_path):
+    """Every text says borrowed corrections as often as its own: 40 of 60 either way."""
+
+    def heal(hits, chance, **more):
+        return [magic_doc(f"doc {i:03}/3-3", healed_words=i < hits, healed_chance=chance, **more) for i in range(60)]
+
+    runs = {
+        name: write_magic(tmp_path / name, {"selfheal": docs_}, judge=judge).parent
+        for name, docs_, judge in (
+            ("chance", heal(40, 40 / 60), None),
+            ("honest", heal(40, 0.1), None),
+            ("judged", heal(40, 40 / 60, healed=True), "j"),
+        )
+    }
+    words = {"metric": "self_heal_words", "min": 0.2}
+    at_chance = asked(runs["chance"], words)
+    assert at_chance.calls == ["fail"]
+    assert "0.667 by words is not above chance, 0.667 with corrections of other docs" in at_chance.json["verdicts"][0]["reason"]
+    assert asked(runs["honest"], words).calls == ["pass"]
+    rule = {"metric": "self_heal*", "max_drop": 0, "margin": 0.05}
+    assert asked(runs["chance"], rule, baseline=runs["honest"]).calls == ["fail"]  # what the baseline showed is gone
+    assert asked(runs["honest"], rule, baseline=runs["chance"]).calls == ["inconclusive"]  # there was nothing to lose
+    found = asked(runs["judged"], rule, baseline=copied(runs["judged"]))
+    assert ([one["metric"] for one in found.json["verdicts"]], found.calls) == (["self_heal"], ["pass"])  # the judge's form is the headline

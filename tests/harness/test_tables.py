@@ -1,9 +1,11 @@
 """The Parquet file that a run leaves beside each sample log of a wrapped task."""
 
 from argparse import Namespace
+from collections import Counter
 
 import pytest
 from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+from lmms_eval.utils import make_table
 from loguru import logger
 
 from lmms_patch.errors import RecordError
@@ -21,7 +23,11 @@ CLI = Namespace(output_path=None, process_with_media=False, reasoning_tags=None,
 def saved(folder, out, names, **options):
     """Run tasks and save what comes as the command line does."""
     tracker = EvaluationTracker(output_path=str(out))
-    found = toys.run(PerRequestK(), names, folder, cli_args=CLI, evaluation_tracker=tracker, **options)
+    return save(toys.run(PerRequestK(), names, folder, cli_args=CLI, evaluation_tracker=tracker, **options), tracker, out)
+
+
+def save(found, tracker, out):
+    """Save what a run found as the command line does; the wrapped tasks by name."""
     logged = found.pop("samples")
     tracker.save_results_aggregated(results=found, samples=logged, datetime_str="20260101_000000")
     for task in found["configs"]:
@@ -34,6 +40,8 @@ def tasks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tasks")
     options = {"null": 20, "pilot": 30, "precision": 0.12, "seed": 1}
     write_task(folder, "toy", toys.rows(150), metadata={"lmms_patch": options})
+    both = [{"metric": name, "aggregation": "mean", "higher_is_better": True} for name in ("exact_match", "anls")]
+    write_task(folder, "two", toys.rows(5), metadata={"lmms_patch": options}, metric_list=both)
     return folder
 
 
@@ -41,13 +49,32 @@ def names_in(out):
     return sorted(path.name.removeprefix("20260101_000000_") for path in out.rglob("*") if path.is_file())
 
 
-def test_each_wrapped_task_has_one_and_it_is_used(tasks, tmp_path, monkeypatch):
-    results = saved(tasks, tmp_path, "toy,toy_rci2,toy_blank", limit=5)
-    logs = [f"samples_{name}" for name in ("toy.jsonl", "toy_blank.jsonl", "toy_blank.parquet", "toy_rci2.jsonl", "toy_rci2.parquet")]
-    assert names_in(tmp_path) == ["results.json", *logs]
+@pytest.fixture(scope="module")
+def finished(tasks, tmp_path_factory):
+    """A run of plain and wrapped tasks, of one metric and of two: its folder, its wrapped results, and the table that the harness prints."""
+    out = tmp_path_factory.mktemp("finished")
+    tracker = EvaluationTracker(output_path=str(out))
+    found = toys.run(PerRequestK(), "toy,two,toy_rci,two_rci,toy_blank", tasks, cli_args=CLI, evaluation_tracker=tracker, limit=5)
+    printed = make_table({**found, "results": {name: {**values} for name, values in found["results"].items()}})  # it takes names out of these
+    return out, save(found, tracker, out), printed
+
+
+def test_each_wrapped_task_has_one_and_it_is_used(finished, monkeypatch):
+    out, results, _ = finished
+    wrapped = [f"samples_{name}.{kind}" for name in ("toy_blank", "toy_rci", "two_rci") for kind in ("jsonl", "parquet")]
+    assert names_in(out) == sorted(["results.json", "samples_toy.jsonl", "samples_two.jsonl", *wrapped])
     monkeypatch.setattr(samples, "batches", lambda result: pytest.fail("the log was read"))
-    assert samples.table(results["toy_rci2"]).num_rows == 5 * 2 * 5  # five views, and five on a wrong image
+    assert samples.table(results["toy_rci"]).num_rows == 5 * 2 * 14  # fourteen views, and fourteen on a wrong image
     assert samples.table(results["toy_blank"]).num_rows == 5
+
+
+def test_the_harness_prints_few_more_rows_of_a_wrapped_task(finished):
+    """At most 12 more than of the plain task, at both grids of the papers, with one metric or two; each further metric adds a row for each grid."""
+    rows = Counter(line.split("|")[1].strip() for line in finished[2].splitlines())
+    assert (rows["toy"], rows["two"]) == (1, 2)
+    added = {name: rows[f"{name}_rci"] - rows[name] for name in ("toy", "two")}
+    assert 0 < max(added.values()) <= 12
+    assert added["two"] == added["toy"] + 2
 
 
 def test_answers_alone_have_one_without_scores(tasks, tmp_path):

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from lmms_patch.app import schemas
 from lmms_patch.errors import RecordError
@@ -103,12 +104,6 @@ ERRORS: list[tuple[str, Any, str, str]] = [
 
 WARNINGS: list[tuple[str, Any, str, str]] = [
     ("no adversarial box", row(boxes=[{"box": [1, 1, 9, 9], "relevant": True}], steps=[]), "boxes", "adversarial"),
-    (
-        "60 boxes",
-        row(boxes=[{"box": [i, 0, i + 1, 1 + i // 60], "relevant": i > 0} for i in range(60)]),
-        "boxes",
-        "60 boxes",
-    ),
     ("the same box twice", row(boxes=[*one_box([1, 1, 9, 9]), {"box": [1, 1, 9, 9], "relevant": True}]), "boxes[3]", "same rectangle as boxes[1]"),
     ("no correction", row(steps=[{"text": "x", "correct": False}]), "steps[1].correction", "missing"),
     ("a correction too many", row(steps=[{"text": "x", "correct": True, "correction": "y"}]), "steps[1].correction", "not used"),
@@ -140,6 +135,29 @@ def test_a_warning_leaves_the_item_in(folder: Path, line: Any, key: str, word: s
     assert len(read(path).items) == 1
 
 
+def test_60_boxes_are_a_warning(folder: Path) -> None:
+    Image.new("RGB", (1000, 1000)).save(folder / "images" / "large.png")
+    corners = [(20 + 100 * column, 60 + 150 * row) for row in range(6) for column in range(10)]
+    boxes = [{"box": [x, y, x + 60, y + 60], "relevant": x > 20} for x, y in corners]
+    faults = check(put(folder, row(boxes=boxes, image="images/large.png")))
+    assert [(fault.key, fault.level, fault.kind) for fault in faults] == [("boxes", "warning", "many boxes")]
+    assert "60 boxes" in faults[0].message
+
+
+def test_a_box_of_which_the_drawing_hides_over_a_tenth_is_named(folder: Path) -> None:
+    # An image of 64 x 48 has outlines of 1 pixel, inside a box where the image ends. Numbers find room below or above these boxes.
+    hidden = {
+        (0, 10, 10, 20): None,  # 10 of 100 pixels: the left column
+        (0, 10, 9, 20): "11.1 %",  # 10 of 90
+        (0, 0, 10, 10): "19.0 %",  # 10 + 9 of 100
+        (0, 0, 20, 20): None,  # 20 + 19 of 400
+    }
+    many = [row(at, boxes=[{"box": box, "relevant": True}, {"box": [40, 20, 60, 46], "relevant": False}], steps=[]) for at, box in enumerate(hidden)]
+    faults = check(put(folder, *many))
+    assert [(fault.line, fault.key, fault.level, fault.kind) for fault in faults] == [(at, "boxes[1]", "warning", "box hidden") for at in (2, 3)]
+    assert [f"hide {share}" in fault.message for share, fault in zip(filter(None, hidden.values()), faults, strict=True)] == [True, True]
+
+
 def test_all_faults_of_a_line_are_told_at_once(folder: Path) -> None:
     line = row(answer="", question_type="count", image="images/b.png", boxes=one_box([0, 0, 0, 9], "no"))
     keys = {fault.key for fault in check(put(folder, line)) if fault.level == "error"}
@@ -167,8 +185,9 @@ def test_a_faulty_box_hides_no_fault_of_another(folder: Path) -> None:
 
 
 def test_the_edges_of_the_image_are_inside(folder: Path) -> None:
-    assert check(put(folder, row(boxes=one_box([0, 0, 64, 48])))) == []
-    assert check(put(folder, row(image="images/turned.jpg", boxes=[*one_box([0, 0, 48, 64])[:1], {"box": [1, 1, 2, 2], "relevant": False}]))) == []
+    turned = [*one_box([0, 0, 48, 64])[:1], {"box": [1, 1, 2, 2], "relevant": False}]
+    for line in (row(boxes=one_box([0, 0, 64, 48])), row(image="images/turned.jpg", boxes=turned)):
+        assert {fault.kind for fault in check(put(folder, line))} == {"box hidden"}  # by its number and its outline
     with pytest.raises(DatasetError, match="48 x 64"):
         read(put(folder, row(image="images/turned.jpg")), decode=False)  # the header alone says so too
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from lmms_patch.magic.draw import RED, WHITE, BoxError, Rect, _plate_size, draw, in_other_boxes, layout, upright
+from lmms_patch.magic import draw as drawing_module
+from lmms_patch.magic.draw import RED, WHITE, BoxError, Drawing, Rect, _plate_size, draw, hidden_shares, in_other_boxes, layout, upright
 
 GREY = (100, 110, 120)
 
@@ -202,7 +203,7 @@ def crowded(draw_: st.DrawFn) -> tuple[tuple[int, int], list[Rect]]:
         some = draw_(st.lists(st.integers(0, side), min_size=1, max_size=4))
         lines.append(sorted({0, side, *some, *(min(side, at + draw_(st.integers(1, 30))) for at in some)}))
     boxes = []
-    for _ in range(draw_(st.integers(2, 8))):
+    for _ in range(draw_(st.integers(1, 12))):
         (left, right), (top, bottom) = (sorted(draw_(st.lists(st.sampled_from(at), min_size=2, max_size=2, unique=True))) for at in lines)
         boxes.append((left, top, right, bottom))
     return size, boxes
@@ -210,10 +211,13 @@ def crowded(draw_: st.DrawFn) -> tuple[tuple[int, int], list[Rect]]:
 
 def free_places(taken: np.ndarray, box: Rect, halo: Rect, wide: int, high: int) -> list[tuple[int, int]]:
     """Left and top of every plate of a size on free pixels that touches the frame of a box from outside, or lies in the box."""
-    blocked = np.lib.stride_tricks.sliding_window_view(taken, (high, wide)).any(axis=(2, 3))
+    if high > taken.shape[0] or wide > taken.shape[1]:
+        return []
+    sums = np.pad(taken.astype(int).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    free = sums[high:, wide:] - sums[:-high, wide:] - sums[high:, :-wide] + sums[:-high, :-wide] == 0
     left, top, right, bottom = halo
     out = []
-    for y, x in np.argwhere(~blocked).tolist():
+    for y, x in np.argwhere(free).tolist():
         beside = left - wide <= x <= right and top - high <= y <= bottom and (x in (left - wide, right) or y in (top - high, bottom))
         if beside or (box[0] <= x and box[1] <= y and x + wide <= box[2] and y + high <= box[3]):
             out.append((x, y))
@@ -236,8 +240,137 @@ def test_a_number_stands_in_a_strange_box_only_where_no_place_is_free(scene: tup
         for at, other in enumerate(drawing.plates):
             if at != own:
                 taken[other.rect[1] : other.rect[3], other.rect[0] : other.rect[2]] = True
-        if high <= size[1] and wide <= size[0]:
-            assert not free_places(taken, boxes[own], frame.halo, wide, high)
+        assert not free_places(taken, boxes[own], frame.halo, wide, high)
+
+
+def mask(rect: Rect, size: tuple[int, int], more: int = 0) -> np.ndarray:
+    """Which pixels lie in a rectangle that grows by some pixels on each side."""
+    out = np.zeros((size[1], size[0]), bool)
+    out[max(0, rect[1] - more) : rect[3] + more, max(0, rect[0] - more) : rect[2] + more] = True
+    return out
+
+
+def line(size: tuple[int, int]) -> tuple[int, int]:
+    """Width of an outline without and with its white hairline, in pixels."""
+    side = (size[0] * size[1]) ** 0.5
+    width = max(1 if side < 150 else 2, round(side * 0.0045))
+    return width, width + max(1, width // 4)
+
+
+def ring(box: Rect, size: tuple[int, int]) -> np.ndarray:
+    """Which pixels an outline and its hairline are painted on: around the box, but no nearer to the image's edge than an outline is wide."""
+    width, reach = line(size)
+    unpainted = (max(box[0], width), max(box[1], width), min(box[2], size[0] - width), min(box[3], size[1] - width))
+    return mask(box, size, reach) & ~mask(unpainted, size)
+
+
+def other_rings(boxes: list[Rect], own: int, size: tuple[int, int]) -> np.ndarray:
+    """Which pixels the outlines of boxes unlike box ``own`` are painted on."""
+    return np.any([mask((0, 0, 0, 0), size), *(ring(box, size) for box in set(boxes) - {boxes[own]})], axis=0)
+
+
+def other_plates(drawing: Drawing, own: int, size: tuple[int, int]) -> np.ndarray:
+    return np.any([mask((0, 0, 0, 0), size), *(mask(plate.rect, size) for at, plate in enumerate(drawing.plates) if at != own)], axis=0)
+
+
+def grown(pixels: np.ndarray) -> np.ndarray:
+    """The pixels and their eight neighbours."""
+    wide = np.pad(pixels, 1)
+    rows, columns = pixels.shape
+    return np.any([wide[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], axis=0)
+
+
+def places_that_hide_little(taken: np.ndarray, boxes: list[Rect], own: int, plate: tuple[int, int], share: float) -> list[tuple[int, int]]:
+    """Left and top of every plate on free pixels, in or beside its box, that hides at most a share of each box."""
+    size = (taken.shape[1], taken.shape[0])
+    left, top, right, bottom = boxes[own]
+    reach = line(size)[1]
+    halo = (max(0, left - reach), max(0, top - reach), min(size[0], right + reach), min(size[1], bottom + reach))
+    out = []
+    for x, y in free_places(taken, boxes[own], halo, *plate):
+        inside = [(min(x + plate[0], b[2]) - max(x, b[0]), min(y + plate[1], b[3]) - max(y, b[1])) for b in boxes]
+        shares = [max(0, wide) * max(0, high) / ((b[2] - b[0]) * (b[3] - b[1])) for (wide, high), b in zip(inside, boxes, strict=True)]
+        if max(shares) <= share:
+            out.append((x, y))
+    return out
+
+
+@settings(max_examples=80, deadline=None)
+@given(crowded(), st.sampled_from([1, 88, 1234567]))
+def test_a_number_meets_another_number_or_outline_only_where_no_place_is_free(scene: tuple[tuple[int, int], list[Rect]], first: int) -> None:
+    size, boxes = scene
+    numbers = range(first, first + len(boxes))  # R1234567 is wider than many of the images
+    drawing = layout(size, boxes, numbers)
+    smallest = max(11, round((size[0] * size[1]) ** 0.5 * 0.032 * 0.65))
+    for own, plate in enumerate(drawing.plates):
+        here, rings, plates = mask(plate.rect, size), other_rings(boxes, own, size), other_plates(drawing, own, size)
+        strange = in_others(boxes, own, size)
+        small, tiny = (_plate_size(plate.text, min(plate.size, points)) for points in (smallest, 8))
+        if (here & (rings | strange | plates)).any():
+            assert not places_that_hide_little(rings | strange | plates, boxes, own, small, 0.5)
+        elif (here & grown(rings)).any():  # beside another outline
+            assert not places_that_hide_little(grown(rings | strange) | plates, boxes, own, small, 0.1)
+        if (here & strange).any() and (here & rings).any():
+            assert not places_that_hide_little(rings | plates, boxes, own, tiny, 1)
+        if (here & plates).any():
+            assert not places_that_hide_little(plates, boxes, own, tiny, 1)
+    image = noise(*size)
+    painted = np.any([*(ring(box, size) for box in boxes), *(mask(plate.rect, size) for plate in drawing.plates)], axis=0)
+    changed = (np.asarray(draw(image, boxes, numbers)) != np.asarray(image)).any(axis=2)
+    np.testing.assert_array_equal(changed, painted)
+    hidden = [painted[top:bottom, left:right].mean() for left, top, right, bottom in boxes]
+    assert hidden_shares(boxes, drawing) == pytest.approx(hidden)
+
+
+def touched(boxes: list[Rect], size: tuple[int, int]) -> list[set[Rect]]:
+    """The boxes whose outlines lie under each plate or beside it; none of the plates may meet another."""
+    drawing = layout(size, boxes, range(1, len(boxes) + 1))
+    assert not any((mask(plate.rect, size) & other_plates(drawing, own, size)).any() for own, plate in enumerate(drawing.plates))
+    return [{box for box in boxes if (grown(mask(plate.rect, size)) & ring(box, size)).any()} for plate in drawing.plates]
+
+
+SHARED = [(100, 100, 500, 500), (100, 100, 300, 300), (100, 100, 180, 180), (400, 400, 500, 500), (100, 420, 220, 500)]
+
+
+@pytest.mark.parametrize(
+    "boxes",
+    [
+        [(20 + 24 * at, 20 + 24 * at, 620 - 24 * at, 620 - 24 * at) for at in range(12)],  # one in the other
+        [(20, 40, 40 + 50 * at, 600) for at in range(1, 12)],  # all share three sides
+        SHARED,
+        [*SHARED, *SHARED],
+        [(0, 0, 640, 640), (0, 0, 320, 640), (0, 0, 320, 320), (0, 0, 160, 320)],
+        tiles((640, 640), 3, 4),
+        tiles((640, 640), 12, 1),
+        [(200, 500, 460, 530), (200, 532, 460, 562)],  # two strips, less apart than an outline is wide
+    ],
+    ids=["concentric", "three sides", "corners", "corners twice", "halves", "tiles", "strips", "two strips"],
+)
+def test_each_number_of_nested_and_abutting_boxes_touches_its_own_outline_alone(boxes: list[Rect]) -> None:
+    for own, outlines in enumerate(touched(boxes, (640, 640))):
+        assert outlines <= {boxes[own]}
+
+
+def test_a_number_makes_room_for_another_that_has_one_place_only() -> None:
+    # Above R1 are 3 free pixels, left of it 8, and below it 13 to R2's outline: a plate of 16 x 12 pixels and a pixel's distance fit only on its
+    # right, where R2's number stands if R2 comes first.
+    boxes = [(10, 5, 30, 10), (15, 25, 45, 70)]
+    assert _plate_size("R1", 11) == (16, 12)
+    assert touched(boxes, (70, 80)) == [{boxes[0]}, {boxes[1]}]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(scenes(), crowded()))
+def test_drawings_whose_numbers_touched_nothing_stay_as_they_were(scene: tuple[tuple[int, int], list[Rect]]) -> None:
+    """Without the last stage, numbers are placed as in version 2 of the pixels."""
+    size, boxes = scene
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing_module, "_cleared", lambda scene, plates, sizes: plates)
+        before = layout(size, boxes, range(1, len(boxes) + 1))
+    for own, plate in enumerate(before.plates):
+        if (grown(mask(plate.rect, size)) & other_rings(boxes, own, size)).any() or (mask(plate.rect, size) & other_plates(before, own, size)).any():
+            return
+    assert layout(size, boxes, range(1, len(boxes) + 1)) == before
 
 
 def test_labels_and_lines_grow_with_the_image() -> None:

@@ -12,7 +12,7 @@ def ends(value, low=None, high=None, n=400, reason="", level=0.95):
     return Estimate(value, None, low, high, n, n, 1000, level, reason)
 
 
-def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind="rci", asked=None, mark="", raw=None, **scores):
+def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind="rci", asked=None, mark="", raw=None, wrong=0, **scores):
     """A task with an index.
 
     Args:
@@ -21,6 +21,7 @@ def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind
         null: on what the corrected index rests; None: there is none, and ``grids`` are of the index as published.
         gate: what differs from a gate that lets the index be read.
         raw: the index as published, where it differs from the corrected one.
+        wrong: how many docs were also asked on a wrong image.
     """
     measures = {"score": ends(scores.get("fip", 0.8), 0.75, 0.85), "chance": ends(0.25)}
     measures["fip"] = measures["score"]
@@ -34,7 +35,7 @@ def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind
         stored[str(n)] = {"index": {}, "mark": mark, "adj": None, "reason": of.reason}
         if null is not None:
             measures[f"{name}_adj"] = reading.corrected(of, null, marginal, sampled=bool(asked))
-            stored[str(n)]["adj"] = {"null": null, "estimate": {"value": of.value, "low": of.low}}
+            stored[str(n)]["adj"] = {"null": null, "asked": wrong, "estimate": {"value": of.value, "low": of.low}}
     analysis = {
         "grids": stored,
         "gate": {"valid": True, "reason": "", "fip": 0.8, "chance": 0.25, "looks": [SEEN], **(gate or {})},

@@ -3,12 +3,13 @@
 import math
 from contextlib import contextmanager
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 
 
 @contextmanager
 def _recording(found):
-    """Note each line of text that is painted: the text, and its outline in pixels from the upper left."""
+    """Note each line of text in place of painting it: the text, and its outline in pixels from the upper left."""
     real = RendererAgg.draw_text
 
     def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
@@ -18,7 +19,6 @@ def _recording(found):
         outline = [(x + a * math.cos(turn) + b * math.sin(turn), y - a * math.sin(turn) + b * math.cos(turn)) for a, b in corners]
         if s.strip():
             found.append((s, outline))
-        return real(self, gc, x, y, s, prop, angle, ismath, mtext)
 
     RendererAgg.draw_text = draw_text
     try:
@@ -37,13 +37,15 @@ def painted(drawing):
 
 
 def overlapping(outlines, spare=1.0):
-    """Pairs of outlines that share more than a strip as wide as ``spare`` pixels (separating axes: exact for convex shapes)."""
-    out = []
-    for i, (first, a) in enumerate(outlines):
-        for second, b in outlines[i + 1 :]:
-            if _share(a, b, spare):
-                out.append((first, second))
-    return out
+    """Pairs of outlines that share more than a strip as wide as ``spare`` pixels (separating axes: exact for convex shapes).
+
+    Only pairs whose upright boxes share that much are looked at: these are few.
+    """
+    corners = np.array([points for _, points in outlines]).reshape(len(outlines), -1, 2)
+    low, high = corners.min(axis=1, initial=np.inf), corners.max(axis=1, initial=-np.inf)
+    shared = np.minimum(high[:, None], high[None]) - np.maximum(low[:, None], low[None])
+    pairs = np.argwhere(np.triu((shared > spare).all(axis=-1), 1))
+    return [(outlines[i][0], outlines[k][0]) for i, k in pairs if _share(outlines[i][1], outlines[k][1], spare)]
 
 
 def _share(a, b, spare):

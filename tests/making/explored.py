@@ -1,12 +1,15 @@
 """A finished run of many docs, written fast: each line is a template with the doc's own numbers put in."""
 
 import json
+import re
 
 import numpy as np
+import pyarrow as pa
 
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import views_of
-from tests.making.files import DATE, described
+from lmms_patch.runs.run import find
+from tests.making.files import DATE, described, write_files
 
 KINDS = ("one cell", "whole image", "unsolved", "text")
 """What the docs need, in turn; text only where the doc is asked on a wrong image."""
@@ -45,8 +48,11 @@ def kind_of(doc):
     return kind if doc < 300 else "one cell" if kind == "text" else kind
 
 
-def write_many(folder, docs, *, base="album", grid=3, categories=("indoor", "outdoor", "other"), blind=None):
-    """Write a run of so many docs; its results file. ``blind`` tells which docs are right in a blind run beside it; None: there is none."""
+def write_many(folder, docs, *, base="album", grid=3, categories=("indoor", "outdoor", "other"), blind=None, logged=None):
+    """Write a run of so many docs; its results file.
+
+    ``blind`` tells which docs are right in a blind run beside it; None: there is none. ``logged``: how many docs the log has; None: all.
+    """
     spec = WrapSpec(base, "rci", (grid,), Options(category="kind"))
     lines = {
         (kind, wrong, category): _template(spec, kind, wrong, category)
@@ -54,7 +60,7 @@ def write_many(folder, docs, *, base="album", grid=3, categories=("indoor", "out
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{DATE}_samples_{spec.name}.jsonl", "w", encoding="utf-8") as log:
-        for doc in range(docs):
+        for doc in range(docs if logged is None else logged):
             line = lines[kind_of(doc), doc < 300, categories[doc % len(categories)]]
             log.write(line.replace("7777777", str(doc)).replace("8888888", str(doc * 7919 % 1000003)) + "\n")
     full = float(np.mean([kind_of(doc) != "unsolved" for doc in range(docs)]))
@@ -80,6 +86,63 @@ def write_many(folder, docs, *, base="album", grid=3, categories=("indoor", "out
     path = folder / f"{DATE}_results.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
+
+
+def grown(small, docs):
+    """Return the table of so many docs from that of the first 600 of ``write_many``: docs from 300 on come again, with ids and questions of their own.
+
+    Kinds and categories come again after 12 docs, so each doc is what ``write_many`` would make of it.
+    """
+    per_doc = np.flatnonzero(np.r_[True, np.diff(small.column("doc_id").to_numpy()) != 0, True])
+    source = np.r_[0:300, 300 + np.arange(docs - 300) % 300]
+    counts = np.diff(per_doc)[source]
+    rows = np.repeat(per_doc[source], counts) + np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    out = small.take(pa.array(rows))
+    of_row = pa.array(np.repeat(np.arange(docs), counts))
+    questions = small.column("question").to_pylist()
+    texts = [re.sub(r"picture \d+", f"picture {doc * 7919 % 1000003}", questions[per_doc[one]]) for doc, one in enumerate(source.tolist())]
+    for name, column in (("doc_id", of_row), ("question", pa.array(texts).take(of_row))):
+        out = out.set_column(out.column_names.index(name), name, column)
+    return out
+
+
+def serve_grown(folder, docs):
+    """Serve the explorer of a run of so many docs until Ctrl-C, as the command does. Their table is made, not read: reading a log is not its part."""
+    from lmms_patch.app.serving import pictures_of, serve
+    from lmms_patch.present.explore import explorer
+
+    read = explorer.samples.table
+    small = read(find([write_many(folder / "small", 600)])[0].results[0], explorer.COLUMNS)
+    explorer.samples.table = lambda result, columns: grown(small, docs)
+    serve(explorer.open_runs([write_many(folder / "large", docs, logged=600)]), pictures_of(False, None), 0, browser=False)
+
+
+def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):
+    """Write a run of a ``_swap`` task of grid 2: each doc is asked on the image of doc ``source(doc)``; its log's lines.
+
+    Doc ``d`` is right on the full image where d is even, and on cell 1 + d; ``source`` gives None where no other doc's image fits.
+    """
+    spec = WrapSpec(base, "swap", (2,), Options())
+    lines = []
+    for doc in range(docs):
+        other = source(doc)
+        answers = ["B" if right else "C" for right in (doc % 2 == 0, *(cell == doc for cell in range(4)))]
+        views = []
+        for view, answer in zip(views_of(spec), answers, strict=True):
+            score = {"acc": float(answer == "B")}
+            views.append({"kind": view.kind, "swapped": True, "scores": score, "items": score})
+            if view.cell is not None:
+                views[-1] |= {"n": view.n, "cell": view.cell, "row": view.row, "col": view.col, "boxes": [[0, 0, 9, 9]]}
+            if other is None:
+                views[-1] |= {"scores": {}, "items": {}, "failed": "no other doc's image fits"}
+        record = {"schema": 2, "task": spec.name, "base": base, "kind": "swap", "grids": [2], "doc_id": doc, "image_sizes": [[100 * (doc + 1), 100]],
+                  "views": views, "best": {"2": 1}, "excluded": {}}  # fmt: skip
+        if other is not None:
+            record["wrong_image"] = {"from": other, "image_sizes": [[100 * (other + 1), 100]]}
+        lines.append({"doc_id": doc, "input": f"question {doc}", "target": "B", "filtered_resps": answers, "patch": record})
+    patch = {"records": docs, "higher_is_better": {"acc": True}}
+    write_files(folder, {spec.name: ({"acc": 0.5, "patch": patch}, described(spec), lines)}, config={"model": "vlm"}, model_name="org/vlm")
+    return lines
 
 
 HOSTILE = [

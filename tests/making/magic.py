@@ -45,6 +45,7 @@ def record(one: Mapping[str, Any], variant: str) -> dict[str, Any]:
         "boxes": one["boxes"],
         "relevant": one["relevant"],
         "used": sorted(named.used),
+        "dismissed": sorted(named.negated),
         "invented": sorted(named.invented),
         "steps": len(parsed.steps),
         "answer": parsed.answer,

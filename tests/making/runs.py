@@ -1,5 +1,6 @@
 """Writes the two files of a finished run, without a harness: for tests of what reads them."""
 
+import dataclasses
 import itertools
 import json
 
@@ -258,10 +259,10 @@ MAGIC_TASKS = {"all": "toy_magic", "relevant": "toy_magic_relevant", "none": "to
 
 
 def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(), group="", kind="query", found=True, text="", doc="", **verdicts):
-    """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed, healed_words."""
+    """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed, healed_words, healed_chance."""
     return {
         "schema": 1, "id": name, "item": name.partition("/")[0], "group": group or f"image of {name}", "type": kind,
-        "asked": {"doc": doc or f"d {name}", "prompt": "p"}, "boxes": boxes, "relevant": sorted(map(int, relevant)), "used": sorted(map(int, used)), "invented": sorted(invented),
+        "asked": {"doc": doc or f"d {name}", "prompt": "p"}, "boxes": boxes, "relevant": sorted(map(int, relevant)), "used": sorted(map(int, used)), "invented": sorted(invented), "dismissed": [],
         "steps": 2, "answer": "dog" if right else "cat", "answer_found": found, "exact": bool(right), "synonym": bool(right), "text": text or f"I look. Answer: {name}",
         **verdicts,
     }  # fmt: skip
@@ -276,13 +277,15 @@ def write_magic(
         name, judged = tasks[variant], judge is not None
         texts = [one.get("text", "") for one in given]
         records = [{key: value for key, value in one.items() if key != "text"} | {"variant": variant} for one in given]
-        records = [{**one, "judge": {"model": judge}} if judged else one for one in records]
+        records = [{"judge": {"model": judge}, **one} if judged else one for one in records]
         typed = [magic.Record(**one) for one in records]
         numbers, counts = magic.numbers(typed, variant, judged, DRAWS), magic.counts(typed, variant, judged)
+        bounds, words = magic.bounds(typed, variant, DRAWS) if judged else {}, magic.by_words(typed) if variant == "selfheal" else None
         about = {
             "schema": 1, "variant": variant, "dataset": "toy", "metric": magic.primary(variant, judged), "seed": seed, "examples": [], "pixels": 1, "prompts": 1, "judge": judge,
             "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(typed, variant, judged, DRAWS),
-            "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged),
+            "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged, bounds, words),
+            "bounds": {key: dataclasses.asdict(one) for key, one in bounds.items()}, **({} if words is None else {"by_words": dataclasses.asdict(words)}),
         }  # fmt: skip
         flat = {key: one.value for key, one in numbers.items()}
         details_of = {

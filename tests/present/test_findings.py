@@ -3,11 +3,14 @@
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from lmms_patch.present.findings import MOST, case, docs_wanted, findings
+from lmms_patch.present.findings import MOST, case, findings, times_wanted
 from lmms_patch.runs.run import find
+from lmms_patch.stats.forms import MEAN
 from lmms_patch.stats.gate import NOT_SHOWN, SAME
+from lmms_patch.stats.luck import Measured, measured
 from tests.making.cases import ends, indexed, plain
 from tests.making.runs import mc_run, write_run
 
@@ -61,6 +64,35 @@ SITUATIONS = {
     "more docs than there are": (  # half 0.2, 0 is 0.15 away: 400 (0.2 / 0.15)^2 = 711
         [indexed("a", (3, 0.15, -0.05, 0.35), size=500)],
         ["Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
+    ),
+    "docs on wrong images have to grow in step": (  # 11.56 times 400 and 300 docs: 4,624 and 3,468
+        [indexed("a", (3, 0.05, -0.12, 0.22), wrong=300, size=5000)],
+        [
+            "Undecided: a (RCI +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs, 3,500 of them on wrong images too (option null), would settle it, "
+            "this run has 400 and 300)."
+        ],
+    ),
+    "every doc is on a wrong image, and has to stay so": (
+        [indexed("a", (3, 0.05, -0.12, 0.22), wrong=400, size=5000)],
+        [
+            "Undecided: a (RCI +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs, all of them on wrong images too (option null), would settle it, "
+            "this run has 400)."
+        ],
+    ),
+    "fewer docs than in step, but all of them on wrong images, may do": (  # (0.2 / 0.15)^2 = 1.78: 711 docs, or 178 on wrong images
+        [indexed("a", (3, 0.15, -0.05, 0.35), wrong=100, size=500)],
+        [
+            "Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], all 500 docs on wrong images too (option null) may settle it, this run has 400 docs, "
+            "100 of them so)."
+        ],
+    ),
+    "nor would all docs on wrong images do": (  # 533 on wrong images would be needed if nothing but these gave the interval its width
+        [indexed("a", (3, 0.15, -0.05, 0.35), wrong=300, size=500)],
+        ["Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
+    ),
+    "wrong images say nothing of an index as published": (
+        [indexed("a", (3, 0.15, -0.05, 0.35), null=None, wrong=300)],
+        ["Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], luck not measured, about 720 docs would settle it, this run has 400)."],
     ),
     "a part of the docs": (
         [indexed("a", (3, 0.05, -0.12, 0.22), asked={"estimated": True})],
@@ -258,8 +290,8 @@ def test_hostile_names_stay_on_their_line():
 @pytest.mark.parametrize(
     ("value", "low", "high", "docs", "wanted"),
     [
-        (0.05, -0.12, 0.22, 400, 4_700),
-        (0.15, -0.05, 0.35, 400, 720),  # 711 is rounded up to two digits
+        (0.05, -0.12, 0.22, 400, 4_624),
+        (0.15, -0.05, 0.35, 400, 711.1),
         (0.0, -0.2, 0.2, 100, 400),  # has to fit between -0.10 and 0.10: half as wide
         (-0.3, -0.9, 0.3, 50, 200),  # half as wide leaves out 0
         (0.15, 0.05, 0.25, 400, None),  # leaves out 0 already
@@ -269,7 +301,27 @@ def test_hostile_names_stay_on_their_line():
 )
 def test_how_many_docs_would_settle_an_index(value, low, high, docs, wanted):
     """The width of an interval goes with one over the root of the docs: by hand."""
-    assert docs_wanted(ends(value, low, high, docs)) == wanted
+    times = times_wanted(ends(value, low, high, docs))
+    assert (times is None) if wanted is None else times * docs == pytest.approx(wanted, rel=1e-4)
+
+
+def test_an_interval_narrows_in_step_only_where_docs_on_wrong_images_do():
+    """Of the corrected index itself, over made answers: four times the docs halve its standard error if four times as many see a wrong image."""
+
+    def error(docs, wrong, seed):
+        stream = np.random.default_rng(seed)
+
+        def rows(share):
+            return np.column_stack([stream.random(docs) < share, np.ones(docs)]).astype(float)
+
+        asked = np.arange(docs) < wrong
+        of_one = np.zeros(docs, np.intp)
+        given = Measured(rows(0.8), rows(0.6), rows(1), rows(0.25), rows(0.4), asked, asked, np.zeros(docs), of_one, ("mc4",))
+        return measured(given, MEAN.value, draws=400, seed=seed).estimate.se
+
+    few, step, more = (np.mean([error(docs, wrong, seed) for seed in range(12)]) for docs, wrong in ((400, 100), (1600, 400), (1600, 100)))
+    assert few / step == pytest.approx(2, rel=0.1)
+    assert few / more < 1.5
 
 
 def test_a_written_run_says_what_its_table_says(tmp_path):

@@ -1,4 +1,4 @@
-"""Colours: told apart by colour-blind readers (simulated), and read on light and on dark ground."""
+"""Tests that readers can tell our colours apart, colour-blind ones too (simulated), and can read texts on light and on dark ground."""
 
 import itertools
 import re

@@ -57,6 +57,7 @@ def test_every_column_of_a_doc_by_hand(tmp_path):
     ]
     more = {
         "best": {"2": 3},
+        "images": "0123456789abcdef",
         "fields": {"category": "pets", "cluster": 7, "group": "img/1"},
         "answer": {"format": "mc", "label": "mc2", "options": 2, "gold": "A"},
         "stratum": "mc | 2",
@@ -90,7 +91,7 @@ def test_every_column_of_a_doc_by_hand(tmp_path):
     }
     of_doc = {
         "task": "toy_rci2", "filter": "none", "doc_id": 4, "question": ASKED, "gold": "A", "options": ["a cat", "a dog"], "category": "pets", "cluster": "7",
-        "group": "img/1", "stratum": "mc | 2", "excluded": None, "width": 64, "height": 48, "wrong_from": 9, "need": "one cell",
+        "group": "img/1", "stratum": "mc | 2", "excluded": None, "width": 64, "height": 48, "images": "0123456789abcdef", "wrong_from": 9, "need": "one cell",
     }  # fmt: skip
     assert found.to_pydict() == expected | {name: [value] * 7 for name, value in of_doc.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -57,7 +58,7 @@ def command(
     recomputed = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
     told(recomputed.taken)
     written = write(recomputed.to_json, json_file)
-    say(text(recomputed, cells, width(wide)))
+    say(text(recomputed, cells, width(wide), of_category=category is not None))
     for one in recomputed.taken:
         if left := _magic(one.path):
             say(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {one.path}'")
@@ -80,22 +81,32 @@ def _floor(text: str | None) -> float | str | None:
         return text
 
 
-def text(recomputed: api.Recomputed, cells: bool = False, most: int | None = None) -> str:
-    """Lay out what each run says and its tables, and the average of several runs; ``most`` characters in a line (None: any)."""
+def text(recomputed: api.Recomputed, cells: bool = False, most: int | None = None, *, of_category: bool = False) -> str:
+    """Lay out what each run says and its tables, and the average of several runs.
+
+    Args:
+        recomputed: the runs.
+        cells: also where in the image the score comes from.
+        most: characters in a line; None: any.
+        of_category: whether the numbers are of one category of the docs.
+    """
     from lmms_patch.present.terminal import rci
 
-    parts = ["\n\n".join(blocks(run, groups, cells, most)) for run, groups in zip(recomputed.runs, recomputed.pooled, strict=True)]
+    parts = ["\n\n".join(blocks(run, groups, cells, most, of_category)) for run, groups in zip(recomputed.runs, recomputed.pooled, strict=True)]
     parts += [rci.averaged_table(recomputed.averaged, recomputed.runs, most)] if recomputed.averaged else []
     return "\n\n".join(filter(None, [*parts, folded(recomputed.warnings, most)]))
 
 
-def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool, most: int | None) -> list[str]:
-    """Lay out what one run says, its tables, its notes and warnings."""
+def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool, most: int | None, of_category: bool) -> list[str]:
+    """Lay out what one run says, its tables, its notes and warnings (see ``text``)."""
     from lmms_patch.present.findings import case, findings
     from lmms_patch.present.terminal import necessity, rci
 
     shown = rci.recomputed(run)
-    out = [folded((one.text for one in findings([case(a.result) for a in run])), most), rci.table(shown, most), rci.chances(shown, most)]
+    cases = [case(a.result) for a in run]
+    if of_category:  # how many docs a benchmark has says nothing of how many a category has
+        cases = [dataclasses.replace(one, size=None) for one in cases]
+    out = [folded((one.text for one in findings(cases)), most), rci.table(shown, most), rci.chances(shown, most)]
     out.append(necessity.table(((s.name, s.analysis) for s in shown), most))
     out += [rci.cell_tables(shown)] if cells else []
     out += [rci.pooled_table(groups, most)] if groups else []

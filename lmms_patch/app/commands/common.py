@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -46,7 +45,7 @@ def examples(*lines: str) -> Callable[[F], F]:
 
 
 def decorated() -> bool:
-    """Tell whether output may have boxes and colours: only where a person reads it."""
+    """Return whether stdout is a terminal that shows colours and boxes, and nobody has switched them off (``NO_COLOR``)."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
@@ -61,7 +60,7 @@ def say(text: str) -> None:
     Console(soft_wrap=True).print(coloured(shown))
 
 
-_SIGNED = re.compile(r"[+-]\d+\.\d+(?:,(?:\s+\S+){3})?\s\[([+-]?\d+\.\d+), ([+-]?\d+\.\d+)\]")
+_SIGNED = re.compile(r"[+-]\d+\.\d+(?:,(?:\s+\S+){3})?(?:\s|\n\s+)\[([+-]?\d+\.\d+), ([+-]?\d+\.\d+)\]")
 _HEAD = re.compile(r"^.+(?=\n-{3,}$)", re.M)
 _RULE = re.compile(r"^-{3,}$", re.M)
 _NOTHING = re.compile(r"\b(?:near chance|does not look|not shown that it looks|N/A)\b")
@@ -91,22 +90,16 @@ def width(wide: bool = False) -> int | None:
     return None if wide else shutil.get_terminal_size((80, 24)).columns
 
 
-_FIRM = "\x00"
-"""In place of a space at which no line may break; printed text has none of these."""
-
-
 def folded(paragraphs: Iterable[str], most: int | None) -> str:
     """Return paragraphs broken into lines, each paragraph behind a hyphen; a path and an interval are not broken.
 
     Args:
         paragraphs: texts.
-        most: characters in a line; None: paragraphs are not broken.
+        most: cells of the terminal in a line; None: paragraphs are not broken.
     """
-    if most is None:
-        return "\n".join(f"- {one}" for one in paragraphs)
-    fold = textwrap.TextWrapper(most, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False).fill
-    whole = (re.sub(r"\[[^][]{1,40}\]", lambda interval: interval[0].replace(" ", _FIRM), one) for one in paragraphs)
-    return "\n".join(map(fold, whole)).replace(_FIRM, " ")
+    from lmms_patch.present.terminal.folding import fold
+
+    return "\n".join(fold(one, most, "- ") for one in paragraphs)
 
 
 def tell(line: str, quiet: bool = False) -> None:
@@ -167,18 +160,6 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
 
 
 @contextlib.contextmanager
-def waiting(label: str) -> Iterator[None]:
-    """Show on stderr that something is being worked on; nothing where that is not a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(label):
-        yield
-
-
-@contextlib.contextmanager
 def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | None], None]]:
     """Show a bar on stderr for work that tells how far it is.
 
@@ -199,3 +180,25 @@ def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | N
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def looking(label: str, quiet: bool = False) -> Iterator[Callable[[Collection[T], str], Iterator[T]]]:
+    """Show on stderr that something is read, and then a bar for what is looked at one by one; nothing where stderr is not a terminal.
+
+    Args:
+        label: says what is read.
+        quiet: show nothing.
+
+    Yields:
+        A function that passes items on, and shows how many are done, until the last is.
+    """
+    with counting(label, quiet) as tell_count:
+
+        def watch(items: Collection[T], _: str) -> Iterator[T]:
+            for done, item in enumerate(items):
+                tell_count(done, len(items))
+                yield item
+            tell_count(len(items), len(items))
+
+        yield watch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,6 +76,7 @@ def text(built: Built, most: int | None = None) -> str:
         most: characters in a line; None: any.
     """
     from lmms_patch.present.board import tables
+    from lmms_patch.present.terminal.folding import fold
 
     blocks = []
     for one in built.overall:
@@ -89,7 +89,7 @@ def text(built: Built, most: int | None = None) -> str:
             shown = dataclasses.replace(sheet, columns=tuple(few), rows=sheet.rows[:LINES])
             more = f"\n... and {len(sheet.rows) - LINES} more" if len(sheet.rows) > LINES else ""
             ranges = tables.range_words(line.place for line in one.lines[:LINES])
-            notes = [textwrap.fill(note, most) if most else note for note in (ranges, sheet.note) if note]
+            notes = [fold(note, most, rest="") for note in (ranges, sheet.note) if note]
             blocks.append("\n".join([sheet.title, f"{shown.to_text(most)}{more}", *notes]))
     page = built.folder / "index.html"
     blocks.append(f"written: {page}" if built.written else f"nothing new: {page}")
@@ -119,6 +119,7 @@ def refused(built: Built) -> list[str]:
 
 
 def _apart(group: Group) -> str:
+    """Say that a group stands apart from the first of its benchmark, and in what it differs."""
     from lmms_patch.text import clean
 
     grid = f" {group.grid}×{group.grid}" if group.grid else ""

@@ -90,6 +90,7 @@ def _warned(warnings: Sequence[Fault], every: bool) -> list[str]:
 
 
 def _verdict(checked: Checked) -> str:
+    """Say in one line how many items a dataset has, and how many faults."""
     errors, warnings = len(checked.level("error")), len(checked.level("warning"))
     if not errors and not warnings:
         return f"{checked.name}: {_some(checked.total, 'item')}, no fault"

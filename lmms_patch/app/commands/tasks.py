@@ -10,7 +10,7 @@ import typer
 
 from lmms_patch import files
 from lmms_patch.app import api
-from lmms_patch.app.commands.common import IncludePath, examples, say, waiting
+from lmms_patch.app.commands.common import IncludePath, Quiet, Verbose, examples, looking, say
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
@@ -38,10 +38,12 @@ def command(
         str | None, typer.Option("--as", metavar="SUFFIX", help="The way of wrapping to price: rci3, rci, pcri, blind, ...; rci3 if left out.")
     ] = None,
     include_path: IncludePath = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """List what can be wrapped, what cannot and why, and what it costs."""
-    with waiting("reading the tasks of lmms-eval"):
-        catalogue = api.tasks(pattern, kind, include_path=include_path)
+    with looking("reading the tasks of lmms-eval", quiet or verbose) as watch:
+        catalogue = api.tasks(pattern, kind, include_path=include_path, quiet=not verbose, watch=watch)
     say("\n".join(lines(catalogue)))
 
 
@@ -82,10 +84,12 @@ def tally(entries: Iterable[Entry]) -> str:
 )
 def coverage_command(
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the whole list as Markdown.")] = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Count which tasks of the installed lmms-eval wrap."""
-    with waiting("reading all tasks of lmms-eval"):
-        entries = api.coverage()
+    with looking("reading all tasks of lmms-eval", quiet or verbose) as watch:
+        entries = api.coverage(quiet=not verbose, watch=watch)
     say(f"{len(entries)} tasks: {tally(entries)}.")
     if write:
         write_page(write, entries)

@@ -50,7 +50,7 @@ def earlier_scores(task: WrappedTask) -> Array | None:
 
 
 def _fits(one: Result, task: WrappedTask, docs: str) -> bool:
-    """Tell whether an earlier result is of the same docs, grids and metric."""
+    """Return whether an earlier result is of the same docs, grids and metric."""
     made = one.details.get("made") or {}
     described: Any = one.described
     same = described["base"] == task.spec.base and described["metric"] == task.primary and set(task.spec.grids) <= set(described["grids"])

@@ -59,7 +59,7 @@ def _by_name(tasks: Any) -> dict[str, Any]:
 
 
 def _is_ours(task: Any) -> bool:
-    """Tell whether a task is asked in portions: a wrapped one, but for ``_tst``, whose model answers all docs at once and keeps its own folds."""
+    """Return whether a task is asked in portions: a wrapped one, but for ``_tst``, whose model answers all docs at once and keeps its own folds."""
     return isinstance(task, WrappedTask) and not KINDS[task.spec.kind].folds
 
 

@@ -19,10 +19,10 @@ from lmms_patch.harness.refuse import Refusal
 from lmms_patch.magic import prompts
 from lmms_patch.magic.dataset import Dataset, read
 from lmms_patch.magic.draw import draw
-from lmms_patch.magic.items import MagicItem, ShownBoxes, shown
+from lmms_patch.magic.items import MagicItem, ShownBoxes, Step, shown
 from lmms_patch.magic.rows import printable
 from lmms_patch.magic.score.extract import regions_of_steps, renumber
-from lmms_patch.magic.score.selfheal import Subsequence, wrong_runs
+from lmms_patch.magic.score.selfheal import Claim, Subsequence, claims, wrong_runs
 from lmms_patch.magic.settings import MagicSettings
 from lmms_patch.magic.sources import SUFFIXES
 from lmms_patch.resources import folder
@@ -34,7 +34,10 @@ DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"
 """Which boxes a variant draws (``which`` of ``items.shown``)."""
 
 _FEATURES = {
-    **{name: datasets.Value("string") for name in ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest")},
+    **{
+        name: datasets.Value("string")
+        for name in ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest", "data")
+    },
     "image": datasets.Image(),
     "boxes": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
     "relevant": datasets.Sequence(datasets.Value("bool")),
@@ -75,10 +78,10 @@ def settings() -> MagicSettings:
 def docs(variant: str, data: str = "") -> datasets.Dataset:
     """Return the docs of a variant: one per item; for ``selfheal`` one per tested wrong run.
 
-    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant and image_digest. ``boxes`` (half-open, in
-    pixels of the upright image), ``relevant`` and ``labels`` hold all boxes of the item in their seeded order; ``drawn`` holds the number under
-    which each box is drawn, 0 where it is not drawn. ``selfheal`` also has first, last, prefix, and ``wrong`` and ``corrections``: the wrong
-    steps that have a correction, and these corrections. Texts name boxes by the numbers drawn.
+    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest, and ``data`` as given.
+    ``boxes`` (half-open, in pixels of the upright image), ``relevant`` and ``labels`` hold all boxes of the item in their seeded order; ``drawn``
+    holds the number under which each box is drawn, 0 where it is not drawn. ``selfheal`` also has first, last, prefix, and ``wrong`` and
+    ``corrections``: the wrong steps that have a correction, and these corrections. Texts name boxes by the numbers drawn.
 
     Args:
         variant: one of ``results.VARIANTS``.
@@ -91,7 +94,7 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
         told = settings()
         _examples_of(told, DRAWN[variant])  # read now, so that a mistake in them is told before a model is asked
         dataset, left_out = _load(told, data)
-        rows = [row for item in dataset.items for row in _rows(dataset, item, variant, told.seed)]
+        rows = [{**row, "data": data} for item in dataset.items for row in _rows(dataset, item, variant, told.seed)]
         if not rows:
             raise OptionError(
                 f"{dataset.name}: Self-Heal has nothing to inject: no item has a wrong step with a correction after the first and before the last "
@@ -108,6 +111,36 @@ def left_out(variant: str, data: str = "") -> LeftOut:
     return of_selfheal if variant == "selfheal" else LeftOut(of_selfheal.name, of_selfheal.items)
 
 
+def others_claims(doc: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """Return what the corrections of docs on other images claim, of the doc's own dataset: chance is made of them."""
+    own = _cluster(doc["group"], doc["item"])
+    told = settings()
+    path, embedded = _source(told, doc["data"])
+    return tuple(claim for cluster, claim in _claims(path, told.split, embedded, _stamp(path)) if cluster != own)
+
+
+def _cluster(group: str | None, item: str) -> tuple[str, str]:
+    return ("group", group) if group else ("item", item)
+
+
+@functools.lru_cache(maxsize=8)
+def _claims(path: str, split: str, embedded: bool, stamp: tuple[Any, ...]) -> tuple[tuple[tuple[str, str], Claim], ...]:
+    """Return every claim of a dataset's corrections, with what its doc is resampled with."""
+    dataset, _ = _read(path, split, embedded, stamp)
+    out = []
+    for item in dataset.items:
+        for run in wrong_runs(item.steps).tested:
+            corrected = _corrected(item, run)
+            made = claims([step.correction for step in corrected], [step.text for step in corrected], item.question)
+            out += [(_cluster(item.group, item.id), claim) for claim in made]
+    return tuple(out)
+
+
+def _corrected(item: MagicItem, run: Subsequence) -> list[Step]:
+    """Return the wrong steps of a run that have a correction."""
+    return [step for step in item.steps[run.first - 1 : run.last] if step.correction.strip()]
+
+
 def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
     """Read the dataset that the task or the environment names, and what of it Self-Heal leaves out."""
     if not data and not told.data:
@@ -115,8 +148,13 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
             "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
             "docs/magic.md; without data of your own, try --tasks magic_mosaic"
         )
-    path = str(folder("tasks") / "magic" / MOSAIC) if data == MOSAIC else _path_of(data or told.data)
-    return _read(path, told.split, data == MOSAIC, _stamp(path))
+    path, embedded = _source(told, data)
+    return _read(path, told.split, embedded, _stamp(path))
+
+
+def _source(told: MagicSettings, data: str) -> tuple[str, bool]:
+    """Return where a dataset is, and whether it is the embedded one."""
+    return (str(folder("tasks") / "magic" / MOSAIC), True) if data == MOSAIC else (_path_of(data or told.data), False)
 
 
 def _path_of(data: str) -> str:
@@ -195,7 +233,7 @@ def _injected(item: MagicItem, run: Subsequence, drawn: ShownBoxes) -> dict[str,
     def seen(text: str) -> str:
         return renumber(text, drawn.numbers, len(item.boxes))
 
-    corrected = [step for step in item.steps[run.first - 1 : run.last] if step.correction.strip()]
+    corrected = _corrected(item, run)
     return {
         "id": f"{item.id}/{run.first}-{run.last}",
         "first": run.first,

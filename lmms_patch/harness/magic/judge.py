@@ -4,7 +4,8 @@ lmms-eval's provider sends single requests; everything around them is done here.
 reach the OpenAI client (which waits 600 s and retries twice), every error is tried again after 10 s, even a wrong key, and a reply without text
 raises an ``AttributeError``.
 
-No failure ends a run. The verdict is then None, with the reason.
+No failure ends a run. The verdict is then None, with the reason. Two kinds of failure are told apart. A server that refuses one question (too
+long, filtered) refuses that question alone: the next one is asked. A server that cannot be reached, or fails, is given up after some questions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from lmms_patch.harness.magic.judge_failures import Failure, NoTextError, address_of, failure_of, no_provider
+from lmms_patch.harness.magic.judge_failures import Failure, NoTextError, address_of, failure_of, filtered, no_provider
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.verdict_cache import Kept, VerdictCache, key_of
 from lmms_patch.magic.score.verdicts import VERSION, Inquiry, Verdict, full_inquiry, heal_inquiry, read, short_inquiry, steps_inquiry
@@ -43,7 +44,8 @@ class Judge:
     Attributes:
         settings: as given.
         counts: how many ``requests`` were sent, and how many replies were ``malformed``; of the questions, how many were ``asked`` and judged,
-            ``cached``, ``known`` without asking, ``unread`` (no reply could be read), ``failed`` (no reply came) and ``skipped`` (no longer asked).
+            ``cached``, ``known`` without asking, ``unread`` (no reply could be read), ``refused`` (by the server, this one question), ``failed`` (no
+            reply came) and ``skipped`` (no longer asked).
         stopped: why nothing is asked any more; "" while questions are asked.
     """
 
@@ -55,6 +57,9 @@ class Judge:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._row: tuple[str, int] = ("", 0)  # the reason of the last failures, and how many there were in a row
+        self._trying = False  # whether the next failure ends the asking again (``resume``)
+        self._answered = False  # whether any reply came so far
+        self._refused = 0  # questions that were refused before any reply came
         self._provider: Any = None
         self._address = ""
 
@@ -139,6 +144,13 @@ class Judge:
             "prompts": VERSION,
         }
 
+    def resume(self) -> None:
+        """Ask again, where the judge was given up: the server may be back. The first question that then fails ends it again."""
+        with self._lock:
+            if self.stopped:
+                self.stopped, self._row, self._trying = "", ("", 0), True
+                self._over.clear()
+
     # --- one question
 
     def _asked(self, inquiry: Inquiry, key: str) -> tuple[Verdict, ...]:
@@ -151,7 +163,7 @@ class Judge:
             except NoTextError:
                 raw, model = "", self.settings.model
             except _GivenUpError as error:
-                self._count("skipped" if error.skipped else "failed")
+                self._count(error.counted)
                 said = f"{error}; before that, an unreadable reply: {fault}" if fault else str(error)
                 return self._none(inquiry, said, raw, model)
             reading = read(inquiry, raw)
@@ -177,18 +189,21 @@ class Judge:
         """
         for attempt in range(self.settings.retries + 1):
             if self.stopped:
-                raise _GivenUpError(f"not asked: {self.stopped}", skipped=True)
+                raise _GivenUpError(f"not asked: {self.stopped}", "skipped")
             try:
                 reply = self._once(text)
             except NoTextError:
                 self._went_well()
                 raise
             except Exception as error:
-                failure = failure_of(error, self.settings.timeout, os.environ)
+                failure = error.failure if isinstance(error, _FilteredError) else failure_of(error, self.settings.timeout, os.environ)
+                if failure.of_question:
+                    self._was_refused(failure)
+                    raise _GivenUpError(failure.line, "refused") from None
                 if failure.fatal or not failure.may_pass or attempt == self.settings.retries:
                     self._went_wrong(failure)
                     tries = f" ({attempt + 1} tries)" if attempt else ""
-                    raise _GivenUpError(f"{failure.line}{tries}") from None
+                    raise _GivenUpError(f"{failure.line}{tries}", "failed") from None
                 self._over.wait(self._pause(attempt, failure))
             else:
                 self._went_well()
@@ -202,7 +217,13 @@ class Judge:
         return float(min(self.settings.backoff * 2**attempt, _LONGEST_PAUSE))
 
     def _once(self, text: str) -> tuple[str, str]:
-        """Send one request, and return the reply and the model that gave it."""
+        """Send one request, and return the reply and the model that gave it.
+
+        Raises:
+            _FilteredError: the reply refuses the question.
+            NoTextError: the reply has no text.
+            Exception: whatever the client raises.
+        """
         from lmms_eval.llm_judge import Request
 
         provider = self._get_provider()
@@ -214,6 +235,8 @@ class Judge:
             if error.name == "strip" and error.obj is None:
                 raise NoTextError from None
             raise
+        if (refused := filtered(response.raw_response)) is not None:
+            raise _FilteredError(refused)
         return str(response.content), str(response.model_used or self.settings.model)
 
     def _get_provider(self) -> Any:
@@ -231,7 +254,22 @@ class Judge:
 
     def _went_well(self) -> None:
         with self._lock:
-            self._row = ("", 0)
+            self._row, self._trying, self._answered = ("", 0), False, True
+
+    def _was_refused(self, failure: Failure) -> None:
+        """Note that the server refused one question; tell once where it has refused every question so far.
+
+        A refusal neither counts as a failure of the server nor ends a row of such failures: a server may well refuse long texts by their length
+        while the model behind it is dead.
+        """
+        with self._lock:
+            self._refused += not self._answered
+            tell = self._refused == self.settings.give_up and not self._answered
+        if tell:
+            _warn(
+                f"MAGIC judge {self.settings.model}: refused each of the first {self.settings.give_up} questions, and is asked on: {failure.line}. "
+                "What is not judged is counted; if every question is refused, look at the judge's settings"
+            )
 
     def _went_wrong(self, failure: Failure) -> None:
         """Count a question that failed, and stop asking after too many in a row that failed for the same reason."""
@@ -240,11 +278,12 @@ class Judge:
                 return
             number = self._row[1] + 1 if self._row[0] == failure.reason else 1
             self._row = (failure.reason, number)
-            if not failure.fatal and number < self.settings.give_up:
+            again = self._trying
+            if not failure.fatal and not again and number < self.settings.give_up:
                 return
             self.stopped = f"the judge was given up ({failure.line})"
             self._over.set()
-        questions = "" if failure.fatal else f" after {number} questions in a row"
+        questions = "" if failure.fatal else ", as before" if again else f" after {number} questions in a row"
         _warn(
             f"MAGIC judge {self.settings.model}: no more is asked{questions}: {failure.line}. "
             "What is not judged is counted; running again asks only for that"
@@ -274,11 +313,19 @@ def _provider(settings: JudgeSettings) -> Any:
 
 
 class _GivenUpError(Exception):
-    """No reply came, or the question was no longer asked."""
+    """No reply came: the question failed, was refused, or was no longer asked. ``counted`` is the word for it in ``Judge.counts``."""
 
-    def __init__(self, line: str, skipped: bool = False) -> None:
+    def __init__(self, line: str, counted: str) -> None:
         super().__init__(line)
-        self.skipped = skipped
+        self.counted = counted
+
+
+class _FilteredError(Exception):
+    """A reply came with status 200, and refuses the question."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.line)
+        self.failure = failure
 
 
 def _warn(line: str) -> None:

@@ -16,6 +16,18 @@ from urllib.parse import urlsplit, urlunsplit
 from lmms_patch.text import line
 
 _MAY_PASS = {408, 409, 425, 429}
+_OF_QUESTION = {400, 413, 422}
+"""Statuses that refuse the question: too long, not allowed, not understood. Another question may well be answered."""
+_REFUSED = {
+    "content_filter",
+    "content_policy_violation",
+    "ResponsibleAIPolicyViolation",
+    "data_inspection_failed",
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "string_above_max_length",
+}
+"""Error codes by which servers say, with any status, that they refuse this question: filters of content, and too long a text."""
 _LONG = 240
 _SECRETS = ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "AZURE_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY")
 _NOT_CHAT = (AttributeError, TypeError, KeyError, IndexError, ValueError)
@@ -49,6 +61,7 @@ class Failure:
         line: the line that the user reads.
         may_pass: whether the same request may succeed later.
         fatal: whether no request at all can succeed.
+        of_question: whether the server refused this one question, which says nothing of others.
         retry_after: the seconds that the server asks to wait; None where it asks for none.
     """
 
@@ -56,6 +69,7 @@ class Failure:
     line: str
     may_pass: bool
     fatal: bool = False
+    of_question: bool = False
     retry_after: float | None = None
 
 
@@ -115,10 +129,33 @@ def _refused(error: Exception, status: int, env: Mapping[str, str]) -> Failure:
         403: "; check OPENAI_API_KEY",
         404: "; check MAGIC_JUDGE (the model's name) and OPENAI_API_URL (it ends before /chat/completions)",
     }.get(status, "")
-    spent = "insufficient_quota" in (getattr(error, "code", None), _body(error).get("code"), _body(error).get("type"))
-    return Failure(
-        f"status {status}", f"status {status}: {said}{hint}", (status in _MAY_PASS or status >= 500) and not spent, retry_after=_wait(error)
-    )
+    body = _body(error)
+    inner = body.get("innererror")
+    codes = {str(code) for code in (getattr(error, "code", None), body.get("code"), body.get("type"))}
+    codes |= {str(inner.get("code"))} if isinstance(inner, Mapping) else set()
+    of_question = status in _OF_QUESTION or bool(codes & _REFUSED)
+    may_pass = (status in _MAY_PASS or status >= 500) and not of_question and "insufficient_quota" not in codes
+    return Failure(f"status {status}", f"status {status}: {said}{hint}", may_pass, of_question=of_question, retry_after=_wait(error))
+
+
+def filtered(raw: Any) -> Failure | None:
+    """Return the failure of a reply, with status 200, in which the server refuses the question; None where it does not.
+
+    Args:
+        raw: the chat completion as the client gives it: an object, a mapping, or None where it is not known.
+    """
+    choices = _part(raw, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    refusal = _part(_part(choice, "message"), "refusal")
+    if _part(choice, "finish_reason") == "content_filter":
+        return Failure("filter", "the judge's server filtered the question (finish_reason content_filter)", may_pass=False, of_question=True)
+    if isinstance(refusal, str) and refusal.strip():
+        return Failure("filter", f"the judge refused the question: {_short(refusal)}", may_pass=False, of_question=True)
+    return None
+
+
+def _part(whole: Any, name: str) -> Any:
+    return whole.get(name) if isinstance(whole, Mapping) else getattr(whole, name, None)
 
 
 def _unreached(error: Exception, env: Mapping[str, str]) -> Failure:

@@ -7,6 +7,7 @@ to other data; and its metrics.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import os
@@ -24,7 +25,7 @@ from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.magic import draw, prompts
 from lmms_patch.magic.score import matching, results, selfheal
-from lmms_patch.magic.score.extract import regions_of_steps
+from lmms_patch.magic.score.extract import own_steps, regions_of_steps
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.response import Response, parse
 from lmms_patch.runs.numbers import NUMBERS
@@ -39,7 +40,7 @@ CONTINUES = ("mosaic_vlm",)
 
 
 def is_magic(task: Any) -> bool:
-    """Tell whether a task of the harness is a MAGIC task."""
+    """Return whether a task of the harness is a MAGIC task."""
     return effects.is_magic(getattr(getattr(task, "config", None), "metadata", None))
 
 
@@ -65,6 +66,8 @@ def bind(task: Any) -> None:
         OptionError: a setting, of the task or the judge, has a value that is not allowed.
     """
     JudgeSettings.from_env(os.environ)  # read for its errors, before a model is asked
+    if judge_model() is not None:
+        _judge().resume()  # a judge that was given up while another model was scored may be back
     told, about = docs.settings(), dict(task.config.metadata["magic"])
     variant, data = str(about["variant"]), str(about.get("data") or "")
     judged = judge_model() is not None
@@ -121,11 +124,17 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
 
 
 def item(record: results.Record, metric: str) -> Any:
-    """Return what a doc counts in a metric: a number, the counts of a micro average, or None."""
+    """Return what a doc counts in a metric: a number, the parts of one that is more than a mean, or None.
+
+    A wrapped task takes the number under ``score`` for the doc's.
+    """
     if metric.startswith("magiscore_") and metric.endswith("_micro"):
         one = results.item_score(record)
         return {"tp": one.tp, "fp": one.fp, "fn": one.fn}
-    return results.score(record, metric)
+    value = results.score(record, metric)
+    if metric == "self_heal_words" and value is not None:
+        return {"score": value, "chance": record.healed_chance, "cluster": results.clusters([record])[0]}
+    return value
 
 
 def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]:
@@ -141,7 +150,7 @@ def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]
 def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
     """Return the ``magic`` object of a response, without a judge's verdicts (docs/magic.md)."""
     count = sum(number > 0 for number in doc["drawn"])
-    named = regions_of_steps(parsed.steps, count)
+    named = regions_of_steps(own_steps(parsed.steps, docs.prompt(doc, "assistant"), count), count)
     record = {
         "schema": results.SCHEMA,
         "variant": doc["variant"],
@@ -154,6 +163,7 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
         "boxes": count,
         "relevant": sorted(number for number, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if number and relevant),
         "used": sorted(named.used),
+        "dismissed": sorted(named.negated),
         "invented": sorted(named.invented),
         "steps": len(parsed.steps),
         "answer": parsed.answer,
@@ -162,13 +172,16 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
         "synonym": matching.synonym(parsed.answer, doc["answer"]),
     }
     if doc["variant"] == "selfheal":
-        pairs = zip(doc["corrections"], doc["wrong"], strict=True)
-        record |= {
-            "first": doc["first"],
-            "last": doc["last"],
-            "healed_words": any(selfheal.mentions_correction(parsed.reasoning, right, wrong) for right, wrong in pairs),
-        }
+        record |= {"first": doc["first"], "last": doc["last"], **_by_words(doc, parsed.reasoning, count)}
     return record
+
+
+def _by_words(doc: Mapping[str, Any], reasoning: str, boxes: int) -> dict[str, Any]:
+    """Return whether a continuation heals by words, and how often it would by chance."""
+    own, said = selfheal.claims(doc["corrections"], doc["wrong"], doc["question"]), selfheal.read_sentences(reasoning)
+    seed = int(digest([docs.settings().seed, doc["id"]]), 16)
+    chance = selfheal.chance_by_words(said, own, docs.others_claims(doc), doc["question"], boxes, seed)
+    return {"healed_words": selfheal.healed_by_words(said, own), "healed_chance": chance}
 
 
 def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
@@ -181,9 +194,9 @@ def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, A
         asked["full"] = lambda: judge.full(doc["question"], own, doc["full_answer"])
     else:
         said |= {"short": False, "full": False}
-    if not doc["full_answer"]:
-        asked.pop("full", None)
-        said["full"] = None
+    if not doc["full_answer"]:  # the judge is not asked, and says that there is no gold answer
+        said.pop("full", None)
+        asked["full"] = lambda: judge.full(doc["question"], own, "")
     if doc["variant"] == "selfheal":
         if parsed.reasoning.strip():
             asked["healed"] = lambda: judge.heal(doc["prefix"], doc["corrections"], parsed.reasoning)
@@ -219,6 +232,13 @@ def mean(items: list[Any]) -> float | None:
     """Return the mean of the items that count; None where none does."""
     known = [float(one) for one in items if one is not None]
     return math.fsum(known) / len(known) if known else None
+
+
+def healed_by_words(items: list[Any]) -> float | None:
+    """Return the share of docs that are healed by words; None where it is not above chance (``results.by_words``)."""
+    known = [one for one in items if one is not None]
+    above = selfheal.above_chance(*([one[key] for one in known] for key in ("score", "chance", "cluster")))
+    return mean([one["score"] for one in known]) if above.low is not None and above.low > 0 else None
 
 
 def micro_precision(items: list[Any]) -> float | None:
@@ -264,7 +284,9 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
     judged = bool(models)
     numbers = results.numbers(records, variant, judged, seed=SEED)
     counts = {**results.counts(records, variant, judged), "failed": len(every) - len(records)}
-    notes = results.warnings(counts, judged)
+    bounds = results.bounds(records, variant, seed=SEED) if judged else {}
+    words = results.by_words(records) if variant == "selfheal" else None
+    notes = results.warnings(counts, judged, bounds, words)
     if missing.items:
         notes.append(f"{missing.items} items of {missing.name} cannot be used and were left out: type 'lmms-patch magic check' for the reasons")
     for line in notes:
@@ -297,6 +319,8 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
                 "judge": min(models) if models else None,
                 **({"judged_by": judge.described()} if judge is not None else {}),
                 "numbers": {name: results.to_json(one) for name, one in numbers.items()},
+                "bounds": {name: dataclasses.asdict(one) for name, one in bounds.items()},
+                **({"by_words": dataclasses.asdict(words)} if words is not None else {}),
                 "by_type": results.by_type(records, variant, judged, seed=SEED),
                 "counts": counts,
                 "left_out": {"items": missing.items, "at_start": missing.at_start, "near_end": missing.near_end, "uncorrected": missing.uncorrected},

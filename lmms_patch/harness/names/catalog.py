@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,6 +20,9 @@ from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.lookup import meant
+
+Watch = Callable[[Sequence[str], str], Iterable[str]]
+"""Passes names on one by one, to show progress; the text says what is done with them."""
 
 
 @dataclass(frozen=True)
@@ -175,13 +178,14 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
     return "wraps", "a Python class: checked when it is loaded" if facts.python else ""
 
 
-def entries(manager: Any, pattern: str | None, kind: str) -> list[Entry]:
+def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda names, _: names) -> list[Entry]:
     """Return the names that match a pattern, with their verdicts.
 
     Args:
         manager: the host's task manager.
         pattern: a name or wildcard of base tasks; None stands for all.
         kind: a suffix such as ``rci3``.
+        watch: shows progress.
 
     Raises:
         UnknownNameError: no name matches, or the suffix is not one of ours.
@@ -192,7 +196,7 @@ def entries(manager: Any, pattern: str | None, kind: str) -> list[Entry]:
         close = meant(manager.all_tasks, pattern or "") or nearest(pattern or "", manager.all_tasks)
         hint = f"did you mean {' or '.join(close)}?" if close else "leave the pattern out to see all"
         raise UnknownNameError(f"{pattern}: lmms-eval knows no such task, group or tag; {hint}")
-    return [entry(manager, name, spec) for name in names]
+    return [entry(manager, name, spec) for name in watch(names, "looking at tasks")]
 
 
 def spec_of_suffix(kind: str) -> WrapSpec:
@@ -222,11 +226,11 @@ _TITLES = {
 }
 
 
-def coverage(manager: Any) -> list[Entry]:
-    """Return the verdict for ``rci3`` on every task of the installed harness, without the plugin's own."""
+def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]:
+    """Return the verdict for ``rci3`` on every task of the installed harness, without the plugin's own; ``watch`` shows progress."""
     spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
     rows = {name: row for name, row in manager.task_index.items() if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)}
-    return [entry(manager, name, spec) for name in sorted(rows)]
+    return [entry(manager, name, spec) for name in watch(sorted(rows), "looking at tasks")]
 
 
 def counts(listed: Iterable[Entry]) -> dict[str, int]:

@@ -51,7 +51,7 @@ def magic_judge(metadata: Any) -> str | None:
 
 
 def is_magic(metadata: Any) -> bool:
-    """Tell whether a task is a MAGIC task, by the metadata of its config."""
+    """Return whether a task is a MAGIC task, by the metadata of its config."""
     magic = metadata.get("magic") if isinstance(metadata, Mapping) else None
     return isinstance(magic, Mapping) and magic.get("kind") == "magic"
 
@@ -138,7 +138,7 @@ def judge_in(path: str, name: str) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def returns_nothing(path: str, name: str) -> bool:
-    """Tell whether a function visibly returns only None or an empty list, as ``return []`` does.
+    """Return whether a function visibly returns only None or an empty list, as ``return []`` does.
 
     The answer is no for a generator, a function that raises, one that is defined twice, and a name without a ``def`` at the top of the file.
 
@@ -166,7 +166,7 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 def _is_empty(value: ast.expr) -> bool:
-    """Tell whether an expression is None, ``[]``, ``()``, ``list()`` or ``tuple()``."""
+    """Return whether an expression is None, ``[]``, ``()``, ``list()`` or ``tuple()``."""
     if isinstance(value, ast.Constant):
         return value.value is None
     if isinstance(value, (ast.List, ast.Tuple)):

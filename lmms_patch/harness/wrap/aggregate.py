@@ -269,7 +269,7 @@ class Aggregations:
         return with_signature_of(function, lambda items: self._for_host(metric, items))
 
     def _unscored(self) -> bool:
-        """Tell whether the first view of some doc has no native item. The native metric would then be that of the other docs."""
+        """Return whether the first view of some doc has no native item. The native metric would then be that of the other docs."""
         if self._run.unscored is None:
             self._run.unscored = any(
                 item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full) for item in self._run.items
@@ -453,7 +453,7 @@ class Aggregations:
 
 
 def _is_mean(whole: float | None, scores: list[float]) -> bool:
-    """Tell whether a metric is the mean of its docs' scalars, up to rounding by the metric."""
+    """Return whether a metric is the mean of its docs' scalars, up to rounding by the metric."""
     if whole is None or not scores:
         return False
     mean = sum(scores) / len(scores)

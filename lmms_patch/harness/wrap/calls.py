@@ -50,7 +50,7 @@ def copied(items: list[Any]) -> list[Any]:
 
 
 def takes_args(native: Aggregation) -> bool:
-    """Tell whether the host hands its command-line arguments to this aggregation."""
+    """Return whether the host hands its command-line arguments to this aggregation."""
     return "args" in inspect.signature(native).parameters
 
 
@@ -69,7 +69,7 @@ def draws() -> Draws:
 
 
 def same_draws(one: Draws, other: Draws) -> bool:
-    """Tell whether no random number was drawn between two states."""
+    """Return whether no random number was drawn between two states."""
     (python, (_, *numpy)), (python_then, (_, *numpy_then)) = one, other
     return python == python_then and numpy[1:] == numpy_then[1:] and bool((numpy[0] == numpy_then[0]).all())
 

@@ -401,7 +401,7 @@ class VariantDocs:
         return self._stand_ins.get((doc_id, view.swapped), "")
 
     def has_stand_in(self, doc_id: int) -> bool:
-        """Tell whether the model saw a grey image instead of a doc's images in any view."""
+        """Return whether the model saw a grey image instead of a doc's images in any view."""
         return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
 
     def _images_of_another(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> list[Image.Image] | None:
@@ -485,7 +485,7 @@ class VariantDocs:
         return self._problems.get(doc_id)
 
     def unreadable(self, doc_id: int) -> bool:
-        """Tell whether an image of a doc cannot be loaded."""
+        """Return whether an image of a doc cannot be loaded."""
         return doc_id in self._unreadable
 
     def _way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:

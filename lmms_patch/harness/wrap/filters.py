@@ -88,7 +88,7 @@ def _failure(inst: Instance, adapter: str) -> str:
 
 
 def _can_be_filtered(inst: Instance) -> bool:
-    """Tell whether a request has a response that filters can read."""
+    """Return whether a request has a response that filters can read."""
     if not inst.resps or inst.resps[0] is None:
         return False
     return inst.request_type != "loglikelihood" or isinstance(inst.resps[0], (tuple, list))

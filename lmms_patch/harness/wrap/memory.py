@@ -142,7 +142,7 @@ class Memory:
                 self._note(vars(module), name, value)
 
     def _can_copy(self, place: tuple[Any, str, Any]) -> bool:
-        """Tell whether a place can be copied and written back; list it under ``uncopied`` where it cannot."""
+        """Return whether a place can be copied and written back; list it under ``uncopied`` where it cannot."""
         owner, name, value = place
         kind = type(value).__module__
         if kind.partition(".")[0] not in _COPIED and _of_library(sys.modules.get(kind)):
@@ -179,7 +179,7 @@ def _globals_of(code: CodeType) -> tuple[set[str], set[str]]:
 
 
 def _of_library(module: ModuleType | None) -> bool:
-    """Tell whether a module belongs to a library.
+    """Return whether a module belongs to a library.
 
     Modules that the harness loads for a task file are not in ``sys.modules``: None stands for them, and they do not belong to one.
     """
@@ -187,7 +187,7 @@ def _of_library(module: ModuleType | None) -> bool:
 
 
 def _in_library(file: str) -> bool:
-    """Tell whether a source file belongs to Python, or to an installed package other than the harness's tasks."""
+    """Return whether a source file belongs to Python, or to an installed package other than the harness's tasks."""
     return not file or file.startswith("<frozen") or (file.startswith(_LIBRARIES) and "/lmms_eval/tasks/" not in Path(file).as_posix())
 
 

@@ -171,7 +171,7 @@ class Scorer:
         return out, primary
 
     def says_unscored(self, item: Any) -> bool:
-        """Tell whether the scorer itself gave this item no score: None, NaN, or a key that holds none."""
+        """Return whether the scorer itself gave this item no score: None, NaN, or a key that holds none."""
         if isinstance(item, Mapping):
             return any(key in item for key in self._keys) and scalar(item, self._keys) is None
         return item is None or (isinstance(item, float) and scalar(item) is None)

@@ -582,7 +582,7 @@ class WrappedTask(Delegate):
 
 
 def was_shown(task: str, doc_id: int) -> bool:
-    """Tell whether a wrapped task could show all images of a doc, as far as it was asked; True for other tasks."""
+    """Return whether a wrapped task could show all images of a doc, as far as it was asked; True for other tasks."""
     table = _tables.get(task)
     return table is None or not table.has_stand_in(doc_id)
 

@@ -333,7 +333,7 @@ def _images_of(data: str | Path | None) -> tuple[frozenset[str], int]:
 
 
 def _is_copy(target: Path, file: Path) -> bool:
-    """Tell whether the folder holds an image exactly as the inputs hold it."""
+    """Return whether the folder holds an image exactly as the inputs hold it."""
     try:
         return filecmp.cmp(file, target, shallow=False) and not _is_old_link(target, file)
     except OSError:
@@ -341,7 +341,7 @@ def _is_copy(target: Path, file: Path) -> bool:
 
 
 def _is_old_link(target: Path, file: Path) -> bool:
-    """Tell whether an image is a symbolic link, as an earlier version's ``--link`` made them: it leads out of the folder, where no image is read."""
+    """Return whether an image is a symbolic link, as an earlier version's ``--link`` made them: links lead out of the folder, where none is read."""
     return target.is_symlink() and not target.parent.samefile(file.parent)
 
 

@@ -110,7 +110,7 @@ def _digest(row: Mapping[str, Any], notes: Mapping[str, Any]) -> str:
 
 
 def _is_whole(row: Mapping[str, Any], notes: Mapping[str, Any] | None) -> bool:
-    """Tell whether a row and its notes are as they were written."""
+    """Return whether a row and its notes are as they were written."""
     return notes is not None and notes.get("digest") == _digest(row, notes)
 
 

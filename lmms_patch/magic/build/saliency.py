@@ -98,7 +98,7 @@ def coverage(first: Rect, second: Rect) -> float:
 
 
 def overlaps(first: Rect, second: Rect, most_iou: float, most_coverage: float) -> bool:
-    """Tell whether two boxes overlap more than allowed."""
+    """Return whether two boxes overlap more than allowed."""
     return iou(first, second) > most_iou or coverage(first, second) > most_coverage
 
 
@@ -197,7 +197,7 @@ def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> l
 
 
 def right_size(rect: Rect, size: tuple[int, int], settings: RegionSettings) -> bool:
-    """Tell whether a box has the size of an adversarial box (``size_filter``)."""
+    """Return whether a box has the size of an adversarial box (``size_filter``)."""
     low, high = _limits(size, settings)
     wide, tall = rect[2] - rect[0], rect[3] - rect[1]
     return low[0] <= wide <= high[0] and low[1] <= tall <= high[1]

@@ -65,12 +65,14 @@ class Labels:
         groups: item -> its image, where the files say.
         unlabelled: number of lines without a verdict, by source.
         notes: names that are nearly the same, one line each: perhaps one name spelt in two ways.
+        open: steps that no annotator of a source labelled, by source: item and number of the step.
     """
 
     labels: tuple[StepLabel, ...]
     groups: Mapping[str, str] = field(default_factory=dict)
     unlabelled: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    open: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     def of(self, source: str) -> list[StepLabel]:
         """Return the labels of one source."""
@@ -149,6 +151,7 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
     """
     labels: list[StepLabel] = []
     unlabelled: Counter[str] = Counter()
+    without: set[tuple[str, str, int]] = set()
     items: set[str] = set()
     known: dict[tuple[Any, ...], tuple[str, str]] = {}  # what must be the same wherever it is said -> (what is said, where)
     for path in map(Path, paths):
@@ -163,6 +166,7 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
             items.add(row.item)
             if row.correct is None:
                 unlabelled[row.source] += 1
+                without.add((row.source, row.item, row.step))
             else:
                 labels.append(StepLabel(row.item, row.step, row.annotator, row.correct, row.source))
         if faults:
@@ -172,7 +176,9 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
     groups = {key[1]: value for key, (value, _) in known.items() if key[0] == "group"}
     people = {label.annotator for label in labels}
     notes = (*_alike(items, "items", "white space", lambda name: name), *_alike(people, "annotators", "case or white space", str.casefold))
-    return Labels(tuple(labels), groups, dict(unlabelled), notes)
+    without -= {(label.source, label.item, label.step) for label in labels}
+    steps = {source: tuple(sorted((item, step) for own, item, step in without if own == source)) for source in unlabelled}
+    return Labels(tuple(labels), groups, dict(unlabelled), notes, steps)
 
 
 def _agree(row: Row, known: dict[tuple[Any, ...], tuple[str, str]], path: Path, number: int) -> None:

@@ -23,6 +23,7 @@ _ARTICLES = ("a", "an", "the")
 _YES_NO = ("yes", "no")
 _NEGATIONS = ("not", "no", "never", "without", "neither", "nor", "cannot", "nothing", "than")
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|unlike|apart from|except)\b")
+_BOX = re.compile(r"(?<![a-z])(?:R(?=[\W_]*\d)|(?:bounding[ _-]?|b-?)?box|r[ée]gi[oó]n|areas?\b|rectangle)", re.I)
 _REACH = 3
 """How many words a negation reaches."""
 _LONGEST = 20
@@ -70,7 +71,7 @@ def normalise(text: str) -> str:
 
 
 def exact(answer: str, gold: str) -> bool:
-    """Tell whether an answer is the gold answer, up to case, articles, punctuation and number words; of yes and no, the leading word counts.
+    """Return whether an answer is the gold answer, up to case, articles, punctuation and number words; of yes and no, the leading word counts.
 
     Args:
         answer: a model's final answer.
@@ -86,7 +87,7 @@ def exact(answer: str, gold: str) -> bool:
 
 
 def synonym(answer: str, gold: str) -> bool:
-    """Tell whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
+    """Return whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
 
     Singular and plural count as equal. Yes and no count as the leading word, or standing alone ("so the answer is no"). A negation reaches three
     words within its clause ("not really red"). Where the table says that words of a category exclude each other (colours, materials, sides; also
@@ -134,6 +135,8 @@ def _without_boxes(answer: str, gold: str) -> str:
         return answer
     out, done = [], 0
     for group in groups(answer, 99):
+        if not _BOX.search(answer, group.start, group.end):
+            continue  # "label 3" and "#3" may be the answer itself
         out.append(answer[done : group.start])
         done = group.end
     return " ".join([*out, answer[done:]])
@@ -195,7 +198,7 @@ def _named(clause: str, names: re.Pattern[str]) -> list[str]:
 
 
 def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
-    """Tell whether a negation is among the last words before a place.
+    """Return whether a negation is among the last words before a place.
 
     Args:
         words: the words of the clause, each with the place where it ends.
@@ -207,7 +210,7 @@ def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
 
 
 def _either_or(clause: str, forms: frozenset[str]) -> bool:
-    """Tell whether a form of the gold answer is offered beside another answer: ``cat or dog``."""
+    """Return whether a form of the gold answer is offered beside another answer: ``cat or dog``."""
     for match in re.finditer(r"\b(\w+(?: \w+)?) or (\w+(?: \w+)?)", clause):
         left, right = ({side, side.split()[-1], side.split()[0]} for side in match.groups())
         if bool(left & forms) != bool(right & forms):

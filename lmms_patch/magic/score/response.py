@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lmms_patch.magic.score.mentions import written_out
+
 MARKERS = ("tag", "line", "json", "boxed", "sentence", "after thinking")
 """How an answer was marked, best first: ``<answer>``, "Answer: X", a JSON key, \\boxed{X}, "the answer is X", a short text after ``</think>``."""
 
@@ -119,7 +121,7 @@ def parse(response: str, question: str = "") -> Response:
     >>> parse("R1 shows a dog. It is brown.\n**Answer**: brown")
     Response(steps=('R1 shows a dog.', 'It is brown.'), answer='brown', found=True, marker='line')
     """
-    thought, said = _thinking(_HEADING.sub("Final answer:", _plain(response)))
+    thought, said = _thinking(_HEADING.sub("Final answer:", _plain(written_out(response))))
     said = _one_example(said, question)
     thought = thought if said.strip() else _one_example(thought, question)
     whole = "\n".join(filter(None, [thought, said]))
@@ -209,7 +211,7 @@ def _blocks(text: str) -> list[str]:
 
 
 def _closes(lines: Sequence[str]) -> bool:
-    """Tell whether a block of lines ends with a mark after which no sentence continues."""
+    """Return whether a block of lines ends with a mark after which no sentence continues."""
     end = " ".join(line[-20:] for line in lines[-20:])[-20:]
     return re.search(r"[.!?:;]\W*$", end) is not None
 
@@ -225,7 +227,7 @@ def _pieces(block: str) -> list[str]:
 
 
 def _ends(block: str, match: re.Match[str]) -> bool:
-    """Tell whether a sentence ends at this mark."""
+    """Return whether a sentence ends at this mark."""
     mark, rest = match[0], block[match.end() : match.end() + 60].lstrip()
     if not rest or mark[0] in "。！？!?":
         return True

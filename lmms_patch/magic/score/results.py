@@ -7,14 +7,23 @@ All numbers come from the records of docs alone, so a finished run gives them ag
 | ``magiscore_precision_micro`` .. ``magiscore_f1_macro`` | all, relevant | MagiScore (``magiscore``) | 4.1, app. D |
 | ``regions_exhaustive`` | all, relevant | share of docs with a box on which all boxes were used | 5.3 |
 | ``regions_unused`` | all, relevant | share of docs with a box on which none was used | |
+| ``regions_dismissed`` | all, relevant | share of docs with a box on which a box was named only to be ruled out | |
 | ``regions_invented`` | all but selfheal | share of docs on which a box was named that does not exist | |
 | ``acc_exact``, ``acc_synonym`` | every one | final answer right by its words (``matching``): no judge | |
 | ``acc_short``, ``acc_full`` | every one, with a judge | judged against the short and the full gold answer | 4.2 |
 | ``self_heal`` | selfheal, with a judge | share of injected wrong runs that the continuation corrects | 4.3 |
-| ``self_heal_words`` | selfheal | the same by words (``selfheal.mentions_correction``): no judge | |
+| ``self_heal_words`` | selfheal | the same by words (``selfheal.says``): no judge; given where it beats chance alone | |
 | ``answer_found`` | every one | share of responses that mark an answer | |
 
 All are fractions in 0..1.
+
+A number by the judge is of the docs with a verdict: with s of k right, s / k. It has **bounds** (``bounds``): where u more docs should have a verdict
+and have none, it would be s / (k + u) were all of these wrong, and (s + u) / (k + u) were all right. A doc without the gold answer that the number
+needs is no part of either.
+
+``self_heal_words`` is h̄, the mean over docs of h (0 or 1). Each doc has a **chance** c in 0..1: how often its text says corrections of other docs
+(``selfheal.chance_by_words``). It beats chance where the 95 % interval of the mean of h − c, docs of an image drawn together, lies above 0. Where it
+does not, its value is None, with the reason (``by_words``).
 """
 
 from __future__ import annotations
@@ -22,13 +31,19 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
+import numpy as np
 from msgspec import Meta, Struct
 
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.score.magiscore import ItemScore, magiscore, score_item
+from lmms_patch.magic.score.selfheal import above_chance
+from lmms_patch.magic.score.verdicts import NO_GOLD
+from lmms_patch.runs.unjudged import BY_JUDGE, Bounds
 from lmms_patch.stats import intervals
+from lmms_patch.stats.bounds import Count, Share
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
 
 SCHEMA: Final = 1
@@ -54,6 +69,7 @@ class Record(Struct, kw_only=True):
         boxes: how many are drawn.
         relevant: numbers, as drawn, of the relevant boxes.
         used: numbers of boxes that the reasoning names.
+        dismissed: the part of ``used`` that is named only to be ruled out; None in the logs of earlier versions.
         invented: numbers that the reasoning names and that are not drawn.
         steps: number of reasoning steps.
         answer_found: whether the response marks its answer.
@@ -62,6 +78,8 @@ class Record(Struct, kw_only=True):
         judge: what the judge said.
         first, last: of Self-Heal: the wrong run.
         healed, healed_words: of Self-Heal: whether the run is corrected, by the judge and by words; None: no verdict.
+        healed_chance: of Self-Heal: how often the same text says corrections of other docs, 0..1; None in records of earlier versions, and without
+            ``healed_words``.
         failed: what came in place of an answer: the call failed; None where an answer came.
     """
 
@@ -89,11 +107,15 @@ class Record(Struct, kw_only=True):
     last: Any = None
     healed: bool | None = None
     healed_words: bool | None = None
+    healed_chance: Annotated[float, Meta(ge=0, le=1)] | None = None
     failed: str | None = None
+    dismissed: list[BoxNumber] | None = None
+
+    LATE: ClassVar[tuple[str, ...]] = ("dismissed",)
 
 
 MAGISCORE = tuple(f"magiscore_{what}_{mean}" for mean in ("micro", "macro") for what in ("precision", "recall", "f1"))
-REGIONS = ("regions_exhaustive", "regions_unused", "regions_invented")
+REGIONS = ("regions_exhaustive", "regions_unused", "regions_dismissed", "regions_invented")
 ANSWERS = {"acc_exact": "exact", "acc_synonym": "synonym"}
 JUDGED = {"acc_short": "short", "acc_full": "full"}
 HEALED = {"self_heal": "healed", "self_heal_words": "healed_words"}
@@ -128,7 +150,7 @@ def primary(variant: str, judged: bool) -> str:
 
 
 def higher_is_better(metric: str, variant: str) -> bool:
-    """Tell whether a higher value of a metric is better."""
+    """Return whether a higher value of a metric is better."""
     return metric not in LOWER_IS_BETTER or (variant == "relevant" and metric in NEUTRAL_WHERE_RELEVANT)
 
 
@@ -158,6 +180,8 @@ def score(record: Record, metric: str) -> float | None:
         return float(one.invented > 0)
     if metric == "regions_exhaustive":
         return None if one.exhaustive is None else float(one.exhaustive)
+    if metric == "regions_dismissed":
+        return None if one.exhaustive is None or record.dismissed is None else float(bool(record.dismissed))
     if metric == "regions_unused":
         return None if one.exhaustive is None else float(not one.used)
     return {"magiscore_precision_macro": one.precision, "magiscore_recall_macro": one.recall, "magiscore_f1_macro": one.f1}.get(metric)
@@ -174,6 +198,92 @@ def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: floa
     labels = cluster_numbers(clusters([record for record, _ in kept])) if kept else None
     estimate = intervals.mean([value for _, value in kept], labels, draws=draws, level=level, seed=seed)
     return estimate if kept else dataclasses.replace(estimate, value=None, reason=f"no doc counts in {metric}")
+
+
+# --- what the judge gave no verdict on ------------------------------------------------------------
+
+
+def _is_due(record: Record, key: str) -> bool:
+    """Return whether a doc should have a verdict: the call gave an answer, and there is a gold answer to compare it with."""
+    if record.failed is not None or not record.judge:
+        return False
+    told = record.judge if isinstance(record.judge, Mapping) else {}
+    if getattr(record, key) is not None:
+        return True
+    if key in told:
+        return not (isinstance(told[key], Mapping) and told[key].get("error") == NO_GOLD)
+    return not any(other in told for other in BY_JUDGE.values())  # earlier versions noted nothing of a doc without a gold answer
+
+
+def bounds(records: Sequence[Record], variant: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Bounds]:
+    """Return the bounds of each number by the judge that lacks a verdict; the others need none."""
+    out = {}
+    for name in metrics(variant, judged=True):
+        due = [record for record in records if name in BY_JUDGE and _is_due(record, BY_JUDGE[name])]
+        known = [score(record, name) for record in due]
+        if unjudged := known.count(None):
+            labels = cluster_numbers(clusters(due))
+            ends = [[end if one is None else one for one in known] for end in (0.0, 1.0)]
+            low, high = (intervals.mean(scores, labels, draws=draws, level=level, seed=seed) for scores in ends)
+            out[name] = Bounds(low, high, unjudged)
+    return out
+
+
+# --- Self-Heal by words, and chance ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ByWords:
+    """Self-Heal by words beside chance.
+
+    Attributes:
+        healed: share of docs that are healed by words.
+        chance: mean of the docs' chances.
+        above: mean of healed - chance, with its interval.
+        reported: whether it beats chance, so that ``self_heal_words`` has a value.
+        undefined: how many docs words cannot judge: the correction says nothing but words of its step and the question.
+    """
+
+    healed: Share
+    chance: Share
+    above: Estimate
+    reported: bool
+    undefined: Count
+
+    @property
+    def reason(self) -> str:
+        """Why it is not reported."""
+        above = self.above
+        if above.low is None or above.high is None:
+            return f"{self.healed:.3f} by words; not told from chance, {self.chance:.3f}: {above.reason}"
+        by = f"{above.value:+.3f} [{above.low:+.3f}, {above.high:+.3f}]"
+        return f"{self.healed:.3f} by words is not above chance, {self.chance:.3f} with corrections of other docs ({by}): only a judge can tell"
+
+
+def by_words(records: Sequence[Record]) -> ByWords | None:
+    """Return Self-Heal by words beside chance; None where no doc is judged by words, or the records of an earlier version have no chance.
+
+    The bootstrap has its own fixed draws, level and seed: whether a number is reported must not depend on how its interval is shown.
+    """
+    kept = [record for record in answered(records) if record.healed_words is not None]
+    chances = [record.healed_chance for record in kept if record.healed_chance is not None]
+    if not kept or len(chances) < len(kept):
+        return None
+    healed = [bool(record.healed_words) for record in kept]
+    above = above_chance(healed, chances, clusters(kept))
+    reported = above.low is not None and above.low > 0
+    mean_of = [float(np.mean(values)) for values in (healed, chances)]
+    undefined = sum(record.healed_words is None for record in answered(records))
+    return ByWords(mean_of[0], mean_of[1], above, reported, undefined)
+
+
+def withheld(records: Sequence[Record], metric: str) -> str:
+    """Return why a number is not reported although docs count in it; empty where it is."""
+    found = by_words(records) if metric == "self_heal_words" else None
+    return "" if found is None or found.reported else found.reason
+
+
+# --- all of them ------------------------------------------------------------------------------------
 
 
 def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Estimate]:
@@ -195,6 +305,8 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
             out[name] = getattr(scores, name.removeprefix("magiscore_"))
         else:
             out[name] = mean(records, name, draws, level, seed)
+            if why := withheld(records, name):
+                out[name] = dataclasses.replace(out[name], value=None, se=None, low=None, high=None, reason=why)
     return out
 
 
@@ -221,17 +333,33 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
         }
     for name, key in (*JUDGED.items(), *([("self_heal", "healed")] if variant == "selfheal" else [])) if judged else ():
         out[f"unjudged_{name}"] = sum(getattr(record, key) is None for record in records)
+        out[f"without_gold_{name}"] = sum(getattr(record, key) is None and not _is_due(record, key) for record in records)
     return out
 
 
-def warnings(found: Mapping[str, int], judged: bool) -> list[str]:
-    """Return what a reader of the numbers must know, one line each."""
+def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bounds] | None = None, words: ByWords | None = None) -> list[str]:
+    """Return what a reader of the numbers must know, one line each.
+
+    Args:
+        found: the counts.
+        judged: whether there was a judge.
+        bounded: the bounds of numbers by the judge.
+        words: Self-Heal by words beside chance.
+    """
     out = []
     docs = found["docs"]
     for key, missing in found.items():
         if key.startswith("unjudged_") and missing:
             name = key.removeprefix("unjudged_")
-            out.append(f"{name} is computed over the {docs - missing} docs with a verdict; {missing} of {docs} have none (docs/magic-judge.md)")
+            line = f"{name} is computed over the {docs - missing} docs with a verdict; {missing} of {docs} have none (docs/magic-judge.md)"
+            if golds := found.get(f"without_gold_{name}"):
+                line += f", {golds} of them for want of a gold answer"
+            one = (bounded or {}).get(name)
+            if one is not None and one.matter:
+                line += f"; were all unjudged wrong it would be {one.low.value:.3f}, were all right {one.high.value:.3f}"
+            out.append(line)
+    if words is not None and not words.reported:
+        out.append(f"self_heal_words is not reported: {words.reason}")
     if found.get("failed"):
         share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs count in no number"
         out.append(f"{share}; run again with the same --use_cache: only the failed calls are asked")
@@ -248,4 +376,4 @@ def warnings(found: Mapping[str, int], judged: bool) -> list[str]:
 
 def to_json(one: Estimate) -> dict[str, Any]:
     """Return an estimate in plain JSON types."""
-    return dataclasses.asdict(one)
+    return {field.name: getattr(one, field.name) for field in dataclasses.fields(Estimate)}

@@ -49,6 +49,23 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class StepBounds:
+    """What the scores of a judge would be, were all steps without a verdict wrong (low), or all right (high).
+
+    Attributes:
+        micro_low, micro_high: share of correct steps.
+        macro_low, macro_high: mean over items of their share of correct steps.
+        unjudged: number of steps without a verdict.
+    """
+
+    micro_low: float
+    micro_high: float
+    macro_low: float
+    macro_high: float
+    unjudged: int
+
+
+@dataclass(frozen=True)
 class StepSense:
     """The score of one source of labels; fractions in 0..1.
 
@@ -64,6 +81,7 @@ class StepSense:
         disputed: number of steps with both verdicts.
         pairs: agreement of each pair that shares a step.
         agreement: over all pairs; None where no two annotators share a step.
+        bounds: of a judge that gave no verdict on some steps; else None. People's empty lines are not labelled yet, and have no bounds.
     """
 
     source: str
@@ -75,6 +93,7 @@ class StepSense:
     disputed: int
     pairs: tuple[Agreement, ...]
     agreement: Agreement | None
+    bounds: StepBounds | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +125,7 @@ def stepsense(
     draws: int = DRAWS,
     level: float = LEVEL,
     seed: Seed = 0,
+    unjudged: Sequence[tuple[str, int]] = (),
 ) -> StepSense:
     """Compute the score of labels of one source.
 
@@ -115,6 +135,7 @@ def stepsense(
         draws: B.
         level: nominal coverage in 0..1.
         seed: see ``stats.resample.generator``.
+        unjudged: item and number of the steps that a judge gave no verdict on.
 
     Raises:
         LabelError: there are no labels, labels of both sources, or two labels of one annotator for a step.
@@ -123,10 +144,8 @@ def stepsense(
     source = _one_source(labels)
     by_item = _by_item(labels)
     groups = _groups(by_item, clusters)
-    rows = []
-    for steps in by_item.values():
-        shares = [float(np.mean(list(verdicts.values()))) for verdicts in steps.values()]
-        rows.append([sum(shares), len(shares)])
+    shares = {item: [float(np.mean(list(verdicts.values()))) for verdicts in steps.values()] for item, steps in by_item.items()}
+    rows = [[sum(own), len(own)] for own in shares.values()]
     bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
     annotators = tuple(sorted({label.annotator for label in labels}))
     pairs = list(itertools.combinations(annotators, 2)) if len(annotators) <= MOST_ANNOTATORS else []
@@ -143,7 +162,25 @@ def stepsense(
         sum(len(set(verdicts.values())) > 1 for steps in by_item.values() for verdicts in steps.values()),
         tuple(_agreement(pair, [table], groups, bounds) for pair, table in shared.items()),
         together,
+        _step_bounds(shares, unjudged) if unjudged and source == "judge" else None,
     )
+
+
+def _step_bounds(shares: Mapping[str, Sequence[float]], unjudged: Sequence[tuple[str, int]]) -> StepBounds:
+    """Return the scores with the unjudged steps all wrong, and all right.
+
+    Args:
+        shares: of each item, the share of each labelled step.
+        unjudged: item and number of the others.
+    """
+    micro, macro = [], []
+    for worth in (0.0, 1.0):
+        whole = {item: list(own) for item, own in shares.items()}
+        for item, _ in unjudged:
+            whole.setdefault(item, []).append(worth)
+        micro.append(float(np.mean([share for own in whole.values() for share in own])))
+        macro.append(float(np.mean([np.mean(own) for own in whole.values()])))
+    return StepBounds(micro[0], micro[1], macro[0], macro[1], len(unjudged))
 
 
 def across(

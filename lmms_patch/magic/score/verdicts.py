@@ -18,6 +18,8 @@ from typing import Any
 
 from lmms_patch.magic.score.verdict_prompts import FULL, HEAL, NOTES, SHORT, STEPS, VERSION
 
+NO_GOLD = "no gold answer to compare with"
+"""The error of a verdict that needs no judge to be missing."""
 KINDS = ("short", "full", "heal", "steps")
 _LONG = 600
 """The most characters of a judge's reasons stored beside the verdict; the whole reply is stored too."""
@@ -111,7 +113,7 @@ def full_inquiry(question: str, response: str, gold_full: str) -> Inquiry:
 
 def _answer_inquiry(kind: str, template: str, question: str, output: str, gold: str) -> Inquiry:
     if not gold.strip():
-        return Inquiry(kind, "", 1, (Verdict(None, error="no gold answer to compare with"),))
+        return Inquiry(kind, "", 1, (Verdict(None, error=NO_GOLD),))
     if not output.strip():
         return Inquiry(kind, "", 1, (Verdict(False, reason="nothing was answered"),))
     return Inquiry(kind, _filled(template, question=question, output=output, gold=gold))
@@ -144,7 +146,7 @@ def steps_inquiry(question: str, gold: str, steps: Sequence[str]) -> Inquiry:
         steps: the chain, in order.
     """
     if not gold.strip():
-        return Inquiry("steps", "", len(steps), tuple(Verdict(None, error="no gold answer to compare with") for _ in steps))
+        return Inquiry("steps", "", len(steps), tuple(Verdict(None, error=NO_GOLD) for _ in steps))
     listed = "\n".join(f"Step {number}: {' '.join(step.split())}" for number, step in enumerate(steps, 1))
     return Inquiry("steps", _filled(STEPS, question=question, gold=gold, steps=listed), len(steps))
 
@@ -337,6 +339,7 @@ def _pairs(data: Any) -> list[tuple[int, bool]] | None:
 
 __all__ = [
     "KINDS",
+    "NO_GOLD",
     "VERSION",
     "Inquiry",
     "Reading",

@@ -27,6 +27,24 @@ TOLD = runs.RECORDED
 """A run that does not say these leaves them unknown. For the others, nothing said means nothing set."""
 
 
+def noted(result: Result, n: int) -> dict[str, Estimate]:
+    """Return the indices of a grid by name, with the words that stand beside them; the store keeps the numbers without."""
+    index, null = f"{result.index}{n}", None if n not in result.notes else result.notes[n].null
+    known = {name: result.numbers[name] for name in (index, f"{index}_adj", f"{index}_adj_blind") if name in result.numbers}
+    return {
+        name: reading.raw(one, _mark(result, n), result.marginal, result.sampled)
+        if name == index
+        else reading.corrected(one, null if name == f"{index}_adj" else None, result.marginal, sampled=result.sampled)
+        for name, one in known.items()
+    }
+
+
+def _mark(result: Result, n: int) -> str:
+    """Return how index and corrected index of a grid contradict each other; empty where they do not."""
+    raw, adj = (result.numbers.get(f"{result.index}{n}{end}") for end in ("", "_adj"))
+    return "" if raw is None or adj is None or raw.value is None or adj.value is None else disagreement(raw.value, adj.value)
+
+
 @dataclass(frozen=True)
 class Entry:
     """The newest result of a model on a benchmark under some settings, at one grid.
@@ -61,16 +79,12 @@ class Entry:
         """
         index, n = self.result.index, self.grid
         names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "adj_blind": f"{index}{n}_adj_blind", "mpp": f"mpp{n}", "gap": f"gap{n}"}
-        estimate = self.result.numbers.get(names.get(name, name))
+        whole = names.get(name, name)
+        estimate = self.result.numbers.get(whole)
         if estimate is None:
             reason = "no blind run beside it" if name == "adj_blind" else "nothing was scored"
             return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason=reason)
-        if name == "index":
-            return reading.raw(estimate, self.mark, self.result.marginal, self.result.sampled)
-        if name in ("adj", "adj_blind"):
-            null = self.notes.null if name == "adj" else None
-            return reading.corrected(estimate, null, self.result.marginal, sampled=self.result.sampled)
-        return estimate
+        return noted(self.result, n).get(whole, estimate) if name in ("index", "adj", "adj_blind") else estimate
 
     @property
     def notes(self) -> GridNotes:
@@ -80,8 +94,7 @@ class Entry:
     @property
     def mark(self) -> str:
         """How index and corrected index of its grid contradict each other; empty where they do not."""
-        raw, adj = (self.result.numbers.get(f"{self.result.index}{self.grid}{end}") for end in ("", "_adj"))
-        return "" if raw is None or adj is None or raw.value is None or adj.value is None else disagreement(raw.value, adj.value)
+        return _mark(self.result, self.grid)
 
     @property
     def used(self) -> int | None:
@@ -154,7 +167,7 @@ class Board:
         by: what they are ranked by.
         ignored: settings in which runs of one group may differ.
         models: identity -> name as it is shown.
-        runs: how many runs stand behind it.
+        runs: how many runs with results stand behind it.
     """
 
     groups: tuple[Group, ...]
@@ -198,7 +211,7 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
         kind, base, grid, group = key
         by_settings.setdefault((kind, base, grid), {})[group] = entries
     groups = [group for place in sorted(by_settings, key=_order) for group in _groups(place, by_settings[place], by, tuple(ignore))]
-    return Board(tuple(groups), by, tuple(ignore), names, len(store.runs))
+    return Board(tuple(groups), by, tuple(ignore), names, sum(bool(run.results) for run in store.runs))
 
 
 def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
@@ -266,6 +279,7 @@ def _with_images(stored: Sequence[Stored]) -> list[Stored]:
 
 
 def _groups(place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:
+    """Return the groups of one kind, benchmark and grid, the first being what the board is known by; entries in a group share all settings."""
     ordered = sorted(by_settings.items(), key=lambda one: (one[1][0].result.filter, one[0]))
     ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
     ordered.sort(key=lambda one: _standing(one[1]))
@@ -322,6 +336,7 @@ def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Coll
 
 
 def _merged(entries: Sequence[Entry], ignore: Collection[str]) -> tuple[str, ...]:
+    """Return the ignored settings in which the entries of a group differ, each with its values where these are short."""
     out = []
     for key in ignore:
         values = sorted({"unknown" if (value := entry.result.fingerprint.get(key)) is None else clean(value) for entry in entries})
@@ -331,6 +346,7 @@ def _merged(entries: Sequence[Entry], ignore: Collection[str]) -> tuple[str, ...
 
 
 def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry], ...], tuple[tuple[Entry, str], ...]]:
+    """Return the entries with their places, the best first, and those without a place, each with the reason."""
     placed: list[tuple[float, Entry, tuple[float, float]]] = []
     unranked = []
     higher = all(entry.result.higher for entry in entries)

@@ -99,6 +99,7 @@ def _known(output: Path, fresh: bool) -> tuple[store.Store, Mapping[str, str]]:
 
 
 def _files(title: str, ranked: Board, overalls: Sequence[Overall], steps: Sequence[Changes]) -> dict[str, str]:
+    """Return the text of every file of a board but for the pages of models, by its name."""
     from lmms_patch.present.board import page
 
     sheets = tables.group_sheets(ranked)
@@ -121,7 +122,6 @@ def _of_models(title: str, ranked: Board, known: store.Store, folder: Path) -> d
     for run in known.runs:
         runs.setdefault(run.identity, []).append(run)
     for identity, of_model in model_page.of_models(ranked).items():
-        ran = model_page.runs_of(runs[identity], folder)
-        make = partial(page.model, title, ranked.models[identity], of_model, ran, len(runs[identity]) - len(ran))
-        out[paths[identity]] = model_page.signed(of_model, ran, title), make
+        shown = title, ranked.models[identity], of_model, *model_page.runs_of(runs[identity], folder)
+        out[paths[identity]] = model_page.signed(*shown), partial(page.model, *shown)
     return out

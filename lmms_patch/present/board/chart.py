@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
 MOST = 20
@@ -19,12 +20,13 @@ _EDGE = 0.04
 
 @dataclass(frozen=True)
 class Bar:
-    """One result.
+    """One row of a chart.
 
     Attributes:
-        name: of the model.
-        number: with its interval.
-        at, low, high: where value and ends lie, in percent of the axis.
+        name: the model's name.
+        number: the model's number, with its interval.
+        at, low, high: the places on the axis of the number and of both ends of its interval, in percent of the axis; without an interval
+            all three are one place.
     """
 
     name: str
@@ -53,6 +55,12 @@ class Chart:
     zero: float
     signed: bool
     of: int
+
+    @property
+    def intervals(self) -> str:
+        """What the lines are, such as ``95 % intervals``; empty where no number has an interval."""
+        said = levels(bar.number for bar in self.bars)
+        return f"{said} intervals" if said else ""
 
 
 def chart(title: str, ranked: Iterable[tuple[str, Estimate | None]], signed: bool = True) -> Chart | None:

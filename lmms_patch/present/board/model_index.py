@@ -73,6 +73,7 @@ def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def _common(entry: Entry) -> dict[str, Any]:
+    """Return what all numbers of an entry have in common in a model card: task, dataset and settings."""
     result, base = entry.result, clean(entry.result.base)
     dataset = {key: None if value is None else clean(value) for key, value in result.dataset.items()}
     shared: Mapping[str, Any] = result.fingerprint
@@ -91,6 +92,7 @@ def _common(entry: Entry) -> dict[str, Any]:
 
 
 def _metrics(entry: Entry) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of an entry as metrics of a model card, each with its interval, level, docs and date."""
     result = entry.result
     of_grid = {f"{result.index}{entry.grid}": "index", f"{result.index}{entry.grid}_adj": "adj"}
     for measure, kind, words in _wanted(entry):
@@ -147,6 +149,7 @@ def yaml_lines(value: Any, indent: str = "") -> list[str]:
 
 
 def _entries(pairs: Any, indent: str) -> list[str]:
+    """Return the lines of a mapping, or of a list whose heads are hyphens, at an indent."""
     out = []
     for head, value in pairs:
         lines = yaml_lines(value, indent + "  ")
@@ -156,6 +159,7 @@ def _entries(pairs: Any, indent: str) -> list[str]:
 
 
 def _scalar(value: Any) -> str:
+    """Return a number, text, truth value or null as YAML; a text without quotes only where no reader takes it for something else."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{value} has no place in a card")

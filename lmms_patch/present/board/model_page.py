@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from urllib.parse import quote
 from lmms_patch import __version__
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.board import Board, Entry, Group, noted
 from lmms_patch.present.board.store import Result, Stored, date_order, day
 from lmms_patch.present.findings import Case
 from lmms_patch.present.sheets import Cell, Column, Sheet
@@ -21,7 +22,7 @@ from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean, file_names
 
 FOLDER = "models"
-FORM = 1
+FORM = 3
 """Of a page: raised where a page of the same numbers comes out otherwise, so that a board writes its pages again."""
 NAMED = 5
 """Tasks of a run that are named; of more the number, as the command names them all."""
@@ -44,14 +45,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Ran:
-    """One run, as a page lists it.
+    """One run of a model, as the model's page lists it.
 
     Attributes:
-        day: when.
-        tasks: what was asked.
-        command: that asks the same again.
-        file: its results file, as the board knows it.
-        report: address of a report that lies beside it, from the page; empty without.
+        day: the day of the run.
+        tasks: the names of its tasks, or how many there are.
+        command: the lmms-eval command that asks the same again.
+        file: the path of its results file, relative to the board's folder where that is possible.
+        report: the address, from the page, of a report that lies beside the results file; empty where none does.
     """
 
     day: str
@@ -75,10 +76,38 @@ def of_models(board: Board) -> dict[tuple[str, str, str], list[tuple[Group, Entr
     return out
 
 
-def signed(entries: Sequence[tuple[Group, Entry]], ran: Sequence[Ran], title: str) -> str:
-    """Return a digest of what a page is made of."""
-    made = [[entry.run, entry.result.task, entry.result.filter, entry.grid, group.number, entry.result.nonsense] for group, entry in entries]
-    return digest([__version__, FORM, title, made, [[one.command, one.file, one.report] for one in ran]])
+def signed(title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: Sequence[Ran], more: int) -> str:
+    """Return a digest of all that a model's page shows; the page is written again where the digest changes.
+
+    A run's hash stands for its numbers. What the board makes of them is digested itself, as other models' runs change it: in what a group
+    differs from the first one, for example.
+
+    Args:
+        title: the title of the board.
+        name: the model's name.
+        entries: its entries, with their groups.
+        ran: its runs.
+        more: how many older runs are not listed.
+    """
+    made = [
+        [entry.run, entry.result.task, entry.result.filter, entry.grid, group.number, group.differs, entry.result.nonsense]
+        for group, entry in entries
+    ]
+    return digest([__version__, FORM, title, name, made, [dataclasses.astuple(one) for one in ran], more])
+
+
+def told(entries: Sequence[tuple[Group, Entry]]) -> list[tuple[Group, Entry]]:
+    """Return the entries of one model that findings are about: of each kind, benchmark and grid the one in the foremost group.
+
+    So a benchmark that was run under several settings is in one sentence, with the numbers that the board ranks first. Entries that
+    contradict themselves are left out.
+    """
+    foremost: dict[tuple[str, str, int], tuple[Group, Entry]] = {}
+    for group, entry in entries:
+        place = group.kind, group.base, group.grid
+        if not entry.result.nonsense and (place not in foremost or group.number < foremost[place][0].number):
+            foremost[place] = group, entry
+    return list(foremost.values())
 
 
 def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
@@ -89,6 +118,7 @@ def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
 
 
 def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
+    """Return the row of an entry in the table of a model's numbers."""
     result, grid = entry.result, f", {entry.grid}×{entry.grid}" if entry.grid else ""
     kind = KINDS[result.kind]
     about: dict[str, Cell] = {
@@ -106,12 +136,12 @@ def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
     return {**about, "index": entry.number("index"), "adj": None if adj.value is None else adj, "mpp": entry.number("mpp"), "gate": result.gate_word}
 
 
-def runs_of(stored: Sequence[Stored], folder: Path) -> list[Ran]:
-    """Return the runs of one model, the newest first.
+def runs_of(stored: Sequence[Stored], folder: Path) -> tuple[list[Ran], int]:
+    """Return the newest ``RUNS`` runs of one model that have results, the newest first, and how many older ones there are.
 
     Args:
-        stored: the runs.
-        folder: the board's.
+        stored: the runs that the board knows of the model. Those without results have nothing to ask again, and are left out.
+        folder: the board's folder.
     """
     newest = sorted((run for run in stored if run.results), key=lambda run: (date_order(run.date), run.sha256), reverse=True)
     out = []
@@ -121,7 +151,7 @@ def runs_of(stored: Sequence[Stored], folder: Path) -> list[Ran]:
         named = clean(", ".join(tasks)) if len(tasks) <= NAMED else f"{len(tasks)} tasks"
         again = command(run.adapter, run.model_args, tasks, limit)
         out.append(Ran(day(run.date), named, again, run.files[0].path, _report(run, folder)))
-    return out
+    return out, max(0, len(newest) - RUNS)
 
 
 def _report(run: Stored, folder: Path) -> str:
@@ -147,10 +177,13 @@ def case(model: str, result: Result, key: str) -> Case:
             "valid": None if result.gate is None else bool(result.gate),
             "reason": result.gate_reason,
             "marginal": result.marginal,
+            "looks": [{"value": True}] if result.looks else [],
         }
         gate |= {name: _value(result, name) for name in ("fip", "chance")}
-        analysis = {"gate": gate, "grids": {str(n): _grid(result, n) for n in result.grids}}
-    return Case(key, model, clean(result.base), clean(result.task), result.kind, clean(result.metric), result.numbers, analysis)
+        analysis = {"asked": {"estimated": result.sampled}, "gate": gate, "grids": {str(n): _grid(result, n) for n in result.grids}}
+    named = clean(result.base), clean(result.task), result.kind, clean(result.metric)
+    numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in noted(result, n).items()}}
+    return Case(key, model, *named, numbers, analysis, higher=result.higher)
 
 
 def _value(result: Result, name: str) -> float | None:
@@ -159,6 +192,7 @@ def _value(result: Result, name: str) -> float | None:
 
 
 def _grid(result: Result, n: int) -> dict[str, Any]:
+    """Return what findings read of a grid, in the form that an analysis has."""
     notes, index, adj = result.notes.get(n), result.numbers.get(f"{result.index}{n}"), result.numbers.get(f"{result.index}{n}_adj")
     null = None if notes is None else notes.null
     return {

@@ -155,6 +155,7 @@ def overall(board: Board, over: Collection[str] = ()) -> list[Overall]:
 
 
 def _overall(board: Board, grid: int, name: str, main: Mapping[str, Group], others: Sequence[Group], over: Collection[str]) -> Overall:
+    """Return the table of means over benchmarks at one grid: a line for each model, ranked where it has all of the shared benchmarks."""
     entries = {base: {entry.identity: entry for entry in group.entries} for base, group in main.items()}
     elsewhere = {(group.base, entry.identity) for group in others for entry in group.entries}
     models = {entry.identity for one in entries.values() for entry in one.values()} | {identity for base, identity in elsewhere if base in main}
@@ -178,6 +179,7 @@ def _of_docs(mean: Estimate | None, indices: Sequence[Estimate]) -> Estimate | N
 
 
 def _bases(groups: Mapping[str, Group]) -> dict[str, Basis]:
+    """Return on which runs the numbers of each benchmark rest: docs, limits, and how many runs are estimated from a part of the docs."""
     return {
         base: Basis(one.id, tuple(sorted({e.result.docs for e in one.entries})), one.limits, sum(e.result.sampled for e in one.entries))
         for base, one in sorted(groups.items())
@@ -185,6 +187,7 @@ def _bases(groups: Mapping[str, Group]) -> dict[str, Basis]:
 
 
 def _cells(entries: Mapping[str, Mapping[Identity, Entry]], model: Identity, how: By) -> dict[str, Estimate]:
+    """Return the numbers of one model by benchmark, those that may be ranked alone."""
     out = {}
     for base, by_model in sorted(entries.items()):
         entry = by_model.get(model)
@@ -214,6 +217,7 @@ def changes(board: Board, over: Collection[str] = ()) -> list[Changes]:
 
 
 def _changes(board: Board, coarse: int, fine: int, over: Collection[str]) -> Changes | None:
+    """Return how the index changes from one grid to a finer one, over the results that both have; None where no benchmark has both."""
     firsts = {group.base: group for group in board.of("index") if group.grid == coarse and group.number == 1}
     finer = {(group.base, group.id): group for group in board.of("index") if group.grid == fine}
     pairs: dict[Identity, dict[str, tuple[Estimate, Estimate]]] = {}
@@ -235,6 +239,7 @@ def _changes(board: Board, coarse: int, fine: int, over: Collection[str]) -> Cha
 
 
 def _line(model: str, cells: Mapping[str, tuple[Estimate, Estimate]], shared: Sequence[str]) -> Change:
+    """Return the change of one model: of its means over the shared benchmarks, and of each benchmark by itself."""
     lacks = tuple(base for base in shared if base not in cells)
     changed = {base: ranking.change(*pair) for base, pair in sorted(cells.items())}
     if lacks or not shared:

@@ -20,12 +20,14 @@ from lmms_patch.present.ranking import Place
 from lmms_patch.present.report import markup
 from lmms_patch.present.report.page import Assets, assets, environment
 from lmms_patch.present.sheets import Sheet
-from lmms_patch.text import clean
+from lmms_patch.text import block, clean, cut
 
 OPEN = 3
 """Tables of single benchmarks are open where there are no more than so many."""
 SHORT = 4_000
 """With more results than this the page shows the most important columns only; the files have all."""
+COMMAND = 20_000
+"""Characters that a page shows of a command, which must be whole to be of use; of a longer one the page says how long it is."""
 MANY = 5
 """Findings are folded where there are more models than so many: each has a page with its own."""
 _KEPT = ("rank", "model", "index", "fip", "fip_used", "mpp", "docs", "date")
@@ -87,6 +89,7 @@ def page(
             findings_at=0 if means else 1,
             fold_findings=len(board.models) > MANY,
             tables=tables_of,
+            others=_are_left_out(board),
             hrefs=links,
             kinds=[(kind, tables.heading(kind), [one for one in shown if one["kind"] == kind]) for kind in kinds],
             open_all=len(board.groups) <= OPEN,
@@ -116,8 +119,8 @@ def model(board_title: str, name: str, entries: Sequence[tuple[Group, Entry]], r
         more: how many older runs are not listed.
     """
     sheet = model_page.numbers(entries)
-    whole = [(group, entry) for group, entry in entries if group.number == 1 and not entry.result.nonsense]
-    cases = {id(entry.result): model_page.case(name, entry.result, str(i)) for i, (_, entry) in enumerate(whole)}
+    about = [entry.result for _, entry in model_page.told(entries)]
+    cases = {id(result): model_page.case(name, result, str(i)) for i, result in enumerate(about)}
     return (
         _templates()
         .get_template("model.html.j2")
@@ -127,9 +130,10 @@ def model(board_title: str, name: str, entries: Sequence[tuple[Group, Entry]], r
             board=board_title,
             model=name,
             findings=findings(list(cases.values())) if cases else [],
+            others=any(id(entry.result) not in cases for _, entry in entries),
             sheet=sheet,
             body=_rows(sheet, {}),
-            ran=ran,
+            ran=[(run, Markup(escape(block(cut(run.command, COMMAND))))) for run in ran],
             more=more,
         )
     )
@@ -145,6 +149,11 @@ def _findings(board: Board) -> tuple[list[Finding], dict[str, tuple[str, str]]]:
                 cases[id(entry.result)] = model_page.case(entry.model, entry.result, key)
                 shown[key] = f"g{i}", clean(group.base) + ("" if group.kind == "index" else f", {group.kind}")
     return (findings(list(cases.values())) if cases else []), shown
+
+
+def _are_left_out(board: Board) -> bool:
+    """Return whether the board has results that its findings are not about."""
+    return any(group.number > 1 or entry.result.nonsense for group in board.groups for entry in group.entries)
 
 
 def _links_of(cases: Iterable[str], shown: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
@@ -184,8 +193,8 @@ def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapp
     if group.by is not None:
         name, index = group.by.name(str(group.entries[0].result.index), group.entries[0].grid), group.kind == "index"
         key = group.headline if index and group.by.key in ("pcri", "adj") else name
-        drawn = chart(f"{sheet.title}: {group.by.key}", [(entry.model, entry.number(key)) for _, entry in group.ranked], group.by.zero)
-        drawn = drawn and dataclasses.replace(drawn, title=next((c.title for c in sheet.columns if c.key == key), group.by.key))
+        title = next((column.title for column in sheet.columns if column.key == key), group.by.key)
+        drawn = chart(title, [(entry.model, entry.number(key)) for _, entry in group.ranked], group.by.zero)
     return {**_shown(sheet, identifier, links, [place for place, _ in group.ranked]), **about, "chart": drawn}
 
 

@@ -206,6 +206,7 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
 
 
 def _result(result: runs.Result) -> Result:
+    """Return a result of a finished run as the store keeps it: numbers without their words, settings, and what the gate says."""
     described, details = result.described, result.details
     kind, analysis = result.kind, details.get("analysis") or {}
     numbers = {name: _checked(name, reading.plain(estimate)) for name, estimate in result.measures.items()}
@@ -448,6 +449,7 @@ def _with_files(by_hash: Mapping[str, Stored], known: Mapping[str, tuple[File, s
 
 
 def _place(path: Path, base: str) -> str:
+    """Return a path as the store writes it: relative to the board's folder, with forward slashes; absolute where it is on another drive."""
     whole = os.path.realpath(path)
     try:
         return Path(os.path.relpath(whole, base)).as_posix()
@@ -460,6 +462,7 @@ def _absolute(place: str, base: str) -> str:
 
 
 def _stat(path: Path) -> os.stat_result:
+    """Return size and times of a file; one line of error where it cannot be read."""
     try:
         return os.stat(path)
     except OSError as error:
@@ -467,6 +470,7 @@ def _stat(path: Path) -> os.stat_result:
 
 
 def _hash(path: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
     digest = hashlib.sha256()
     try:
         with open(path, "rb") as file:
@@ -488,6 +492,7 @@ def to_text(store: Store) -> str:
 
 
 def _plain(run: Stored) -> dict[str, Any]:
+    """Return a stored run in plain JSON types; ``_stored`` reads it back."""
     out = {f.name: getattr(run, f.name) for f in dataclasses.fields(run)}
     out["files"] = [{"path": f.path, "size": f.size, "mtime_ns": f.mtime_ns} for f in run.files]
     out["results"] = [_plain_result(result) for result in run.results]
@@ -495,6 +500,7 @@ def _plain(run: Stored) -> dict[str, Any]:
 
 
 def _plain_result(result: Result) -> dict[str, Any]:
+    """Return a stored result in plain JSON types; ``_stored_result`` reads it back."""
     out = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
     out["numbers"] = {name: {key: getattr(one, key) for key in _FIELDS} for name, one in result.numbers.items()}
     out["notes"] = {str(n): dataclasses.asdict(g) for n, g in result.notes.items()}
@@ -527,6 +533,7 @@ def load(folder: Path) -> Store:
 
 
 def _stored(run: Mapping[str, Any]) -> Stored:
+    """Return a run from the plain JSON types of ``_plain``."""
     files = tuple(File(str(f["path"]), int(f["size"]), int(f["mtime_ns"])) for f in run["files"])
     texts = {name: str(run[name]) for name in ("sha256", "model", "adapter", "model_args", "date")}
     texts["model_args"] = arguments(texts["model_args"])  # boards of earlier versions knew fewer secrets
@@ -534,6 +541,7 @@ def _stored(run: Mapping[str, Any]) -> Stored:
 
 
 def _stored_result(result: Mapping[str, Any]) -> Result:
+    """Return a result from the plain JSON types of ``_plain_result``; a ValueError says what in it cannot be."""
     given = {f.name: result[f.name] for f in dataclasses.fields(Result) if f.name not in _SINCE or f.name in result}
     if given["kind"] not in KINDS:
         raise ValueError(f"unknown kind {given['kind']!r}")

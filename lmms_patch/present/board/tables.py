@@ -81,7 +81,8 @@ def settings(group: Group) -> str:
     parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"]
     for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}"), ("judge", "judge {}")):
         if known.get(key) is not None:
-            parts.append(words.format(clean(known[key])))
+            lower = key == "metric" and not any(entry.result.higher for entry in group.entries)
+            parts.append(words.format(clean(known[key])) + " (lower is better)" * lower)
     if known.get("folds"):
         parts.append(f"{clean(known['folds'])} folds")
     for key in ("benchmark version", "lmms-eval version"):
@@ -134,6 +135,7 @@ _LAST = (
 
 
 def _index_columns(group: Group) -> tuple[Column, ...]:
+    """Return the columns of a group with an index; those about left-out docs only where an entry leaves some out."""
     index, out = index_name(group), any(entry.notes.excluded for entry in group.entries)
     return (
         Column("rank", "Rank", help="The range of places that noise leaves open."),
@@ -165,6 +167,7 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
 
 
 def _magic_columns(group: Group) -> tuple[Column, ...]:
+    """Return the columns of a group of MAGIC tasks, with the numbers that its entries have."""
     return (
         Column("model", "Model"),  # first: it stays in sight on narrow screens
         Column("rank", "Rank", help=f"By {clean(group.entries[0].result.metric)}; the range of places that noise leaves open."),
@@ -174,6 +177,7 @@ def _magic_columns(group: Group) -> tuple[Column, ...]:
 
 
 def _other_columns(kind: str) -> tuple[Column, ...]:
+    """Return the columns of a kind without an index: its scores."""
     score = {
         "tst": (
             Column("diagnostic", "Diagnostic"),
@@ -190,6 +194,7 @@ def _other_columns(kind: str) -> tuple[Column, ...]:
 
 
 def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[str, Cell]:
+    """Return all cells of an entry; each table takes those of its columns."""
     result = entry.result
     row: dict[str, Cell] = {
         "kind": group.kind,
@@ -416,6 +421,7 @@ def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes:
 
 
 def _blocks(sheet: Sheet, level: int) -> list[str]:
+    """Return a table in Markdown with its heading and note; columns that are empty in all rows are left out."""
     used = tuple(c for c in sheet.columns if any(row.get(c.key) not in (None, "") for row in sheet.rows))
     return [
         f"{'#' * level} {markdown(sheet.title)}",
@@ -465,6 +471,7 @@ def json_text(name: str, board: Board, overalls: Sequence[Overall], changes: Seq
 
 
 def _group_json(group: Group, sheet: Sheet) -> dict[str, Any]:
+    """Return a group and its table in plain JSON types."""
     about = {name: getattr(group, name) for name in ("kind", "base", "grid", "number", "id")}
     told: dict[str, Any] = {name: list(getattr(group, name)) for name in ("differs", "unknown", "merged")}
     told |= {"ranked_by": None if group.by is None else group.by.key, "why": group.why}

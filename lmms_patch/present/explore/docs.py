@@ -1,11 +1,11 @@
-"""The docs of one task of one run as columns: what each needs, was answered, and says. NumPy and pyarrow; reads through ``runs.samples``."""
+"""The docs of one task of one run as columns: what each doc needs, asks and was answered. NumPy and pyarrow; ``runs.samples`` reads the files."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lmms_patch.ask.views import cell_box
-from lmms_patch.runs.need import NEEDS, ONE_CELL, TEXT, UNKNOWN, UNSOLVED, WHOLE, Found, without_image
+from lmms_patch.runs.need import NEEDS, UNKNOWN, Found, by_image, without_image
 from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.text import block, cut, line
 
@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 VIEW = ("kind", "swapped", "n", "cell", "row", "col", "region", "relevant", "asked", "score", "right", "answer", "failed", "error")
-DOC = ("doc_id", "question", "gold", "options", "category", "cluster", "excluded", "width", "height", "wrong_from")
+DOC = ("doc_id", "question", "gold", "options", "category", "cluster", "excluded", "width", "height", "images", "wrong_from")
 COLUMNS = (*VIEW, *DOC)
 """The columns of ``runs.samples`` that the explorer reads."""
 STATES = {"right": "1", "wrong": "0", "unscored": "u", "failed": "f", "not asked": "n"}
@@ -35,15 +35,16 @@ class Docs:
 
     Args:
         table: the columns ``COLUMNS``, one row per doc and view; the rows of a doc stand together, its full image first.
-        metric: the primary metric.
+        swap: whether the task itself shows another doc's image. Its views are the doc's own here, though each is marked as swapped.
+        classes: whether its docs have classes (``runs.need.has_classes``).
 
     Attributes:
         ids: shape (docs,), doc ids.
         starts: shape (docs + 1,), the first row of each doc.
     """
 
-    def __init__(self, table: pa.Table, metric: str) -> None:
-        self.metric = metric
+    def __init__(self, table: pa.Table, *, swap: bool = False, classes: bool = True) -> None:
+        self._swap, self._classes = swap, classes
         ids = table.column("doc_id").to_numpy()
         first = np.r_[True, ids[1:] != ids[:-1]] if len(ids) else np.zeros(0, bool)
         self.starts = np.r_[np.flatnonzero(first), len(ids)]
@@ -51,7 +52,8 @@ class Docs:
         self._views = table.select(list(VIEW)).combine_chunks()
         self._docs = table.select(list(DOC)).filter(pa.array(first)).combine_chunks()
         self._numbers = {name: _numbers(self._views.column(name)) for name in ("n", "row", "col", "cell", "score", "right")}
-        self._flags = {name: pc.fill_null(self._views.column(name), False).to_numpy().astype(bool) for name in ("swapped", "asked")}
+        self._asked, marked = (pc.fill_null(self._views.column(name), False).to_numpy().astype(bool) for name in ("asked", "swapped"))
+        self._swapped: Bools = marked & (not swap)
         kinds = {
             kind: pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool) for kind in ("full", "cell", "occlude")
         }
@@ -71,7 +73,7 @@ class Docs:
     @cached_property
     def grids(self) -> list[int]:
         """The grids of which cells were shown, the coarsest first."""
-        known = self._numbers["n"][self._is_cell & ~self._flags["swapped"]]
+        known = self._numbers["n"][self._is_cell & ~self._swapped]
         return [int(n) for n in np.unique(known)]
 
     @cached_property
@@ -79,7 +81,7 @@ class Docs:
         """Of each row, what its answer is (``STATES``)."""
         right = self._numbers["right"]
         failed = pc.is_valid(self._views.column("failed")).to_numpy()
-        kinds = [~self._flags["asked"], failed, np.isnan(right), right == 1]
+        kinds = [~self._asked, failed, np.isnan(right), right == 1]
         return np.asarray(np.select(kinds, [STATES[name] for name in ("not asked", "failed", "unscored", "right")], STATES["wrong"]))
 
     @cached_property
@@ -91,7 +93,7 @@ class Docs:
     def _own_cells(self) -> Bools:
         """Whether a row is a cell of the finest grid, cut from the doc's own image."""
         finest = self._numbers["n"] == self.grids[-1] if self.grids else np.zeros(len(self._is_cell), bool)
-        return np.asarray(self._is_cell & finest & ~self._flags["swapped"])
+        return np.asarray(self._is_cell & finest & ~self._swapped)
 
     @cached_property
     def right_cells(self) -> Ints:
@@ -118,21 +120,21 @@ class Docs:
 
     @cached_property
     def by_image(self) -> NDArray[np.int8]:
-        """The class of each doc by the answers to its own image alone (``runs.need``).
+        """The class of each doc by the answers to its own image alone (``runs.need.by_image``).
 
-        ``UNKNOWN`` where a score is missing, where the finest grid leaves the doc out, and where cells are hidden in place of shown.
+        ``UNKNOWN`` where the call on the full image failed, where the finest grid leaves the doc out, and where cells are hidden in place of shown.
         """
-        scored = self._count(self._own_cells & self._is_crop & ~np.isnan(self._numbers["right"]))
-        all_scored = scored == (self.grids[-1] ** 2 if self.grids else -1)
-        known = all_scored & np.isin(self.first, ["0", "1"]) & ~self._left_out
-        shown = self._count(self._own_cells & self._is_crop) > 0
-        whole, cell = known & (self.first == "1"), (self.right_cells > 0) & (self.first != STATES["failed"]) & shown & ~self._left_out
-        return np.select([cell, whole, known], [ONE_CELL, WHOLE, UNSOLVED], UNKNOWN).astype(np.int8)
+        if not self._classes or not self.grids:
+            return np.full(len(self), UNKNOWN, np.int8)
+        crops = self._own_cells & self._is_crop
+        scored = self._count(crops & ~np.isnan(self._numbers["right"])) == self.grids[-1] ** 2
+        used = (self.first != STATES["failed"]) & (self._count(crops) > 0) & ~self._left_out
+        return by_image(np.where(used, self.first_right, np.nan), used & (self.right_cells > 0), scored)
 
     @cached_property
     def on_wrong_image(self) -> NDArray[np.float64]:
-        """Whether the doc is right on the whole of another doc's image: 1, 0, or nan where it has no score there."""
-        rows = np.flatnonzero(self._flags["swapped"] & self._is_full)
+        """Whether each doc is right on the whole of another doc's image that was asked beside its own: 1, 0, or nan where it has no score there."""
+        rows = np.flatnonzero(self._swapped & self._is_full)
         out = np.full(len(self), np.nan)
         out[np.searchsorted(self.starts, rows, side="right") - 1] = self._numbers["right"][rows]
         return out
@@ -142,29 +144,18 @@ class Docs:
         """Whether the first view of each doc is right: 1, 0, or nan."""
         return np.asarray(self._numbers["right"][self.starts[:-1]])
 
-    def needs(self, blind: NDArray[np.float64] | None = None) -> NDArray[np.int8]:
-        """Return the class of each doc (``runs.need.Found.needs``); all ``UNKNOWN`` for a task without cells.
+    def found(self, blind: NDArray[np.float64] | None = None) -> Found:
+        """Return what the answers say of each doc, for a run that asked all docs. Docs whose call on the full image failed have no class.
 
         Args:
             blind: shape (docs,), whether the doc is right in a blind run: 1, 0, or nan.
         """
-        if not self.grids:
-            return np.full(len(self), UNKNOWN, np.int8)
+        lost = self.first == STATES["failed"] if self._classes and self.grids else np.ones(len(self), bool)
         blind = np.full(len(self), np.nan) if blind is None else blind
-        text = ((self.on_wrong_image == 1) | (blind == 1)) & (self.first != STATES["failed"])
-        tried = ~(np.isnan(self.on_wrong_image) & np.isnan(blind))
-        return np.where(text, TEXT, np.where(tried, self.by_image, UNKNOWN)).astype(np.int8)
-
-    def found(self, blind: NDArray[np.float64] | None = None) -> Found:
-        """Return what the answers say of each doc, for ``rci.necessity.shares``; the run asked all docs.
-
-        Args:
-            blind: see ``needs``.
-        """
-        none = np.full(len(self), np.nan)
-        text, alike, sources = without_image(self.on_wrong_image, none if blind is None else blind)
+        wrong, blind = (np.where(lost, np.nan, right) for right in (self.on_wrong_image, blind))
+        text, alike, sources = without_image(wrong, blind)
         every = np.ones(len(self), bool)
-        return Found(self.by_image, text, self.needs(blind) != UNKNOWN, alike, every, every, ~every, sources)
+        return Found(self.by_image, text, ~(np.isnan(wrong) & np.isnan(blind)), alike, every, every, ~every, sources)
 
     @cached_property
     def clusters(self) -> Ints | None:
@@ -185,10 +176,10 @@ class Docs:
     def categories(self) -> tuple[list[str], list[int]]:
         """The names of the categories, sorted, and the number of each doc's category; -1 where it has none."""
         column = pc.dictionary_encode(self._docs.column("category")).combine_chunks()
-        names = ["" if one is None else line(one, TITLE) for one in column.dictionary.to_pylist()]
-        order = sorted(range(len(names)), key=lambda place: names[place])
-        new = {old: number for number, old in enumerate(order)}
-        return [names[old] for old in order], [-1 if one is None else new[one] for one in column.indices.to_pylist()]
+        shown = ["" if one is None else line(one, TITLE) for one in column.dictionary.to_pylist()]
+        names = sorted(set(shown))  # two categories whose names look the same on the page are one
+        new = [names.index(one) for one in shown]
+        return names, [-1 if one is None else new[one] for one in column.indices.to_pylist()]
 
     def matches(self, words: str) -> Bools:
         """Return which docs have a text in their question, gold, category or answer to the first view, upper and lower case alike."""
@@ -206,40 +197,83 @@ class Docs:
         return [{name: line(one or "", TITLE) for name, one in zip(("question", "gold", "answer"), three, strict=True)} for three in texts]
 
     def doc(self, place: int) -> dict[str, Any]:
-        """Return what is said of a doc, whoever answered: texts, options, image size."""
+        """Return what is said of a doc, whoever answered: texts, options, and the size of the image that its views show."""
         found = self._docs.slice(place, 1).to_pylist()[0]
         options = [_text(one) for one in (found["options"] or [])[:MOST_OPTIONS]]
+        seen = self.seen(place)
         return {
             "id": found["doc_id"],
-            "size": [found["width"], found["height"]] if found["width"] and found["height"] else None,
+            "seen": None if seen is None else seen.doc_id,
+            "size": None if seen is None or seen.size is None else list(seen.size),
             "options": options,
             **{name: _text(found[name]) for name in ("question", "gold", "category", "cluster")},
         }
+
+    def seen(self, place: int) -> Seen | None:
+        """Return which image the views of a doc show: its own, or in a ``_swap`` task that of another doc; None where no other doc's image fits."""
+        about = self._docs.slice(place, 1).to_pylist()[0]
+        if not self._swap:
+            return _seen(about)
+        if about["wrong_from"] is None:
+            return None
+        other = self.places.get(about["wrong_from"])
+        return Seen(about["wrong_from"], None, None) if other is None else _seen(self._docs.slice(other, 1).to_pylist()[0])
 
     def answers(self, place: int) -> dict[str, Any]:
         """Return what was answered on each view of a doc.
 
         Returns:
-            ``views``: the doc's own, in order; ``wrong``: those on another doc's image; ``wrong_from``: that doc's id; ``excluded``: why the doc is
-            left out. Of a view: ``name``, ``state`` (``STATES``), ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``, ``row``,
-            ``col`` and ``box`` (left, top, width, height in percent of the image).
+            ``views``: the views that the task is of, in order; ``seen``: the doc whose image they show, or None; ``wrong``: those that were asked on
+            another doc's image beside them; ``wrong_from``: that doc's id; ``excluded``: why the doc is left out. Of a view: ``name``, ``state``
+            (``STATES``), ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``, ``row``, ``col`` and ``box`` (left, top, width, height
+            in percent of the image).
         """
         start, stop = self.starts[place], self.starts[place + 1]
         found, states = self._views.slice(start, stop - start).to_pylist(), self._states[start:stop]
-        about = self._docs.slice(place, 1).to_pylist()[0]
-        size = (about["width"] or 1, about["height"] or 1)
-        made = [_view(one, state, size) for one, state in zip(found, states.tolist(), strict=True)]
-        own, wrong = ([view for view, one in zip(made, found, strict=True) if bool(one["swapped"]) == swapped] for swapped in (False, True))
-        return {"views": own, "wrong": wrong, "wrong_from": about["wrong_from"], "excluded": _text(about["excluded"])}
+        about, seen = self._docs.slice(place, 1).to_pylist()[0], self.seen(place)
+        size = (seen and seen.size) or (about["width"] or 1, about["height"] or 1)
+        other = f" of doc {about['wrong_from']}" if self._swap and about["wrong_from"] is not None else ""
+        made = [_view(one, state, size, other) for one, state in zip(found, states.tolist(), strict=True)]
+        beside = self._swapped[start:stop].tolist()
+        own, wrong = ([view for view, apart in zip(made, beside, strict=True) if apart == wanted] for wanted in (False, True))
+        source = None if self._swap else about["wrong_from"]
+        return {"views": own, "seen": seen and seen.doc_id, "wrong": wrong, "wrong_from": source, "excluded": _text(about["excluded"])}
+
+
+class Seen(NamedTuple):
+    """The image that the views of a doc show.
+
+    Attributes:
+        doc_id: the doc whose image it is.
+        size: width and height in pixels of that doc's first image; None: not known.
+        digest: of that doc's images (``runs.record.Record.images``); None: not recorded.
+    """
+
+    doc_id: int
+    size: tuple[int, int] | None
+    digest: str | None
+
+
+def _seen(about: Mapping[str, Any]) -> Seen:
+    """Return the image of a doc from its columns."""
+    size = (about["width"], about["height"]) if about["width"] and about["height"] else None
+    return Seen(about["doc_id"], size, about["images"])
 
 
 _NAMES = {character: name for name, character in STATES.items()}
 
 
-def _view(found: Mapping[str, Any], state: str, size: tuple[int, int]) -> dict[str, Any]:
-    """Return one view as the page shows it."""
+def _view(found: Mapping[str, Any], state: str, size: tuple[int, int], suffix: str) -> dict[str, Any]:
+    """Return one view as the page shows it.
+
+    Args:
+        found: its columns.
+        state: a character of ``STATES``.
+        size: of the image in pixels.
+        suffix: what its name ends in.
+    """
     n, row, col = found["n"], found["row"], found["col"]
-    out: dict[str, Any] = {"name": _name(found), "state": _NAMES[state], "answer": _text(found["answer"]), "score": _finite(found["score"])}
+    out: dict[str, Any] = {"name": _name(found) + suffix, "state": _NAMES[state], "answer": _text(found["answer"]), "score": _finite(found["score"])}
     out["why"] = _text(found["failed"] or found["error"])
     if found["cell"] is not None:
         left, top, right, bottom = cell_box(size, n, row, col)
@@ -249,7 +283,7 @@ def _view(found: Mapping[str, Any], state: str, size: tuple[int, int]) -> dict[s
 
 
 def _name(found: Mapping[str, Any]) -> str:
-    """Return what people call a view."""
+    """Return the name of a view on the page, such as ``3×3, row 2, column 1``. Views of one doc have different names."""
     if found["cell"] is not None:
         hidden = "all but " if found["kind"] == "occlude" else ""
         return f"{hidden}{found['n']}×{found['n']}, row {found['row'] + 1}, column {found['col'] + 1}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lmms_patch.errors import RecordError
-from lmms_patch.present.explore.docs import COLUMNS, Docs, digits
+from lmms_patch.errors import PatchError, RecordError
+from lmms_patch.present.explore.docs import COLUMNS, Docs, Seen, digits
 from lmms_patch.rci import necessity
 from lmms_patch.runs import reading, rows, samples
-from lmms_patch.runs.need import NEEDS, UNKNOWN
+from lmms_patch.runs.need import NEEDS, UNKNOWN, has_classes
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.results import Taken, newest
 from lmms_patch.runs.run import Result, labels, read
@@ -35,7 +36,7 @@ class Side:
 
     Attributes:
         result: the task of its run.
-        blind: the same base task asked without an image, of the same run; None: there is none.
+        blind: the same base task asked without an image, of the same run, with a sample log; None: there is none.
         docs: as far as they are read; None: not yet.
         blind_docs: those of ``blind``.
         whole: whether all are read.
@@ -46,35 +47,42 @@ class Side:
     docs: Docs | None = None
     blind_docs: Docs | None = None
     whole: bool = False
-    _maps: dict[int | None, dict[str, Any] | None] = field(default_factory=dict)
+    _maps: dict[str | None, dict[str, Any] | None] = field(default_factory=dict)
 
     @property
     def right_blind(self) -> NDArray[np.float64] | None:
         """Whether each doc is right in the blind run: 1, 0, or nan; None where there is no blind run."""
         return None if self.blind_docs is None else _aligned(self.blind_docs.first_right, self.blind_docs, _docs(self), np.nan)
 
-    def necessity(self, category: int | None = None) -> dict[str, Any] | None:
-        """Return the necessity map at the finest grid; None where there is none.
+    def necessity(self, category: str | None = None) -> dict[str, Any] | None:
+        """Return the necessity map at the finest grid; None where there is none, or not yet.
 
-        Of all docs it is the one that the run stored, where there is one and no blind run beside it. Of a run that left docs out there is no other:
-        it says which docs the shares are of.
+        The map of all docs is the one that the run stored, where there is one and no blind run beside it. A run that left docs out has no other map:
+        the run alone knows which docs the shares are of.
 
         Args:
-            category: the number of a category; None: all docs.
+            category: the name of a category; None: all docs.
         """
         analysis = self.result.details.get("analysis") or {}
-        stored = analysis.get("necessity")
-        if not self.result.kind.index or stored == []:  # the run says that its docs have no classes, as of captions
+        sampled = reading.is_sampled(analysis)
+        if not has_classes(self.result):
             return None
-        if stored and category is None and self.blind is None:
-            return _map(stored[0])
-        if not self.whole or not _docs(self).grids or not self.result.higher_is_better or reading.is_sampled(analysis):
+        if category is None and analysis.get("necessity") and (self.blind is None or sampled):
+            return _map(analysis["necessity"][0])
+        if sampled or not self.whole:
             return None
+        if category not in self._maps:  # the bootstrap takes a while, and the page asks again and again
+            self._maps[category] = self._computed(category)
+        return self._maps[category]
+
+    def _computed(self, category: str | None) -> dict[str, Any] | None:
+        """Return the necessity map of a category, or of all docs, from the docs; None where no doc has a class."""
         docs = _docs(self)
         found = docs.found(self.right_blind)
         of = found.by_image != UNKNOWN
         if category is not None:
-            of &= np.array(docs.categories[1]) == category
+            names, numbers = docs.categories
+            of &= np.array(numbers) == (names.index(category) if category in names else len(names))
         if not of.any():
             return None
         shares = to_json(necessity.shares(found, of, docs.clusters, {"draws": DRAWS, "level": LEVEL, "seed": 0}))
@@ -87,29 +95,62 @@ class Task:
     """One task of one run, or of two.
 
     Attributes:
-        name: as it is shown; with the filter pipeline where there are several.
+        name: as it is shown; with the filter pipeline where there are several. No two tasks have the same name.
         sides: the answers of each model; of a task that only one of two runs has, None for the other.
         note: what to mind; may be empty.
+        fault: why its docs cannot be read; empty where they can, so far.
     """
 
     name: str
     sides: list[Side | None]
     note: str = ""
+    fault: str = ""
+
+    @property
+    def known(self) -> list[Side]:
+        """The sides that are there."""
+        return [side for side in self.sides if side is not None]
 
     @property
     def main(self) -> Side:
         """The side whose docs are listed."""
-        return next(side for side in self.sides if side is not None)
+        return self.known[0]
 
     @property
     def ready(self) -> bool:
         """Whether some docs of every side can be shown."""
-        return all(side is None or side.docs is not None for side in self.sides)
+        return all(side.docs is not None for side in self.known)
 
     @property
     def whole(self) -> bool:
         """Whether all docs of every side are read."""
-        return all(side is None or side.whole for side in self.sides)
+        return all(side.whole for side in self.known)
+
+    def load(self) -> None:
+        """Read the docs of all sides. Where that fails, ``fault`` says why, whatever went wrong: the other tasks can be shown all the same."""
+        try:
+            for side in self.known:
+                self._load_blind(side)
+                for docs in _read(side.result):
+                    side.docs = docs
+                side.whole = True
+        except Exception as error:  # the docs are read in a thread of their own, where nobody would hear of it
+            self.fault = line(f"{self.name}: its docs cannot be read: {_why(error)}")
+
+    def _load_blind(self, side: Side) -> None:
+        """Read the blind run of a side. Where that fails, the task is shown without it, and its note says so."""
+        if side.blind is None:
+            return
+        try:
+            side.blind_docs = Docs(samples.table(side.blind, COLUMNS))
+        except Exception as error:  # as above
+            self.note = line("; ".join(filter(None, [self.note, f"{side.blind.task} is not used, its docs cannot be read: {_why(error)}"])))
+            side.blind = None
+
+
+def _why(error: Exception) -> str:
+    """Return what went wrong in words; of an error that is not meant for people, its type too."""
+    return str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"
 
 
 @dataclass
@@ -120,7 +161,6 @@ class Explorer:
         models: a name for each run's model.
         tasks: all wrapped tasks, those with an index first.
         title: of the page.
-        fault: why a log cannot be read; empty where all can, so far.
         taken: the files of the runs.
         left_out: the tasks that are not shown, and why; one line each.
     """
@@ -128,27 +168,20 @@ class Explorer:
     models: list[str]
     tasks: list[Task]
     title: str
-    fault: str = ""
     taken: list[Taken] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+
+    @property
+    def fault(self) -> str:
+        """Which tasks cannot be read, and why; empty where all can, so far."""
+        return "; ".join(task.fault for task in self.tasks if task.fault)
 
     # --- reading ----------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read the docs of all tasks, one task after the other. A task can be shown as soon as its first docs are read.
-
-        Raises:
-            RecordError: a log cannot be read; the others were read all the same.
-        """
-        faults = []
+        """Read the docs of all tasks, one task after the other. A task can be shown as soon as its first docs are read (``Task.load``)."""
         for task in self.tasks:
-            try:
-                for side in filter(None, task.sides):
-                    _load(side)
-            except RecordError as error:
-                faults.append(error)
-        if faults:
-            raise faults[0]
+            task.load()
 
     # --- what the page asks for ---------------------------------------------------------------------
 
@@ -163,6 +196,7 @@ class Explorer:
         }
 
     def _about(self, task: Task) -> dict[str, Any]:
+        """Return what the page is told of a task before any doc is asked for."""
         described = task.main.result.described
         docs = task.main.docs if task.ready else None
         return {
@@ -175,7 +209,9 @@ class Explorer:
             "whole": task.whole,
             "grids": list(described["grids"]),
             "note": task.note,
-            "maps": [side.necessity() if side is not None and task.ready else None for side in task.sides],
+            "fault": task.fault,
+            "classes": has_classes(task.main.result),
+            "maps": [None if side is None else side.necessity() for side in task.sides],
         }
 
     def columns(self, number: int) -> dict[str, Any]:
@@ -198,8 +234,20 @@ class Explorer:
         return {"ids": main.ids.tolist(), "categories": names, "category": category, **each}
 
     def maps(self, number: int, category: int) -> list[dict[str, Any] | None]:
-        """Return the necessity map of each model over the docs of a category."""
-        return [None if side is None else side.necessity(category) for side in self.tasks[number].sides]
+        """Return the necessity map of each model over the docs of a category.
+
+        Args:
+            number: of the task.
+            category: the number of its name among the categories of ``columns``. The other model may number its categories otherwise.
+
+        Raises:
+            RecordError: there is no such category.
+        """
+        task = self.tasks[number]
+        names = _docs(task.main).categories[0]
+        if category >= len(names):
+            raise RecordError("there is no such category")
+        return [None if side is None else side.necessity(names[category]) for side in task.sides]
 
     def search(self, words: str) -> list[list[int]]:
         """Return the places of the docs of each task that have a text, in any model's answer to the full image too."""
@@ -236,11 +284,9 @@ class Explorer:
         doc_id = int(main.ids[place])
         return {"task": number, "place": place, **main.doc(place), "sides": [_answers(side, doc_id) for side in task.sides]}
 
-    def size_of(self, number: int, place: int) -> tuple[str, int, tuple[int, int] | None]:
-        """Return the base task and the id of a doc, and the size of its image in pixels, None where it is not known."""
-        main = _docs(self.tasks[number].main)
-        size = main.doc(place)["size"]
-        return self.tasks[number].main.result.described["base"], int(main.ids[place]), None if size is None else (size[0], size[1])
+    def seen(self, number: int, place: int) -> tuple[str, Seen | None]:
+        """Return the base task of a doc, and which image its views show; None where they show none that is known (``Docs.seen``)."""
+        return self.tasks[number].main.result.described["base"], _docs(self.tasks[number].main).seen(place)
 
 
 def open_runs(paths: Sequence[Path]) -> Explorer:
@@ -262,24 +308,56 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
     models = [line(named[run.identity], NAME) for run in runs]
     if len(set(models)) < len(models):
         models = [f"{model} ({'first' if not place else 'second'} run)" for place, model in enumerate(models)]
-    tasks: dict[tuple[str, ...], Task] = {}
-    for place, run in enumerate(runs):
-        blind = {one.described["base"]: one for one in run.results if one.kind.name == "blind" and not one.place}
-        for one in filter(_shown, run.results):
-            key = (one.described["base"], one.kind.index or one.kind.name, one.filter)
-            task = tasks.setdefault(key, Task(line(one.label, NAME), [None] * len(runs)))
-            if task.sides[place] is None:
-                task.sides[place] = Side(one, blind.get(one.described["base"]) if one.kind.index else None)
-    for task in tasks.values():
+    sides = [[Side(one, _blind_of(one)) for one in run.results if _shown(one)] for run in runs]
+    tasks = [Task("", pair) for pair in _pairs(*sides)] if len(sides) > 1 else [Task("", [side]) for side in sides[0]]
+    often = Counter(task.main.result.label for task in tasks)
+    for task in tasks:
+        label = line(task.main.result.label, NAME)
+        task.name = label if often[task.main.result.label] == 1 else f"{label} ({models[0 if task.sides[0] else 1]})"
         _check(task)
-    ordered = sorted(tasks.values(), key=lambda task: not task.main.result.kind.index)
+    ordered = sorted(tasks, key=lambda task: not task.main.result.kind.index)
     bases = list(dict.fromkeys(task.main.result.described["base"] for task in ordered))
     title = f"{', '.join(bases) if len(bases) < 4 else f'{len(bases)} benchmarks'} with {' and '.join(models)}"
     return Explorer(models, ordered, title, taken=taken, left_out=left_out)
 
 
+def _blind_of(result: Result) -> Result | None:
+    """Return the blind task that asks a task's docs in the same run, with its sample log; None where there is none, or the task has no index."""
+    blind = _blind_beside(result)
+    return blind if blind is not None and blind.log is not None else None
+
+
+def _blind_beside(result: Result) -> Result | None:
+    """Return the blind task that asks a task's docs in the same run, with or without its sample log; None where there is none."""
+    base = result.described["base"]
+    beside = (one for one in result.run.results if one.kind.name == "blind" and not one.place and one.described["base"] == base)
+    return next(beside, None) if result.kind.index else None
+
+
+def _pairs(first: Sequence[Side], second: Sequence[Side]) -> list[list[Side | None]]:
+    """Return the tasks of two runs side by side; a task without a partner stands alone.
+
+    Partners are of one base, kind, filter, grids and folds. Among several of these, as of a quick run and a full one, partners have the same name. Of
+    the others a task has a partner only where each run has one of them left.
+    """
+    partner: dict[int, Side] = {}
+    for alike in (lambda side: (*_settings(side), side.result.task), _settings):
+        left = [[side for side in sides if id(side) not in partner] for sides in (first, second)]
+        for one in left[0]:
+            same = [[side for side in sides if alike(side) == alike(one)] for sides in left]
+            if len(same[0]) == len(same[1]) == 1:
+                partner |= {id(one): same[1][0], id(same[1][0]): one}
+    return [[one, partner.get(id(one))] for one in first] + [[None, one] for one in second if id(one) not in partner]
+
+
+def _settings(side: Side) -> tuple[Any, ...]:
+    """Return what two tasks must have alike to be shown side by side."""
+    described = side.result.described
+    return described["base"], side.result.kind.name, side.result.filter, tuple(described["grids"]), described.get("folds")
+
+
 def _shown(result: Result) -> bool:
-    """Tell whether a task has docs with views to look at."""
+    """Return whether a task has docs with views to look at."""
     return not _why_not(result)
 
 
@@ -287,7 +365,11 @@ def _why_not(result: Result) -> str:
     """Say why a task's docs cannot be shown; empty where they can."""
     if result.kind.name == "magic":
         return f"a MAGIC task has no cells; type 'lmms-patch magic show {result.run.path}'"
-    return "" if result.log is not None else "no sample log, so its docs are not known; run with --log_samples"
+    if result.log is not None:
+        return ""
+    if result.run.about.get("log_samples"):
+        return "its sample log is not beside the results file, so its docs are not known; put the file back, or run the task again"
+    return "no sample log, so its docs are not known; run with --log_samples"
 
 
 def _check(task: Task) -> None:
@@ -296,35 +378,36 @@ def _check(task: Task) -> None:
     Raises:
         RecordError: they were not.
     """
-    known = [side.result.fingerprint.get("docs") for side in task.sides if side is not None]
+    known = [side.result.fingerprint.get("docs") for side in task.known]
     if len(known) == 2 and None not in known and known[0] != known[1]:
         raise RecordError(f"{task.name}: the two runs were asked different docs, or docs with different golds; explore each run by itself")
     notes = ["only one of the two runs has this task"] if len(known) < len(task.sides) else []
-    if not task.main.result.higher_is_better:
-        notes.append(f"{task.main.result.described['metric']} is better when lower, so answers have a score, but are not right or wrong")
-    if reading.is_sampled(task.main.result.details.get("analysis") or {}):
+    metric = task.main.result.described["metric"]
+    if metric == "bypass":  # the host's mark of --predict_only
+        notes.append("answers were written and not scored (--predict_only), so none is right or wrong")
+    elif not task.main.result.higher_is_better:
+        notes.append(f"{metric} is better when lower, so answers have a score, but are not right or wrong")
+    if any(reading.is_sampled(side.result.details.get("analysis") or {}) for side in task.known):
         notes.append("a quick run: shares are of the docs that were asked whole")
-    task.note = line("; ".join(notes))
-
-
-def _load(side: Side) -> None:
-    """Read the docs of a side."""
-    if side.blind is not None:
-        side.blind_docs = Docs(samples.table(side.blind, COLUMNS), side.blind.described["metric"])
-    for docs in _read(side.result):
-        side.docs = docs
-    side.whole = True
+    blind = [_blind_beside(side.result) for side in task.known if side.blind is None]
+    notes += [f"{one.task} has no sample log, so it does not say which docs are text" for one in blind if one is not None]
+    task.note = line("; ".join(dict.fromkeys(notes)))
 
 
 def _read(result: Result) -> Iterator[Docs]:
     """Yield the first docs of a task, which the log gives in no time, and then all of them."""
-    metric = result.described["metric"]
+    how = {"swap": result.kind.swapped, "classes": has_classes(result)}
     if result.docs > MANY:
-        yield Docs(pa.Table.from_batches(rows.batches(result, most=FIRST)).select(list(COLUMNS)), metric)
-    yield Docs(samples.table(result, COLUMNS), metric)
+        yield Docs(pa.Table.from_batches(rows.batches(result, most=FIRST)).select(list(COLUMNS)), **how)
+    yield Docs(samples.table(result, COLUMNS), **how)
 
 
 def _docs(side: Side) -> Docs:
+    """Return the docs of a side.
+
+    Raises:
+        RecordError: none is read yet.
+    """
     if side.docs is None:
         raise RecordError("the docs are not read yet")
     return side.docs
@@ -333,7 +416,7 @@ def _docs(side: Side) -> Docs:
 def _columns(side: Side, main: Docs) -> dict[str, Any]:
     """Return what is known of a side's answers to the docs that are listed."""
     own = _docs(side)
-    needs = own.needs(side.right_blind)
+    needs = own.found(side.right_blind).classes
 
     def text(flags: NDArray[np.bool_]) -> str:
         return "".join(np.where(_aligned(flags, own, main, False), "1", "0").tolist())
@@ -387,6 +470,6 @@ def command(result: Result, doc_id: int) -> str:
 
 def _map(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a necessity map as the page shows it."""
-    shares = {need: {key: found["shares"][need][key] for key in ("value", "low", "high", "reason")} for need in NEEDS}
+    shares = {need: {key: found["shares"][need][key] for key in ("value", "low", "high", "level", "reason")} for need in NEEDS}
     luck = (found.get("luck") or {}).get("value")
     return {**{key: found[key] for key in ("n", "docs", "checked", "sources")}, "luck": luck, "shares": shares}

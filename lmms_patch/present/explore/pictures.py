@@ -1,4 +1,4 @@
-"""The images of docs: taken one after the other in a thread of their own, so that no page waits for lmms-eval, and kept while there is room."""
+"""The images of docs. A thread of its own takes them one after the other, so that no page waits for lmms-eval; they are kept while there is room."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.errors import PatchError
+from lmms_patch.present import look
+from lmms_patch.present.explore.docs import Seen
 from lmms_patch.text import line
 
 LONGEST, QUALITY = 1_600, 88
@@ -20,10 +22,14 @@ ROOM = 128 << 20
 """Bytes of images that are kept."""
 WAITING = 64
 """Images that may wait to be taken; of more the oldest are dropped."""
+NONE_SHOWN = "the run found no other doc's image that fits, so this doc was shown none"
+"""Why a doc of a ``_swap`` task may have no image."""
 Key = tuple[str, int]
-Size = tuple[int, int]
-OpenTask = Callable[[str], Callable[[int], Any]]
-"""From a base task to a function from a doc id to its PIL image, or None; raises PatchError where the task cannot be loaded."""
+OfDoc = Callable[[int], tuple[Any, str] | None]
+"""From a doc id to the doc's first PIL image, and the digest that a record has of what the doc shows (``Record.images``; empty: not known); None: no
+image."""
+OpenTask = Callable[[str], OfDoc]
+"""From a base task to the images of its docs; raises PatchError where the task cannot be loaded."""
 
 
 @dataclass(frozen=True)
@@ -52,51 +58,51 @@ class Pictures:
     def __init__(self, open_task: OpenTask | None, why: str = "") -> None:
         self._open, self._why = open_task, why
         self._kept: OrderedDict[Key, Picture] = OrderedDict()
-        self._waiting: deque[tuple[Key, Size | None]] = deque(maxlen=WAITING)
-        self._opened: dict[str, Callable[[int], Any] | str] = {}
+        self._waiting: deque[tuple[Key, Seen]] = deque(maxlen=WAITING)
+        self._opened: dict[str, OfDoc | str] = {}
         self._news = threading.Condition()
         self._bytes = 0
         if open_task is not None:
             threading.Thread(target=self._work, daemon=True, name="images").start()
 
-    def get(self, base: str, doc_id: int, size: Size | None) -> Picture | None:
+    def get(self, base: str, seen: Seen | None) -> Picture | None:
         """Return an image if it was taken, or why it cannot be; None while it is not known yet.
 
         Args:
             base: a base task.
-            doc_id: row of its eval split.
-            size: what the run says of the image's width and height; another image is refused.
+            seen: whose image it is and what the run says of it: another image is refused. None: the doc was shown none.
         """
-        if self._open is None:
-            return Picture(why=self._why)
-        key = base, doc_id
+        if self._open is None or seen is None:
+            return Picture(why=self._why if seen is not None else NONE_SHOWN)
+        key = base, seen.doc_id
         with self._news:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
             if all(waiting != key for waiting, _ in self._waiting):
-                self._waiting.append((key, size))
+                self._waiting.append((key, seen))
                 self._news.notify()
         return None
 
-    def take(self, base: str, doc_id: int, size: Size | None) -> Picture:
-        """Return an image, or why there is none; waits for it."""
-        if self._open is None:
-            return Picture(why=self._why)
+    def take(self, base: str, seen: Seen | None) -> Picture:
+        """Return an image, or why there is none; waits for it. The arguments are those of ``get``."""
+        if self._open is None or seen is None:
+            return Picture(why=self._why if seen is not None else NONE_SHOWN)
         first = self._task(base)
         if isinstance(first, str):
             return Picture(why=first)
         try:
-            return encoded(first(doc_id), size)
+            return _checked(first(seen.doc_id), seen)
         except Exception as error:  # a broken image, or a dataset that went away: the doc is shown without it
             return Picture(why=line(f"its image cannot be read: {error}", 300))
 
     def _work(self) -> None:
+        """Take the images that wait, the newest request first; runs in a thread of its own, to the end of the process."""
         while True:
             with self._news:
                 self._news.wait_for(lambda: bool(self._waiting))
-                key, size = self._waiting[-1]  # the newest: what is looked at now
-            picture = self.take(*key, size)
+                key, seen = self._waiting[-1]  # the newest: what is looked at now
+            picture = self.take(key[0], seen)
             with self._news:
                 self._waiting = deque((one for one in self._waiting if one[0] != key), WAITING)
                 self._kept[key] = picture
@@ -104,7 +110,7 @@ class Pictures:
                 while self._bytes > ROOM and len(self._kept) > 1:
                     self._bytes -= len(self._kept.popitem(last=False)[1].data)
 
-    def _task(self, base: str) -> Callable[[int], Any] | str:
+    def _task(self, base: str) -> OfDoc | str:
         """Return the function that gives the images of a base task, or why there is none."""
         if base not in self._opened:
             try:
@@ -117,21 +123,24 @@ class Pictures:
         return self._opened[base]
 
 
-def encoded(image: Any, size: Size | None) -> Picture:
-    """Return a PIL image as a file for pages; transparent parts on white. An image of another size than the run's is refused."""
-    from PIL import Image
-
-    if image is None:
+def _checked(found: tuple[Any, str] | None, seen: Seen) -> Picture:
+    """Return an image as a file for pages, or why it is not the image that the run showed."""
+    if found is None:
         return Picture(why="the doc has no image that can be read")
-    if size is not None and tuple(image.size) != size:
-        return Picture(why=f"the image here has {image.width} × {image.height} pixels, in the run it had {size[0]} × {size[1]}: it is another image")
-    small = image.convert("RGBA")
-    small.thumbnail((LONGEST, LONGEST))
-    ground = Image.new("RGBA", small.size, "white")
-    ground.alpha_composite(small)
-    out = io.BytesIO()
+    image, digest = found
+    if seen.size is not None and tuple(image.size) != seen.size:
+        was, now = (f"{width} × {height}" for width, height in (seen.size, image.size))
+        return Picture(why=f"another image: the one here has {now} pixels, the one in the run had {was}")
+    if seen.digest and digest and seen.digest != digest:
+        return Picture(why="another image: its colours are not those of the image in the run")
+    return encoded(image)
+
+
+def encoded(image: Any) -> Picture:
+    """Return a PIL image as a file for pages; transparent parts on white."""
+    small, out = look.on_white(image, LONGEST), io.BytesIO()
     if small.width * small.height <= SMALL:
-        ground.convert("RGB").save(out, "PNG")
+        small.save(out, "PNG")
         return Picture(out.getvalue(), "image/png")
-    ground.convert("RGB").save(out, "JPEG", quality=QUALITY)
+    small.save(out, "JPEG", quality=QUALITY)
     return Picture(out.getvalue(), "image/jpeg")

@@ -1,8 +1,13 @@
-"""The explorer's server: on loopback alone, for who has its token, from the explorer's memory alone. No path of a request reaches the file system."""
+"""The explorer's server: on loopback alone, for who has its token, from the explorer's memory alone. No path of a request reaches the file system.
+
+Browsers send a cookie of 127.0.0.1 to every port there, so any other local server would get it. There is no cookie, therefore: the page takes the
+token from its address, keeps it in ``localStorage``, which belongs to this port alone, and sends it as a header with every request, for images too.
+A page of another origin cannot send that header: the browser would ask for leave first (OPTIONS), and gets none. The files of the page
+(``page.FILES``) say nothing of a run, and are the only answers without the token.
+"""
 
 from __future__ import annotations
 
-import functools
 import hmac
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
 HEADERS = {
@@ -30,6 +35,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+TOKEN = "X-Explore-Token"
+"""The header that holds the token; ``page/explore.js`` sends it."""
 PAGE = 100
 """Docs whose texts one request may ask for."""
 LONGEST_SEARCH = 500
@@ -42,7 +49,7 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
     Args:
         explorer: what is shown.
         pictures: the images.
-        token: without it, in the address or in the cookie that the first page sets, nothing is answered.
+        token: without it in the header ``TOKEN`` nothing of the runs is answered.
         port: that the server listens on; requests for another host or from another origin are not answered.
 
     Raises:
@@ -55,30 +62,29 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    cookie = f"lmms_patch_explore_{port}"
+    assets = {"/" if name == "index.html" else f"/{name}" for name in FILES}
+    public = {*assets, "/favicon.ico"}
     hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
 
     async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        """Answer only requests of our own page."""
-        given = request.cookies.get(cookie, "") or (request.query_params.get("token", "") if request.url.path == "/" else "")
-        if request.url.path == "/" and request.query_params.get("token"):
-            given = request.query_params["token"]
+        """Answer a request of our own page, and refuse any other. What fails unexpectedly is told as JSON, which the page can show."""
+        path = request.url.path
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
         ours = request.headers.get("host") in hosts and (origin is None or origin in {f"http://{host}" for host in hosts})
-        fetched = site in (None, "same-origin", "none") or (site in ("same-site", "cross-site") and request.url.path == "/" and _is_page(request))
-        if request.method not in ("GET", "HEAD") or not ours or not fetched or not _equal(given, token):
+        fetched = site in (None, "same-origin", "none") or (site in ("same-site", "cross-site") and path == "/" and _is_page(request))
+        known = path in public or _is_equal(request.headers.get(TOKEN, ""), token)
+        if request.method not in ("GET", "HEAD") or not ours or not fetched or not known:
             return Response("not yours\n", 403, {**HEADERS, "Content-Type": "text/plain; charset=utf-8"})
-        response = await call_next(request)
+        try:
+            response = await call_next(request)
+        except Exception as error:  # a fault of ours
+            response = JSONResponse({"error": f"the explorer failed at {path}: {type(error).__name__}: {error}"}, 500)
         for name, value in HEADERS.items():
             response.headers[name] = value
         return response
 
-    def index(request: Request) -> Response:
-        response = _file("index.html")
-        response.set_cookie(cookie, token, httponly=True, samesite="strict", path="/")
-        return response
-
-    def _file(name: str) -> Response:
+    def served(request: Request) -> Response:
+        name = request.url.path.removeprefix("/") or "index.html"
         return Response(file(name), media_type=FILES[name])
 
     def about(request: Request) -> Response:
@@ -105,7 +111,7 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
 
     def _picture(request: Request) -> Picture | None:
         number = _task(explorer, request)
-        return pictures.get(*explorer.size_of(number, _place(explorer, number, request.query_params.get("place", ""))))
+        return pictures.get(*explorer.seen(number, _place(explorer, number, request.query_params.get("place", ""))))
 
     def picture_state(request: Request) -> Response:
         found = _picture(request)
@@ -121,30 +127,31 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
     def refused(request: Request, error: Exception) -> Response:
         return JSONResponse({"error": str(error)}, 404)
 
-    routes = {"/": index, "/api/about": about, "/api/columns": columns, "/api/rows": rows, "/api/doc": doc, "/api/maps": maps}
-    routes |= {"/api/search": search, "/api/image": picture_state, "/image": image, "/favicon.ico": icon}
-    assets = [Route(f"/{name}", functools.partial(_asset, _file, name)) for name in FILES if name != "index.html"]
+    routes = {"/api/about": about, "/api/columns": columns, "/api/rows": rows, "/api/doc": doc, "/api/maps": maps, "/api/search": search}
+    routes |= {"/api/image": picture_state, "/image": image, "/favicon.ico": icon, **dict.fromkeys(assets, served)}
     return Starlette(
-        routes=[*(Route(path, function) for path, function in routes.items()), *assets],
+        routes=[Route(path, function) for path, function in routes.items()],
         middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard)],
         exception_handlers={RecordError: refused},
     )
 
 
-def _asset(answer: Callable[[str], Response], name: str, request: Request) -> Response:
-    return answer(name)
-
-
 def _is_page(request: Request) -> bool:
-    """Tell whether a browser opens an address, as after a click on a link in another program."""
+    """Return whether a browser opens an address in a tab, as after a click on a link in another program."""
     return request.headers.get("sec-fetch-mode") == "navigate" and request.headers.get("sec-fetch-dest") == "document"
 
 
-def _equal(given: str, token: str) -> bool:
+def _is_equal(given: str, token: str) -> bool:
+    """Return whether a token is the right one. How long that takes does not tell how much of it is right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
 def _task(explorer: Explorer, request: Request) -> int:
+    """Return the number of the task that a request names.
+
+    Raises:
+        RecordError: there is no such task, or none of its docs is read yet.
+    """
     number = _number(request.query_params.get("task", ""), len(explorer.tasks))
     if not explorer.tasks[number].ready:
         raise RecordError("the docs of this task are not read yet")
@@ -152,6 +159,16 @@ def _task(explorer: Explorer, request: Request) -> int:
 
 
 def _place(explorer: Explorer, number: int, text: str) -> int:
+    """Return the place of a doc in its task.
+
+    Args:
+        explorer: whose docs they are.
+        number: of the task; some of its docs are read.
+        text: the place as the request has it.
+
+    Raises:
+        RecordError: there is no such doc.
+    """
     docs: Any = explorer.tasks[number].main.docs
     return _number(text, len(docs))
 

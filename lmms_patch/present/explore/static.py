@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.present.explore.explorer import Explorer
 from lmms_patch.present.explore.page import file
 from lmms_patch.present.explore.pictures import Pictures
@@ -19,6 +20,9 @@ MOST = 2_000
 """Docs that a folder may hold: its page reads all of them at once."""
 MARK = "explore.json"
 """The file by which a folder is known to be an export, and may be replaced."""
+OURS = {"made by": "lmms-patch explore --export", "schema": 1}
+"""What that file says of every export."""
+_IMAGE = re.compile(r"\d+-\d+\.(png|jpg)")
 _STYLE, _SCRIPT, _VIEWPORT = (
     '<link rel="stylesheet" href="explore.css">\n',
     '<script src="explore.js" defer></script>\n',
@@ -44,16 +48,40 @@ def write(explorer: Explorer, pictures: Pictures, output: Path, tell: Tell = lam
         PatchError: there are too many docs, a log cannot be read, or the folder cannot be written.
     """
     files.check_folder(output, MARK, "--export", "an earlier export")
+    _check_earlier(output)
     count = sum(task.main.result.docs for task in explorer.tasks)
     if count > MOST:
         raise OptionError(f"--export: {count:,} docs are more than {MOST:,}, as many as a page from disk may hold; leave out --export to serve them")
     explorer.load()
+    if explorer.fault:
+        raise RecordError(explorer.fault)
     with files.folder(output, "--export") as folder:
         (folder / "images").mkdir()
         images = [_images(explorer, pictures, number, folder, tell) for number in range(len(explorer.tasks))]
         (folder / "index.html").write_text(page(explorer, images), encoding="utf-8", errors="replace")
-        (folder / MARK).write_text(json.dumps({"schema": 1, "docs": count}) + "\n", encoding="utf-8")
+        (folder / MARK).write_text(json.dumps({**OURS, "docs": count}) + "\n", encoding="utf-8")
     return count
+
+
+def _check_earlier(output: Path) -> None:
+    """Check that a folder that is there, and will be replaced, is an export and has nothing else in it.
+
+    Raises:
+        OptionError: it is none, or has other files in it.
+    """
+    if not output.is_dir() or not any(output.iterdir()):
+        return
+    try:
+        about = json.loads((output / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict) or any(about.get(key) != value for key, value in OURS.items()):
+        raise OptionError(f"--export {output}: its {MARK} is not that of an earlier export, so the folder is not replaced; name a new folder")
+    others = [path.name for path in output.iterdir() if path.name not in (MARK, "index.html", "images")]
+    if (images := output / "images").is_dir():
+        others += [f"images/{path.name}" for path in images.iterdir() if not _IMAGE.fullmatch(path.name)]
+    if others:
+        raise OptionError(f"--export {output}: {sorted(others)[0]} is not of an earlier export, so the folder is not replaced; name a new folder")
 
 
 def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
@@ -61,7 +89,7 @@ def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
 
     Args:
         explorer: whose docs are read.
-        images: of each task and doc the file of its image, and why there is none (``file``, ``why``).
+        images: shape (tasks, docs), of each doc ``file``, its image, and ``why`` there is none.
     """
     numbers = range(len(explorer.tasks))
     columns = [explorer.columns(number) for number in numbers]
@@ -88,6 +116,7 @@ def _inline(data: Any) -> str:
 
 
 def _hash(text: str) -> str:
+    """Return the hash of a style sheet or script as a Content-Security-Policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -96,7 +125,7 @@ def _images(explorer: Explorer, pictures: Pictures, number: int, folder: Path, t
     task, out, known = explorer.tasks[number], [], 0
     tell(f"taking images of {task.name}")
     for place in range(len(task.main.docs or ())):
-        picture = pictures.take(*explorer.size_of(number, place))
+        picture = pictures.take(*explorer.seen(number, place))
         name = f"images/{number}-{place}.{'png' if picture.type == 'image/png' else 'jpg'}" if picture.data else ""
         if name:
             (folder / name).write_bytes(picture.data)

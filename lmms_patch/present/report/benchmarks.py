@@ -14,7 +14,7 @@ from lmms_patch.present.report.run_sheets import band_text
 from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
 from lmms_patch.stats.index import fragmentation
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import LEVEL, Estimate
 
 FEWEST_RANKED = 5
 """Percentiles of fewer benchmarks are not given."""
@@ -64,6 +64,7 @@ def cell(point: Point | None) -> Cell:
 
 
 def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
+    """Return the points by benchmark, model and grid, and the columns of a table of benchmarks by (model, grid)."""
     heads = tuple(
         Column(label(pair), label(pair), signed=True, index=True, help=f"RCI of {pair[0]} on the {pair[1]}x{pair[1]} grid")
         for pair in columns(points)
@@ -94,6 +95,7 @@ def bands(points: Sequence[Point]) -> Sheet:
 
 
 def _words(point: Point | None) -> str | None:
+    """Return the bands that an index reaches, in words; None where there is no such result."""
     if point is None:
         return None
     made = cell(point)
@@ -165,7 +167,8 @@ def by_pair(points: Sequence[Point]) -> dict[tuple[Pair, Pair], tuple[Estimate, 
 
 
 AGREE = (
-    "Pearson's r over benchmarks, 95 % interval by Fisher's z: as if the benchmarks were a random sample of such, which they are not quite. "
+    f"Pearson's r over benchmarks, {100 * LEVEL:g} % interval by Fisher's z: "
+    "as if the benchmarks were a random sample of such, which they are not quite. "
     "Columns of one model share its answers to the full images, so they agree by construction."
 )
 
@@ -345,6 +348,7 @@ def cells(entries: Sequence[Entry]) -> list[Sheet]:
 
 
 def _cells(entries: Sequence[Entry], n: int) -> Sheet:
+    """Return the table of one grid: of each result the share of every cell, and of all results the mean."""
     names = [f"r{row + 1}c{col + 1}" for row in range(n) for col in range(n)]
     rows: list[dict[str, Cell]] = []
     for entry in entries:
@@ -372,6 +376,7 @@ def _cells(entries: Sequence[Entry], n: int) -> Sheet:
 
 
 def _share_row(names: Sequence[str], shares: Mapping[str, object]) -> dict[str, Cell]:
+    """Return the cells of a row: each share in percent, the p-value of evenness, and how much the middle earns."""
     score = shares["score"]
     assert isinstance(score, (list, tuple))
     row: dict[str, Cell] = {name: 100 * float(share) for name, share in zip(names, score, strict=True)}

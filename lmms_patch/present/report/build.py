@@ -14,6 +14,7 @@ from typing import Any
 
 from lmms_patch import __version__, files
 from lmms_patch.errors import PatchError, RecordError, require
+from lmms_patch.present import look
 from lmms_patch.present.findings import findings
 from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
@@ -88,6 +89,7 @@ def build(
 
 
 def _title(entries: Sequence[Entry], points: Sequence[across.Point]) -> str:
+    """Return the title of a report that was given none: its benchmarks and models, or how many there are."""
     models = sorted({one.model for one in entries} | {point.model for point in points})
     bases = sorted({one.base for one in entries} | {point.benchmark for point in points})
     few = ", ".join(bases) if len(bases) <= 3 else f"{len(bases)} benchmarks"
@@ -95,6 +97,8 @@ def _title(entries: Sequence[Entry], points: Sequence[across.Point]) -> str:
 
 
 def _made() -> dict[str, str]:
+    """Return what made the report: versions, and the date."""
+
     def installed(name: str) -> str:
         try:
             return version(name)
@@ -157,14 +161,8 @@ def _pictures(wanted: Sequence[tuple[str, Any]], images: Images | None, tell: Te
 
 def picture(image: Any) -> str:
     """Return a small JPEG of an image, as a ``data:`` URI; transparent parts on white."""
-    from PIL import Image
-
-    small = image.convert("RGBA")
-    small.thumbnail((PICTURE, PICTURE))
-    ground = Image.new("RGBA", small.size, "white")
-    ground.alpha_composite(small)
     out = io.BytesIO()
-    ground.convert("RGB").save(out, "JPEG", quality=QUALITY)
+    look.on_white(image, PICTURE).save(out, "JPEG", quality=QUALITY)
     return f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
@@ -172,6 +170,7 @@ def picture(image: Any) -> str:
 
 
 def _tables(folder: Path, report: Report) -> None:
+    """Write every table in every form into ``tables/`` of a folder."""
     (folder / "tables").mkdir()
     for sheets in report.sheets.values():
         for sheet in sheets:
@@ -203,6 +202,8 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
+    """Return a result of the report in plain JSON types."""
+
     def numbers(part: Part) -> dict[str, Any]:
         measures = {name: cell_json(one) for name, one in part.measures.items()}
         return {"docs": part.docs, "gate": part.gate, "measures": measures}
@@ -246,11 +247,12 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
 
 
 def _is_pruning(path: Path) -> bool:
-    """Tell whether a folder holds a pruning and no run, which would be refused as a folder of runs."""
+    """Return whether a folder holds a pruning and no run, which would be refused as a folder of runs."""
     return (path / "pruned.json").is_file() and not any(path.rglob("*_results.json"))
 
 
 def _pruning(file: Path) -> dict[str, Any]:
+    """Return a row on a pruning: how many docs it removed, why it stopped, and what its judge says."""
     found = pruned.read(file)
     kept, removed = len(found.kept), len(found.removed)
     verdict = found.judged.sentence if found.judged else ""

@@ -204,6 +204,7 @@ class Figure:
         section: ``headline`` (at the top of the page), ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
         entries: ids of the results that it shows.
         files: names of all its files in ``figures/``.
+        narrow: the same drawing for the page on a phone; empty where it has none, and the wide one scrolls in its box.
     """
 
     name: str
@@ -214,6 +215,7 @@ class Figure:
     section: str
     entries: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    narrow: str = ""
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ def image(example: Example | RegionExample) -> str | None:
 
 
 def _frame(example: Example, n: int, cells: Sequence[CellAnswer]) -> Frame:
+    """Return where an image and its cells lie in a frame of fixed width; very tall and very wide images get bars."""
     ratio = max(1, example.size[1]) / max(1, example.size[0])
     height = WIDTH * min(TALLEST, max(FLATTEST, ratio))
     h = min(height, WIDTH * ratio)

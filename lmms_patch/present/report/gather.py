@@ -150,6 +150,7 @@ class _Read:
     warnings: list[str] = field(default_factory=list)
 
     def entry(self, name: str, model: str) -> Entry:
+        """Return the result as the report takes it, under an id and a model's name."""
         described, kind = self.result.described, self.result.kind
         analysis = self.whole.analysis
         grids = tuple(int(n) for n in described["grids"]) if kind.index else ()
@@ -180,6 +181,7 @@ class _Read:
 
 
 def _read(result: Result, examples: int, categories: bool) -> _Read:
+    """Read the log of a result, which must give the numbers of its results file, and pick its examples."""
     audit.check(result, intervals=False)
     if result.kind.name == "magic":
         return _read_magic(result, examples, categories)

@@ -10,7 +10,7 @@ from lmms_patch.compare import variants
 from lmms_patch.compare.variants import Contrasted
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.magic_words import CONTRASTS, COUNTS, VARIANTS, WORDS, columns, order
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.sheets import Cell, Column, Sheet, levels
 from lmms_patch.runs.run import Run
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
@@ -20,7 +20,6 @@ _DATA = Column("dataset", "dataset")
 _TASK = Column("task", "task")
 _DOCS = Column("docs", "docs", help="docs that were scored; a number may rest on fewer (report.json has the n of each)")
 _JUDGE = Column("judge", "judge", help="the model that gives Acc short, Acc full and Self-Heal; none: these are not there")
-_LEVEL = "In brackets: 95 % interval, from a bootstrap over images, all docs on one image together."
 
 
 # --- what a result gives --------------------------------------------------------------------------
@@ -86,8 +85,15 @@ def overview(entries: Sequence[Entry]) -> Sheet:
         rows.append(row)
     used = {name for row in rows for name, cell in row.items() if cell is not None}
     heads = (_MODEL, _DATA, _DOCS, *columns(used), _JUDGE)
-    note = f"As the MAGIC paper's Table 2: relevant and adversarial boxes are drawn. Fractions, not percent. {_LEVEL} Self-Heal is of its own task."
+    note = "As the MAGIC paper's Table 2: relevant and adversarial boxes are drawn. Fractions, not percent. "
+    note += f"{_brackets(rows)}Self-Heal is of its own task."
     return Sheet("magic", "Region focus and answers", heads, tuple(rows), note)
+
+
+def _brackets(rows: Sequence[Mapping[str, Cell]]) -> str:
+    """Return the sentence of a table's note on its intervals, and a space; empty where no number has an interval."""
+    level = levels(cell for row in rows for cell in row.values())
+    return f"In brackets: {level} interval, from a bootstrap over images, all docs on one image together. " if level else ""
 
 
 def _together(one: Entry, other: Entry) -> bool:
@@ -107,7 +113,7 @@ def tasks(entries: Sequence[Entry]) -> Sheet:
         help="on the image: all boxes (relevant and adversarial), the relevant ones, or none",
     )
     heads = (_MODEL, _TASK, drawn, _DOCS, *_metrics(rows), _JUDGE)
-    note = f"{_LEVEL} N/A: not defined, with the reason; empty: not a number of this task."
+    note = f"{_brackets(rows)}N/A: not defined, with the reason; empty: not a number of this task."
     return Sheet("magic_tasks", "Every MAGIC task", heads, tuple(rows), note)
 
 
@@ -123,7 +129,7 @@ def types(entries: Sequence[Entry]) -> Sheet:
         for name, part in entry.categories.items()
     ]
     heads = (_MODEL, _TASK, Column("type", "question type", help="MAGIC paper, 3"), _DOCS, *_metrics(rows))
-    note = f"{_LEVEL} Many types at once: one in twenty intervals misses by luck alone."
+    note = f"{_brackets(rows)}Many types at once: one in twenty intervals misses by luck alone."
     return Sheet("magic_types", "By question type", heads, tuple(rows), note)
 
 
@@ -141,8 +147,10 @@ def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
         rows.append({**about, "items": one.found.items, **differences, "mind": "; ".join(one.minds) or None})
     heads = (_MODEL, _CONTRAST, Column("tasks", "tasks"), Column("items", "items", help="that both tasks have"))
     metrics = tuple(dataclasses.replace(column, signed=True, help=f"difference of: {column.help}") for column in _metrics(rows))
+    level = levels(cell for row in rows for cell in row.values())
+    sure = f", with {level} intervals from a bootstrap over images" if level else ""
     note = (
-        f"{_HOW[0].upper()}{_HOW[1:]}. Differences paired by item, with 95 % intervals from a bootstrap over images. "
+        f"{_HOW[0].upper()}{_HOW[1:]}. Differences paired by item{sure}. "
         "Precision and F1 are not contrasted: without adversarial boxes they rise by construction."
     )
     last = (_MIND,) if any(row["mind"] for row in rows) else ()

@@ -19,12 +19,19 @@ WORDS: dict[str, tuple[str, str]] = {
     "magiscore_recall_micro": ("R micro", "relevant boxes used over relevant boxes, both summed over docs"),
     "magiscore_f1_micro": ("F1 micro", "2 TP / (2 TP + FP + FN), summed over docs"),
     "self_heal": ("Self-Heal", "share of injected wrong runs of steps that the continuation corrects, by a judge (MAGIC paper, 4.3)"),
-    "self_heal_words": ("Self-Heal by words", "the same without a judge: the continuation says the correction; not the paper's number"),
+    "self_heal_words": (
+        "Self-Heal by words",
+        "the same without a judge: the continuation says the correction; given where it beats chance alone; not the paper's number",
+    ),
     "regions_exhaustive": (
         "all used",
         "share of docs with a box on which every box is used; where adversarial boxes are drawn, lower is better (MAGIC paper, 5.3)",
     ),
     "regions_unused": ("none used", "share of docs with a box on which no box is used; lower is better"),
+    "regions_dismissed": (
+        "dismissed",
+        "share of docs with a box on which a box is named only to be ruled out; such boxes count as used, as in the MAGIC paper, 4.1",
+    ),
     "regions_invented": ("invented", "share of docs on which a box is named that does not exist; lower is better"),
     "answer_found": ("answer marked", "share of responses that mark an answer"),
 }
@@ -46,6 +53,7 @@ COUNTS = {
     "unjudged_acc_short": "responses without a verdict on the short answer",
     "unjudged_acc_full": "responses without a verdict on the full answer",
     "unjudged_self_heal": "continuations without a verdict",
+    "without_gold_acc_full": "of those without a verdict on the full answer, docs without a full gold answer",
 }
 """``magic.counts``, in words."""
 CONTRASTS = {

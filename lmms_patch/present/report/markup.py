@@ -60,7 +60,11 @@ def cell(given: Cell, column: Column, head: bool = False) -> str:
 def estimate(number: Estimate, signed: bool = False, digits: int = 3) -> str:
     """Return a number with its interval and the words beside it; N/A with the first words of the reason where it is not defined."""
     if number.value is None:
-        why = f' <span class="why" title="{text(number.reason)}">{text(wording.short_reason(number.reason))}</span>' if number.reason else ""
+        why = (
+            f' <span class="why" title="{text(wording.in_words(number.reason))}">{text(wording.short_reason(number.reason))}</span>'
+            if number.reason
+            else ""
+        )
         return f'<span class="na">{NOT_DEFINED}</span>{why}'
     ends, words = wording.ends(number, signed, digits), wording.words(number)
     parts = [f'<span class="v">{wording.value(number, signed, digits)}</span>']

@@ -136,6 +136,7 @@ def _rows(standings: Sequence[Standing]) -> list[dict[str, Cell]]:
 
 
 def _row(one: Standing, group: int | None) -> dict[str, Cell]:
+    """Return the row of a model: its place, and its means over shared and over its own benchmarks."""
     place = one.place
     span = None if place is None else str(place.first) if place.first == place.last else f"{place.first} to {place.last}"
     own = one.own if one.own.n != one.size.n else None

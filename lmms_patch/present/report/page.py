@@ -17,11 +17,12 @@ import jinja2
 from markupsafe import Markup
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.present import palette, text_only
+from lmms_patch.present import look, text_only
 from lmms_patch.present.report import gallery, markup, run_sheets, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
 from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
+from lmms_patch.present.sheets import levels
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block, cut
@@ -51,7 +52,7 @@ def assets(more: str = "") -> Assets:
     Args:
         more: style rules of a page of its own.
     """
-    css, js = palette.css() + _source("page.css") + more, _source("page.js")
+    css, js = look.css() + _source("page.css") + more, _source("page.js")
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
     policy = f"default-src 'none'; img-src data:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
@@ -90,6 +91,7 @@ def environment() -> jinja2.Environment:
         "name": lambda text: cut(str(text), NAME),
         "answer": lambda text: cut(str(text), ANSWER),
         "num": wording.number,
+        "in_words": wording.in_words,
         "value": wording.value,
         "words": wording.words,
         "colour": wording.colour,
@@ -110,7 +112,7 @@ def environment() -> jinja2.Environment:
         "tst_notes": lambda details: [text_only.verdict(details).sentence, *text_only.copies(details)],
     }
     made.globals |= {"marks_of": shapes.marks, "said": reading}
-    made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label}
+    made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label, "bands": wording.bands}
     made.globals |= {"frames_of": gallery.frames, "image_of": _image, "verdict": gallery.verdict}
     return made
 
@@ -145,7 +147,10 @@ def page(report: Report) -> str:
     """
     facts = shapes.facts(report)
     places, tables = shapes.placed(report), shapes.tables(report)
-    drawn = {i: Markup(safe.drawing(report.figures[i].svg, f"f{i}")) for i in places.drawn}
+    lines = shapes.rows(report.entries)
+    figures = {i: report.figures[i] for i in places.drawn}
+    drawn = {i: Markup(safe.drawing(figure.svg, f"f{i}")) for i, figure in figures.items()}
+    narrow = {i: Markup(safe.drawing(figure.narrow, f"f{i}n")) for i, figure in figures.items() if figure.narrow}
     return (
         environment()
         .get_template("index.html.j2")
@@ -155,8 +160,11 @@ def page(report: Report) -> str:
             report=report,
             facts=facts,
             matrix=shapes.matrix(report, facts),
-            rows=shapes.rows(report.entries),
+            rows=lines,
+            level=levels(number for row in lines for number in row.numbers),
             drawn=drawn,
+            narrow=narrow,
+            told={i: shapes.told(svg) for i, svg in drawn.items()},
             sentences=shapes.sentences(report),
             tables=tables,
             places=places,

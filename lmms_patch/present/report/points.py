@@ -112,6 +112,7 @@ def luck_free(points: Sequence[Point]) -> tuple[list[Point], bool]:
 
 
 def _corrected(point: Point) -> Point:
+    """Return a point with its corrected index in place of the one as published; a point that may not be read stays as it is."""
     corrected = point.corrected
     if not point.valid or corrected is None:
         return point

@@ -128,6 +128,7 @@ class _Cells:
         return row[key]
 
     def number(self, line: int, text: str, name: str) -> float | None:
+        """Return a cell as a number; None where it is empty."""
         if text.lower() in EMPTY:
             return None
         try:
@@ -174,6 +175,7 @@ class _Long(_Cells):
         self.index = columns[0]
 
     def points(self, line: int, cells: Sequence[str]) -> Iterator[Point]:
+        """Yield the result of a line that has one result."""
         row = self.row(cells)
         where = self.text(line, row, self.benchmark), self.text(line, row, "model"), self.grid(line, row["n"])
         docs = row.get("docs", "")
@@ -197,6 +199,7 @@ class _Wide(_Cells):
                 self.columns.setdefault((head["model"], head["n"]), {})[(head["end"] or "").lower()] = i
 
     def points(self, line: int, cells: Sequence[str]) -> Iterator[Point]:
+        """Yield the results of a line that has one benchmark and a column for each model and grid."""
         benchmark = self.text(line, self.row(cells), self.benchmark)
         for (model, n), places in self.columns.items():
             ends = {end: cells[i] for end, i in places.items()}

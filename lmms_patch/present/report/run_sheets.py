@@ -8,8 +8,8 @@ from typing import Any
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import Entry, Part
-from lmms_patch.present.report.points import counted, once
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.report.points import counted
+from lmms_patch.present.sheets import Cell, Column, Sheet, levels
 from lmms_patch.runs import reading
 from lmms_patch.runs.need import Need
 from lmms_patch.stats import paired
@@ -91,17 +91,16 @@ _RUN_COLUMNS = (
 
 
 def _runs(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of all results and grids."""
     rows = [row for entry in entries for row in _rows(entry)]
-    levels = once(e.level for row in rows for e in row.values() if isinstance(e, Estimate) and e.low is not None)
-    note = f"In brackets: {_levels(levels)} interval, from a bootstrap over docs, questions on one image together. {SCALE.capitalize()}, not percent."
+    level = levels(cell for row in rows for cell in row.values())
+    sure = f"In brackets: {level} interval, from a bootstrap over docs, questions on one image together. " if level else ""
+    note = f"{sure}{SCALE.capitalize()}, not percent."
     return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows), tuple(rows), note)
 
 
-def _levels(levels: Sequence[float]) -> str:
-    return " or ".join(f"{100 * level:g} %" for level in levels) or "95 %"
-
-
 def _rows(entry: Entry) -> list[dict[str, Cell]]:
+    """Return the rows of a result: one for each of its grids, or one where it has none."""
     measures, failures = entry.whole.measures, entry.failures
     base: dict[str, Cell] = {
         **_named(entry),
@@ -133,6 +132,7 @@ def _of_image(part: Part) -> dict[str, Cell]:
 
 
 def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
+    """Return the numbers of some docs of a result at one grid."""
     name, measures = f"{entry.index}{n}", part.measures
     grid = part.grid(n)
     used = grid.get("fip")
@@ -163,6 +163,7 @@ def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> tupl
 
 
 def _categories(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of all categories of all results."""
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         for name, part in entry.categories.items():
@@ -224,11 +225,15 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
         Column("luck", "by luck", help="share of docs that a cell of a wrong image answers where the whole wrong image does not"),
         Column("unscored", "unscored", help="docs without a class: a view has no score"),
     )
-    note = "Shares of the docs with 95 % intervals. Right is at least half of what the doc's gold scores (docs/statistics.md)."
+    level = levels(row[need] for row in rows for need in NEED_WORDS)
+    note = (
+        f"Shares of the docs{f' with {level} intervals' if level else ''}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
+    )
     return Sheet("necessity", "What each question needs", _used(columns, rows), tuple(rows), note)
 
 
 def _excluded(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of docs that a grid leaves out, by the reason."""
     rows = [
         {**_named(entry), "n": n, "reason": reason, "docs": count}
         for entry in entries
@@ -256,6 +261,7 @@ def tst(entries: Sequence[Entry]) -> list[Sheet]:
 
 
 def _tst(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of text-only cross-validations."""
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         if not KINDS[entry.kind].folds:
@@ -303,6 +309,7 @@ def _chance(known: Any, measures: Mapping[str, Estimate]) -> Cell:
 
 
 def _blind(entries: Sequence[Entry]) -> Sheet:
+    """Return the table of what each model scores without the image, beside its score with it."""
     full: dict[tuple[str, str], Entry] = {}
     for entry in entries:
         if KINDS[entry.kind].full and (entry.base, entry.model) not in full:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shlex
@@ -16,7 +17,7 @@ from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text
-from lmms_patch.present.report.wording import words
+from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import from_json
@@ -119,7 +120,7 @@ def _pieces(text: str, by_name: Mapping[str, str]) -> list[Piece]:
 
 def _asides(text: str) -> Iterator[Piece]:
     """Yield the parts of a text, those in brackets by themselves, with true minus signs."""
-    text = re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+    text = in_words(text)
     at = 0
     for match in _ASIDE.finditer(text):
         yield from (piece for piece in (Piece(text[at : match.start()]), Piece(match[0], aside=True)) if piece.text)
@@ -139,7 +140,7 @@ class Row:
         entry: the result.
         n: the grid; None for a kind without an index.
         score, mpp, index, adj, gap, chance: None where the kind has no such number.
-        band, span: of the index, in words.
+        span: the bands that the interval of the index reaches, in words.
         excluded: docs that the grid leaves out.
         failed: views without a score.
         fip_used: FIP over the docs that the grid uses; None where those are all.
@@ -163,6 +164,11 @@ class Row:
     headline: Estimate | None
 
     @property
+    def numbers(self) -> tuple[Estimate | None, ...]:
+        """The numbers that the line shows."""
+        return self.score, self.mpp, self.gap, self.index, self.adj, self.chance
+
+    @property
     def luck_free(self) -> bool:
         """Whether the index to go by is the corrected one."""
         return self.headline is not None and self.headline is self.adj
@@ -174,6 +180,7 @@ def rows(entries: Sequence[Entry]) -> list[Row]:
 
 
 def _row(entry: Entry, n: int | None) -> Row:
+    """Return the line of a result at one grid; of a result without grids, n is None."""
     get = entry.whole.measures.get
     grid = entry.whole.grid(n)
     index, adj = (get(f"{entry.index}{n}{end}") if entry.index and n else None for end in ("", "_adj"))
@@ -358,6 +365,7 @@ def needs(entries: Sequence[Entry]) -> list[Needs]:
 
 
 def _needs(entry: Entry, stored: Mapping[str, Any]) -> Needs:
+    """Return the bar of a result's necessity map: the shares of its classes, one after the other."""
     parts = []
     at = 0.0
     for name in NEED_WORDS:
@@ -472,6 +480,18 @@ def explore(report: Report) -> str:
     """Return the command that shows every doc of the report's runs."""
     folders = {os.path.dirname(entry.path) for entry in report.entries if entry.path}
     return f"lmms-patch explore {shlex.quote(folders.pop() or '.') if len(folders) == 1 else 'RUN'}"
+
+
+_TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+
+
+def told(drawing: str) -> list[str]:
+    """Return the numbers that a drawing tells who points at its marks, each once, in its order: for who has no mouse.
+
+    Names of rows and of bands tell no number: these are left out.
+    """
+    texts = (html.unescape(text) for text in _TITLE.findall(drawing))
+    return list(dict.fromkeys(text for text in texts if re.search(r": .*(\d|N/A)", text)))
 
 
 @dataclass(frozen=True)

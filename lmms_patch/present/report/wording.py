@@ -9,9 +9,12 @@ from typing import Any
 from lmms_patch.present import sheets
 from lmms_patch.runs import reading
 from lmms_patch.stats.gate import SAME
-from lmms_patch.stats.index import band
+from lmms_patch.stats.index import BANDS, band
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
+
+_NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
+"""The hyphen of a number below 0; not that of a range or of a name."""
 
 
 def number(value: float | int | None, signed: bool = False, digits: int = 3, largest: float | None = None) -> str:
@@ -28,6 +31,15 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, lar
     """
     places = digits if max(abs(value or 0.0), abs(largest or 0.0)) < 10 else min(digits, 1)
     return sheets.number(value, signed, places, thousands=True).replace("-", "−")
+
+
+def in_words(said: str) -> str:
+    """Return a sentence with a true minus before its numbers, as tables have it: plain text has a hyphen, which terminals and files keep.
+
+    >>> in_words("RCI_3 -0.20 [-0.30, +0.10], 95-100 docs of mme-1")
+    'RCI_3 −0.20 [−0.30, +0.10], 95-100 docs of mme-1'
+    """
+    return _NEGATIVE.sub("−", said)
 
 
 def value(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
@@ -48,6 +60,17 @@ def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
         return ""
     largest = max(abs(estimate.low), abs(estimate.high), abs(estimate.value))
     return f"[{number(estimate.low, signed, digits, largest)}, {number(estimate.high, signed, digits, largest)}]"
+
+
+def bands() -> list[tuple[str, str]]:
+    """Return the bands of the index, from local to global, each with the end that bounds it (``stats.index.band``).
+
+    >>> bands()[2:]
+    [('balanced', '≤ +0.10'), ('moderate global', '< +0.30'), ('strong global', '≥ +0.30')]
+    """
+    last, name = BANDS[-1]
+    open_end = number(last, True, 2)
+    return [*((below, f"≤ {number(end, True, 2)}") for end, below in BANDS[:-1]), (name, f"< {open_end}"), ("strong global", f"≥ {open_end}")]
 
 
 def raw(value: Any) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
+from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.stats.paired import Difference
 from lmms_patch.text import clean
@@ -42,15 +43,11 @@ def text(comparison: Comparison, *, wide: bool = False, most: int | None = None)
     Args:
         comparison: the comparison.
         wide: all columns.
-        most: characters in a line of a table or a text; None: any.
+        most: cells in a line of a table or a text; None: any.
     """
     head = [headline(comparison), f"A: {_of(comparison.first)}", f"B: {_of(comparison.second)}"]
-    blocks = ["\n".join(_folded(head, most)), *(_block(comparison, task, wide, most) for task in comparison.tasks)]
-    return "\n\n".join([*blocks, "\n".join(_folded(_foot(comparison).splitlines(), most))])
-
-
-def _folded(lines: Iterable[str], most: int | None) -> list[str]:
-    return [textwrap.fill(one, most, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) if most else one for one in lines]
+    blocks = ["\n".join(fold(each, most) for each in head), *(_block(comparison, task, wide, most) for task in comparison.tasks)]
+    return "\n\n".join([*blocks, "\n".join(fold(each, most) for each in _foot(comparison).splitlines())])
 
 
 def headline(comparison: Comparison) -> str:
@@ -63,12 +60,13 @@ def headline(comparison: Comparison) -> str:
     for task in comparison.tasks:
         better.setdefault(_better(comparison, task), []).append(task)
     models = {"A": comparison.first.model, "B": comparison.second.model}
-    said = [f"{side} ({clean(models[side], 60)}) is better on {_listed(better[side], _by)}" for side in "BA" if side in better]
+    said = [f"{side} ({clean(models[side], 60)}) is better on {_listed(comparison, better[side], _by)}" for side in "BA" if side in better]
     open_ones = better.get("", [])
     if open_ones and said:
-        said.append(f"no difference is shown on {_listed(open_ones, _detectable)}")
+        said.append(f"no difference is shown on {_listed(comparison, open_ones, _detectable)}")
     elif open_ones:
-        said.append(f"A and B cannot be told apart on {_listed(open_ones, lambda task: f'{_by(task)}; {_detectable(task)}')}")
+        both = _listed(comparison, open_ones, lambda task: f"{_by(task)}; {_detectable(task)}")
+        said.append(f"A and B cannot be told apart on {both}")
     return f"{'; '.join(said)}."
 
 
@@ -86,15 +84,19 @@ def _lower(task: Task, number: Number) -> bool:
     return number.name in task.compared.lower or (number.name in _SCORES and not task.compared.higher)
 
 
-def _listed(tasks: Sequence[Task], numbers: Callable[[Task], str]) -> str:
-    """Return tasks as a list in words, the first few with their numbers."""
-    names = [clean(task.compared.base or task.second) for task in tasks]
-    names = [clean(task.second) if names.count(name) > 1 else name for name, task in zip(names, tasks, strict=True)]
-    said = [f"{name} ({numbers(task)})" for name, task in zip(names[:FIRST], tasks, strict=False)]
+def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Task], str]) -> str:
+    """Return some tasks of a comparison as a list in words, the first few with their numbers.
+
+    A task is named by its benchmark; where another task of the comparison is of the same one, by its own name, as one line has both lists.
+    """
+    of_base = Counter(clean(task.compared.base) for task in comparison.tasks)
+    named = [(clean(task.second if of_base[clean(task.compared.base)] > 1 else task.compared.base or task.second), task) for task in tasks]
+    said = [f"{name} ({numbers(task)})" for name, task in named[:FIRST]]
     return in_words([*said, *([f"{len(tasks) - FIRST} more"] if len(tasks) > FIRST else [])])
 
 
 def _by(task: Task) -> str:
+    """Return the primary numbers of both sides and their difference, in words."""
     number = task.numbers[0]
     one = number.difference
     sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (one.first, one.second))
@@ -110,10 +112,11 @@ def _detectable(task: Task) -> str:
 
 def _of(side: Side) -> str:
     older = f"; {side.older} older result{'s' * (side.older > 1)} of the same tasks left aside" if side.older else ""
-    return f"{side.model}  ({side.path}{older})"
+    return f"{side.model} ({side.path}{older})"
 
 
 def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> str:
+    """Return a task's table, with what it is of above it and what it shows in words below it."""
     compared = task.compared
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
     clusters = "" if compared.clusters is None else f" in {compared.clusters} clusters"
@@ -123,10 +126,12 @@ def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> 
     about = f"{name}, {compared.metric}: {compared.docs} docs{clusters}; primary: {task.numbers[0].name}"
     lines = [line for line in (*_right(task), *docs(task)) if line]
     lines += [f"mind: {line}" for line in minds(task)]
-    return "\n".join([*_folded([about], most), sheets.table(heads, rows).to_text(most), *_folded([*lines, *sentences(comparison, task)], most)])
+    said = [fold(each, most) for each in (*lines, *sentences(comparison, task))]
+    return "\n".join([fold(about, most), sheets.table(heads, rows).to_text(most), *said])
 
 
 def _row(number: Number, marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:
+    """Return the row of a number: both sides, the difference, and p-values."""
     difference = number.difference
     name = f"{number.name}, {reading.CONTRADICTED}" if number.name in marks else number.name
     sides = (NOT_DEFINED if side is None else side for side in (difference.first, difference.second))
@@ -135,6 +140,7 @@ def _row(number: Number, marks: Collection[str], corrected: bool, wide: bool) ->
 
 
 def _foot(comparison: Comparison) -> str:
+    """Return what stands below all tables: which tasks one run alone has, and how intervals and p-values were made."""
     lines = []
     for own, other, side in (("A", "B", comparison.first), ("B", "A", comparison.second)):
         if side.only:
@@ -158,6 +164,7 @@ def _holm(comparison: Comparison) -> str:
 
 
 def _right(task: Task) -> list[str]:
+    """Return on how many docs one side alone is right, or better, with McNemar's test, a line for each metric."""
     tests = {"": task.compared.mcnemar, **task.compared.tests}
     return [
         f"{f'{name}: ' if name else ''}{'better' if name in task.compared.lower else 'right'} in A only: {one.only_first} docs, "
@@ -224,6 +231,7 @@ def _magic_sentences(comparison: Comparison, task: Task) -> list[str]:
 
 
 def _sentence(comparison: Comparison, task: Task, number: Number, more: str, where: str) -> str:
+    """Return what a difference shows, in one sentence: which side is better or higher, or that none is shown to be."""
     one, what = number.difference, number.name
     estimate = one.estimate
     if estimate.value is None:
@@ -289,6 +297,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _cells(task: Task, number: Number) -> dict[str, Cell]:
+    """Return the row of a number in the sheet that is written to files."""
     compared, one = task.compared, number.difference
     tested = compared.mcnemar if number.name in _SCORES else compared.tests.get(number.name)
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from lmms_patch.compare.contrast import CONTRASTS
@@ -10,6 +11,7 @@ from lmms_patch.magic.score import results
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
 from lmms_patch.runs.run import Result
+from lmms_patch.runs.unjudged import stored_bounds
 
 _ORDER = (*results.HEALED, *results.JUDGED, *results.ANSWERS, "answer_found", *results.MAGISCORE, *results.REGIONS)
 _WHAT = {
@@ -121,6 +123,8 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
                 "docs": task.result.docs,
                 "results": str(task.result.run.path),
                 "numbers": {name: results.to_json(one) for name, one in task.numbers.items()},
+                **({"bounds": {name: dataclasses.asdict(one) for name, one in found.items()}} if (found := stored_bounds(task.about)) else {}),
+                **({"by_words": words} if (words := task.about.get("by_words")) else {}),
                 "counts": task.about.get("counts", {}),
                 "warnings": list(task.about.get("warnings", [])),
             }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell
+from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs.need import NEEDS
 
 UNCHECKED = "text is not known, and is among the others, where no doc was asked without its image (option null, or the _blind task)"
@@ -26,11 +26,7 @@ def table(analyses: Iterable[tuple[str, Mapping[str, Any]]], width: int | None =
     rows: list[list[Cell]] = [
         [name, *(percent(found["shares"][need]) for need in NEEDS), f"{found['checked']}/{found['docs']}"] for name, found in maps
     ]
-    unchecked = (
-        ["\n" + (UNCHECKED if width is None else textwrap.fill(UNCHECKED, width))]
-        if any(found["shares"]["text"]["value"] is None for _, found in maps)
-        else []
-    )
+    unchecked = ["\n" + fold(UNCHECKED, width, rest="")] if any(found["shares"]["text"]["value"] is None for _, found in maps) else []
     return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(["task", *NEEDS, "checked"], rows).to_text(width), *unchecked])
 
 

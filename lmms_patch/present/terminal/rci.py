@@ -223,6 +223,7 @@ def _grid_table(shown: Sequence[Shown]) -> Sheet:
 
 
 def _fip(shown: Shown) -> float | None:
+    """Return FIP as the harness printed it, but where calls failed over the answered docs alone; None of a run that scored nothing."""
     metric = shown.described["metric"]
     if shown.metrics.get("n_failed"):  # what the harness prints counts failed calls as answers
         return (shown.analysis.get("fip") or {}).get("value")
@@ -365,6 +366,7 @@ def cell_tables(shown: Sequence[Shown]) -> str:
 
 
 def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
+    """Return the shares of the cells of a grid as n rows of n numbers, the test of evenness above them."""
     title = f"{shown.name}, {n}x{n}: share of the cells' score"
     if not shares or shares["score"] is None:
         return f"{title}: no cell scores"

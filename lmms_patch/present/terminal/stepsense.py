@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from lmms_patch.magic.score.stepsense import MOST_ANNOTATORS, Agreement, StepSense, StepSenses
 from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.runs import reading
+from lmms_patch.runs.unjudged import A_POINT
 from lmms_patch.stats.resample import Estimate
 
 
@@ -64,21 +66,31 @@ def _without_interval(shown: Sheet) -> list[str]:
 
 
 def _score(one: StepSense) -> Mapping[str, Cell]:
-    together = one.agreement
+    """Return the row of a source of labels: StepSense, and agreement where several annotators labelled the same steps."""
+    together, micro, macro = one.agreement, one.micro, one.macro
+    if one.bounds is not None:
+        micro = _bounded(micro, one.bounds.micro_low, one.bounds.micro_high)
+        macro = _bounded(macro, one.bounds.macro_low, one.bounds.macro_high)
     return {
         "source": one.source,
         "annotators": _named(one.annotators, ", "),
         "items": one.items,
         "steps": one.steps,
-        "micro": one.micro,
-        "macro": one.macro,
+        "micro": micro,
+        "macro": macro,
         "disputed": one.disputed if len(one.annotators) > 1 else None,
         "agreed": None if together is None else together.agreed,
         "kappa": None if together is None else together.kappa,
     }
 
 
+def _bounded(one: Estimate, low: float, high: float) -> Estimate:
+    """Return a score of a judge with its bounds beside it, where they lie more than a point apart."""
+    return reading.noted(one, f"{low:.3f} to {high:.3f} with the unjudged") if high - low > A_POINT else one
+
+
 def _pair(source: str, pair: Agreement) -> Mapping[str, Cell]:
+    """Return the row of two annotators who labelled the same steps."""
     return {
         "source": source,
         "annotators": _named(pair.annotators, " and "),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lmms_patch.errors import RecordError
 from lmms_patch.present import sheets, text_only
 from lmms_patch.present.sheets import Cell, Column, number
 from lmms_patch.runs.run import Result
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import LEVEL
 from lmms_patch.text import clean, line
 
 _NEEDED = {
@@ -33,9 +33,15 @@ def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
         tested: text-only cross-validations.
         width: characters in a line; None: any.
     """
-    heads: list[str | Column] = ["task", "metric", "diagnostic", "docs", "folds", "chance", "majority", "TsT [95 %]", "SD", "p"]
+    rows = [_row(result) for result in tested]
+    heads: list[str | Column] = ["task", "metric", "diagnostic", "docs", "folds", "chance", "majority", _title(rows), "SD", "p"]
     heads += ["random folds", "by text", "zero-shot", Column("", "delta", signed=True)]
-    return sheets.table(heads, [_row(result) for result in tested]).to_text(width)
+    return sheets.table(heads, rows).to_text(width)
+
+
+def _title(rows: Iterable[Iterable[Cell]]) -> str:
+    """Return the head of the column of scores: with the level of the intervals in it, that of any new one where it has none."""
+    return f"TsT [{sheets.levels(cell for row in rows for cell in row) or f'{100 * LEVEL:g} %'}]"
 
 
 def _told(result: Result) -> Mapping[str, Any]:
@@ -57,6 +63,7 @@ def _told(result: Result) -> Mapping[str, Any]:
 
 
 def _row(result: Result) -> list[Cell]:
+    """Return the row of a text-only cross-validation."""
     details = _told(result)
     head = details["by_grouping"][details["headline"]]
     others = (details["by_grouping"].get(name) for name in ("none", "text"))
@@ -68,17 +75,12 @@ def _row(result: Result) -> list[Cell]:
         f"{details['folds']} {_FOLDS[details['headline']]}",
         number(details["chance"]),
         number(head["majority"]),
-        _estimate(head["accuracy"]),
+        text_only.estimate(head["accuracy"]),
         head["sd"],
         None if head["p"] is None else f"{head['p']:.4f}",
         *(None if one is None else number(one["accuracy"]["value"]) for one in others),
         *(None if details[name] is None else number(details[name]["value"], signed=name == "delta") for name in ("zero_shot", "delta")),
     ]
-
-
-def _estimate(given: Mapping[str, Any], value: str = "value") -> Estimate:
-    """Return an estimate of the results file, as far as tables show it."""
-    return Estimate(given[value], None, given["low"], given["high"], 0, 0, 0)
 
 
 def categories(result: Result, most: int = 40) -> str:
@@ -88,12 +90,12 @@ def categories(result: Result, most: int = 40) -> str:
         return ""
     largest = sorted(known, key=lambda name: -known[name]["docs"])[:most]
     rows = [
-        [clean(name, CELL), c["docs"], number(c["chance"]), number(c["majority"]), _estimate(c, "accuracy"), number(c["s"])]
+        [clean(name, CELL), c["docs"], number(c["chance"]), number(c["majority"]), text_only.estimate(c, "accuracy"), number(c["s"])]
         for name, c in known.items()
         if name in largest
     ]
     more = len(known) - len(largest)
-    made = sheets.table([f"{result.task}, category", "docs", "chance", "majority", "TsT [95 %]", "s(x)"], rows).to_text()
+    made = sheets.table([f"{result.task}, category", "docs", "chance", "majority", _title(rows), "s(x)"], rows).to_text()
     return made + (f"\nand {more} smaller categories" if more else "")
 
 

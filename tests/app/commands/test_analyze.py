@@ -5,7 +5,7 @@ import pytest
 
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
-from tests.making.runs import mc_run, write_run
+from tests.making.runs import knows, mc_run, world_run, write_run
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,16 @@ def test_where_no_run_has_an_index_the_newest_is_named(tmp_path, capsys):
         path.write_text(path.read_text().replace('"kind": "rci"', '"kind": "blank"'))
     assert main(["analyze", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith(f"lmms-patch: {path}: no task with an index in this run")
+
+
+def test_the_docs_of_a_benchmark_are_not_those_of_its_category(tmp_path, capsys):
+    """60 of 70 docs do not settle it; of how many docs the category has, these 70 say nothing."""
+    write_run(tmp_path, {"toy_rci2": world_run(knows(0.8, 0.7), n=60)}, **{"n-samples": {"toy_rci2": {"original": 70, "effective": 60}}})
+    assert main(["analyze", str(tmp_path), "--wide"]) == 0
+    assert "more than the 70 there are)." in capsys.readouterr().out
+    assert main(["analyze", str(tmp_path), "--wide", "--category", "a"]) == 0
+    [first, *_] = capsys.readouterr().out.splitlines()
+    assert first.endswith("would settle it, this run has 30).")
 
 
 def test_quiet_is_the_same_result(folders, capsys):

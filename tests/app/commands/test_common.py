@@ -1,14 +1,11 @@
-"""Progress: on stderr, only where a person sees it and wants it."""
+"""Progress: on stderr, only where a person sees it and wants it. Colours: of indices by the sign of their interval, however a line is broken."""
 
-import io
 import sys
 
-from lmms_patch.app.commands.common import examples, progress, tell, teller
+import pytest
 
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+from lmms_patch.app.commands.common import GLOBAL, LOCAL, coloured, examples, folded, progress, tell, teller
+from tests.making.terminal import Terminal
 
 
 def test_lines_go_to_stderr_unless_quiet(capsys):
@@ -39,3 +36,19 @@ def test_examples_are_kept_with_the_function():
 
     assert command() == 3
     assert command.epilog == "Examples:\n\n# why\nlmms-patch x"
+
+
+@pytest.mark.parametrize("width", range(20, 81, 4))
+@pytest.mark.parametrize(
+    ("number", "colour"),
+    [
+        ("-0.20 [-0.30, -0.10]", LOCAL),
+        ("+0.50, 95 % interval [+0.40, +0.60]", GLOBAL),
+        ("-0.20, 97.5 % interval [-0.30, -0.10]", LOCAL),
+        ("+0.02 [-0.03, +0.07]", None),  # the interval holds 0
+    ],
+)
+def test_an_index_is_coloured_by_the_sign_of_its_interval_wherever_its_line_is_broken(number, colour, width):
+    shown = coloured(folded([f"The whole image is needed for mosaic_same (RCI_3 {number}), and so on."], width))
+    spans = [(str(span.style), " ".join(shown.plain[span.start : span.end].split())) for span in shown.spans]
+    assert spans == ([] if colour is None else [(colour, number)])

@@ -60,7 +60,7 @@ def row(number, **changes):
         "question": "Where?",
         "answer": "left",
         "full_answer": "It is left.",
-        "boxes": [{"box": [0, 0, 8, 8], "relevant": True}, {"box": [20, 20, 30, 30], "relevant": False}],
+        "boxes": [{"box": [2, 2, 10, 10], "relevant": True}, {"box": [20, 20, 30, 30], "relevant": False}],
         "steps": [
             {"text": text, "correct": text != "R2 is it.", "correction": "R1 is it." * (text == "R2 is it.")}
             for text in ("I look.", "R2 is it.", "So.", "Left.")
@@ -129,7 +129,7 @@ def test_each_planted_fault_is_named_with_its_line_and_counted(capsys, data, tmp
 
 
 def test_warnings_alone_are_no_failure_and_do_not_flood(capsys, data):
-    path = data(*(row(n, boxes=boxed((0, 0, 8, 8)), steps=[]) for n in range(30)))
+    path = data(*(row(n, boxes=boxed((2, 2, 10, 10)), steps=[]) for n in range(30)))
     printed = call(capsys, "check", path)
     assert "  ... and 10 more of: no adversarial box (--all shows them)" in printed
     assert printed.count("\n  line ") == 20

@@ -94,16 +94,23 @@ def test_files_as_they_are_written_are_right(files, name):
         judge_by(name).validate(one)
 
 
-def mutations(value, schema, top, place=()):
-    """Every change of a file that its schema forbids by a ``required`` key or a ``type``: (place, changed file as a function)."""
-    schema = resolved(schema, top)
+def mutations(value, schema, top, place=(), known=None):
+    """Every change of a file that its schema forbids by a ``required`` key or a ``type``: (place, changed file as a function).
+
+    A key of a type is changed where the type first has it; in other places, it is the same part of the schema that judges it.
+    """
+    known, schema = set() if known is None else known, resolved(schema, top)
     if isinstance(value, dict):
         for key in schema.get("required", ()):
-            yield (*place, key), "missing"
+            if (id(schema), key, "missing") not in known:
+                known.add((id(schema), key, "missing"))
+                yield (*place, key), "missing"
         for key, inner in value.items():
-            yield from mutations(inner, schema.get("properties", {}).get(key, schema.get("additionalProperties", {})), top, (*place, key))
+            if (id(schema), key) not in known:
+                known.add((id(schema), key))
+                yield from mutations(inner, schema.get("properties", {}).get(key, schema.get("additionalProperties", {})), top, (*place, key), known)
     elif isinstance(value, list) and value:
-        yield from mutations(value[0], schema.get("items", {}), top, (*place, 0))
+        yield from mutations(value[0], schema.get("items", {}), top, (*place, 0), known)
     if place and ({"type", "enum", "const"} & set(schema)):
         yield place, "type"
 

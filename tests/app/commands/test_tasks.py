@@ -1,10 +1,13 @@
 """What ``lmms-patch tasks`` and ``coverage`` print of what was found; what is found is in tests/harness/names/test_catalog.py."""
 
+import sys
+
 import pytest
 
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.harness.names.catalog import Entry
+from tests.making.terminal import Terminal
 
 FOUND = [
     Entry("a", "task", "wraps", "", 1200, "f"),
@@ -15,10 +18,17 @@ FOUND = [
 
 def test_a_line_for_each_with_its_price(monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(api, "tasks", lambda *words, **more: asked.append((words, more)) or api.Catalogue(FOUND, "rci3", 10))
+
+    def tasks(*words, quiet, watch, **more):
+        asked.append((words, more))
+        return api.Catalogue(list(watch(FOUND, "looking")), "rci3", 10)
+
+    monkeypatch.setattr(api, "tasks", tasks)
     assert main(["tasks", "x*", "--as", "rci3", "--include-path", "mine"]) == 0
     assert asked == [(("x*", "rci3"), {"include_path": "mine"})]
-    assert capsys.readouterr().out.splitlines() == [
+    printed = capsys.readouterr()
+    assert printed.err == "", "no bar where stderr is no terminal"
+    assert printed.out.splitlines() == [
         "a_rci3  [task] wraps, 1,200 docs, 12,000 requests",
         "b_rci3  [group] needs allow_judge: its scorer calls a judge",
         "c  [task] does not wrap, 5 docs, 50 requests: a video task",
@@ -30,7 +40,17 @@ def test_a_line_for_each_with_its_price(monkeypatch, capsys):
 
 @pytest.fixture
 def covered(monkeypatch):
-    monkeypatch.setattr(api, "coverage", lambda: FOUND)
+    """Notes whether lmms-eval is kept quiet; lmms-eval prints a line where it is not."""
+    told = []
+
+    def coverage(*, quiet, watch):
+        told.append(quiet)
+        if not quiet:
+            print("INFO of lmms-eval", file=sys.stderr)
+        return list(watch(FOUND, "looking"))
+
+    monkeypatch.setattr(api, "coverage", coverage)
+    return told
 
 
 def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
@@ -41,6 +61,21 @@ def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
     assert main(["coverage", "--write", str(page)]) == 0
     assert capsys.readouterr().out == f"{counted}written: {page}\n"
     assert "| all | 3 |" in page.read_text()
+
+
+@pytest.mark.parametrize(("words", "bar", "quiet"), [([], True, True), (["--quiet"], False, True), (["--verbose"], False, False)])
+def test_a_terminal_shows_how_far_it_is_and_the_answer_comes_last(covered, monkeypatch, capsys, words, bar, quiet):
+    """A bar that counts the tasks, or the harness's own lines, but never both; nothing of either is on stdout."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    assert main(["coverage", *words]) == 0
+    shown = terminal.getvalue()
+    assert ("reading all tasks of lmms-eval" in shown) is bar
+    assert ("3/3" in shown) is bar
+    assert ("INFO of lmms-eval" in shown) is not quiet
+    assert covered == [quiet]
+    assert capsys.readouterr().out.splitlines()[-1].startswith("3 tasks: 1 wrap, ")
 
 
 def test_a_page_that_cannot_be_written_is_one_line(covered, tmp_path, capsys):

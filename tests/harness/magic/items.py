@@ -7,11 +7,11 @@ WIDTH, HEIGHT = 200, 160
 
 
 def picture(number):
-    """Every pixel is another colour, and the image's own."""
+    """Every pixel is another colour, and the image's own (numbers below 32)."""
     array = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     array[..., 0] = np.arange(HEIGHT)[:, None]
     array[..., 1] = np.arange(WIDTH)[None, :]
-    array[..., 2] = 40 * number
+    array[..., 2] = 40 * number % 256
     return Image.fromarray(array)
 
 

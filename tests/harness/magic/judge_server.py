@@ -21,6 +21,8 @@ class Reply:
         after: seconds before the answer.
         drip: seconds between single spaces sent before the answer, for ever: headers come at once, the body never ends.
         body: bytes in place of a chat completion.
+        finish: the finish_reason of the completion.
+        refusal: the refusal of the message, as OpenAI's servers send it.
     """
 
     content: str | None = "Reasoning: so it is.\nCorrectness: Correct"
@@ -31,6 +33,8 @@ class Reply:
     message: str = "something is wrong"
     code: str | None = None
     body: bytes | None = None
+    finish: str = "stop"
+    refusal: str | None = None
 
 
 @dataclass
@@ -127,6 +131,13 @@ def _json(reply: Reply, payload: dict[str, Any]) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 1_700_000_000,
         "model": f"{payload['model']}-2024-01-01",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": reply.content}, "finish_reason": "stop", "logprobs": None}],
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": reply.content, "refusal": reply.refusal},
+                "finish_reason": reply.finish,
+                "logprobs": None,
+            }
+        ],
         "usage": {"prompt_tokens": words, "completion_tokens": said, "total_tokens": words + said},
     }

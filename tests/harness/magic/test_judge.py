@@ -219,11 +219,78 @@ def test_without_a_key_nothing_is_sent(serve, told, monkeypatch):
 
 
 def test_failures_now_and_then_do_not_end_it(serve, told):
-    serve(lambda prompt, _: Reply(status=400, message="too long") if "bad" in prompt else RIGHT)
+    serve(lambda prompt, _: Reply(status=404, message="no such model") if "bad" in prompt else RIGHT)
     judge = Judge(settings(give_up=3))
     answers = ["bad 1", "bad 2", "good", "bad 3", "bad 4", "fine"]
     assert [judge.short("What?", answer, "couch").value for answer in answers] == [None, None, True, None, None, True]
     assert (judge.stopped, told) == ("", [])
+
+
+REFUSALS = {
+    "too long": (Reply(status=400, message="This model's maximum context length is 512 tokens"), "status 400: This model's maximum", 1),
+    "too large": (Reply(status=413), "status 413: ", 1),
+    "not processable": (Reply(status=422), "status 422: ", 1),
+    "filter as an error": (Reply(status=403, code="content_filter", message="filtered"), "status 403: filtered", 1),
+    "length as a server error": (Reply(status=500, code="context_length_exceeded", message="long"), "status 500: long", 1),
+    "filter as a reply": (Reply("", finish="content_filter"), "the judge's server filtered the question (finish_reason content_filter)", 1),
+    "filter in the middle": (Reply("Correctness: Correct", finish="content_filter"), "the judge's server filtered the question", 1),
+    "refusal beside a text": (Reply("Sorry.", refusal="I cannot help with that."), "the judge refused the question: I cannot help with that.", 1),
+    "nothing": (Reply(None, finish="content_filter"), "malformed: the reply is empty", 3),
+    "refusal in words": (Reply("I'm sorry, but I can't assist with that."), "malformed: no line", 3),
+}
+"""Answers that refuse a question: the answer, what is said of it, and how often such a question is sent."""
+
+
+@pytest.mark.parametrize(("refusal", "said", "sent"), REFUSALS.values(), ids=REFUSALS)
+def test_a_refusal_is_of_one_question_alone(serve, refusal, said, sent):
+    """Twelve in a row are refused; a judge whose server were out would be given up after five."""
+    server = serve(lambda prompt, _: refusal if "bad" in prompt else RIGHT)
+    judge = Judge(settings(retries=5))
+    verdicts = [judge.short("What?", answer, "couch") for answer in [*(f"bad {number}" for number in range(12)), "good"]]
+    assert [verdict.value for verdict in verdicts] == [None] * 12 + [True]
+    assert {verdict.error[: len(said)] for verdict in verdicts[:12]} == {said}
+    assert (judge.stopped, len(server.asked)) == ("", 12 * sent + 1)
+    assert judge.counts["refused" if sent == 1 else "unread"] == 12
+
+
+def test_a_judge_that_refuses_everything_is_told_once(serve, told):
+    serve(Reply(status=400, message="unknown parameter: max_tokens"))
+    judge = Judge(settings())
+    for number in range(12):
+        assert judge.short("What?", f"sofa {number}", "couch").value is None
+    assert (judge.stopped, judge.counts) == ("", {"requests": 12, "refused": 12})
+    assert len(told) == 1
+    assert "refused each of the first 5 questions, and is asked on: status 400: unknown parameter" in told[0]
+
+
+def test_refusals_do_not_hide_an_outage(serve):
+    """Servers refuse long texts by their length alone, while the model behind them is dead: five failures are in a row across refusals."""
+    server = serve(lambda prompt, _: Reply(status=400) if "long" in prompt else Reply(status=500))
+    judge = Judge(settings(retries=0))
+    errors = [judge.short("What?", f"{'long' if number % 2 else 'short'} {number}", "couch").error for number in range(20)]
+    assert len(server.asked) == 9
+    assert all(error.startswith("not asked: the judge was given up (status 500") for error in errors[9:])
+
+
+@pytest.mark.parametrize("outage", [Reply(status=500), Reply(status=429), Reply(after=30.0)], ids=["500", "429", "stalled"])
+def test_a_judge_that_was_given_up_may_be_back(serve, tmp_path, told, outage):
+    server = serve(outage)
+    judge = Judge(settings(tmp_path, retries=1, timeout=0.2))
+    judge.many([short_inquiry("What?", f"first {number}", "couch") for number in range(10)], concurrency=1)
+    assert judge.stopped
+    assert len(server.asked) == 5 * 2
+    judge.resume()  # still out: one question, with its retry, shows it
+    judge.many([short_inquiry("What?", f"second {number}", "couch") for number in range(10)], concurrency=1)
+    assert judge.stopped
+    assert len(server.asked) == 5 * 2 + 2
+    assert [line.partition(": no more is asked")[2].partition(":")[0] for line in told] == [" after 5 questions in a row", ", as before"]
+    server.says = lambda *_: RIGHT
+    judge.resume()
+    assert [one.value for (one,) in judge.many([short_inquiry("What?", f"third {number}", "couch") for number in range(10)], concurrency=2)] == [
+        True
+    ] * 10
+    server.says = lambda _, number: outage if number % 2 else RIGHT  # and then it takes five in a row again
+    assert all(one.value for (one,) in judge.many([short_inquiry("What?", f"fourth {number}", "couch") for number in range(3)], concurrency=1))
 
 
 def test_what_is_kept_is_served_after_the_end(serve, tmp_path):

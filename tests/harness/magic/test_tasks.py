@@ -7,7 +7,7 @@ import pytest
 from lmms_eval.tasks import TaskManager, get_task_dict
 
 from lmms_patch.errors import PatchError
-from lmms_patch.harness.magic import tasks
+from lmms_patch.harness.magic import docs, tasks
 from lmms_patch.magic.draw import upright
 from lmms_patch.magic.score import logs
 from tests.harness.magic.items import HEIGHT, WIDTH, picture, row
@@ -170,6 +170,7 @@ def test_other_data_boxes_images_or_seeds_are_another_config_and_a_judge_is_not(
 def doc_of(variant="all", **changes):
     doc = {
         "id": "q",
+        "data": docs.MOSAIC,
         "item": "q",
         "group": "",
         "type": "query",
@@ -216,6 +217,19 @@ def test_a_prompt_that_comes_back_with_the_response_is_none_of_it():
 
     record = tasks.process_results(doc_of(), [f"{prompt(doc_of())}\nR2 shows it.\n**Answer**: red"])["magic"]
     assert (record["used"], record["answer"], record["steps"]) == ([2], "red", 1)
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        "On the image, 4 regions are outlined in red and numbered `R1` to `R4`.",
+        "The image has 4 regions outlined in red and numbered R1 to R4.",
+        "Name no region that is not drawn: the numbers have no gap, so there are `R1` to `R4` and no other.",
+    ],
+)
+def test_a_sentence_of_the_prompt_uses_no_box(repeated):
+    record = tasks.process_results(doc_of(), [f"{repeated} R2 shows a cup. R3 is irrelevant.\n**Answer**: red"])["magic"]
+    assert (record["used"], record["dismissed"], record["steps"]) == ([2, 3], [3], 3)
 
 
 @pytest.mark.parametrize("said", ["", " "])
@@ -268,7 +282,7 @@ def test_a_run_gives_the_numbers_and_the_log(magic_data, kind, monkeypatch):
     assert got["acc_exact"] == pytest.approx(2 / 3)
     assert metrics(found, "magic_relevant")["magiscore_f1_macro"] == pytest.approx(2 / 3)  # of two, one
     assert metrics(found, "magic_nobox")["regions_invented"] == 1.0
-    assert metrics(found, "magic_selfheal")["self_heal_words"] == 0.0
+    assert metrics(found, "magic_selfheal")["self_heal_words"] is None  # it heals nothing, which is no more than chance
     details = found["results"]["magic"]["magic,none"]
     assert details["magic"]["numbers"]["magiscore_f1_macro"]["value"] == pytest.approx(got["magiscore_f1_macro"])
     assert details["records"] == 3

@@ -96,6 +96,7 @@ def region_truth(script: str, variant: str) -> dict[str, float | None]:
         "magiscore_f1_macro": _mean([2 * t / (t + f + r) for t, f, (r, _) in rows]),
         "regions_exhaustive": _mean([float(t + f == n) for (t, f, _), n in zip(rows, drawn, strict=True)]),
         "regions_unused": _mean([float(t + f == 0) for t, f, _ in rows]),
+        "regions_dismissed": 0.0,
         "regions_invented": _mean([float(one) for one in invents]),
     }
 
@@ -118,11 +119,28 @@ def healed(script: str, item: dict[str, Any]) -> bool:
     return script in ("right", "distracted") and not lost(script, "selfheal", item)
 
 
+def told_by_words() -> set[str]:
+    """The Self-Heal docs whose correction says a word, or box, that neither its step nor the question has: the others words cannot judge."""
+    out = set()
+    for item in items():
+        for first, last in heals()[item["id"]]:
+            steps = [step for step in item["steps"][first - 1 : last] if step["correction"]]
+            if any(_words(step["correction"]) - _words(step["text"]) - _words(item["question"]) - {"a", "an"} for step in steps):
+                out.add(f"{item['id']}/{first}-{last}")
+    return out
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+", text.lower()))
+
+
 def truth(script: str, variant: str) -> dict[str, float | None]:
     """Every metric of a run without a judge."""
     out: dict[str, float | None] = {**answer_truth(script, variant)}
     if variant == "selfheal":
-        return {**out, "self_heal_words": _mean([float(healed(script, item)) for item in items() for _ in heals()[item["id"]]])}
+        told = [item for item in items() for first, last in heals()[item["id"]] if f"{item['id']}/{first}-{last}" in told_by_words()]
+        share = _mean([float(healed(script, item)) for item in told])
+        return {**out, "self_heal_words": share or None}  # who heals nothing is not above chance
     regions = region_truth(script, variant)
     return {**out, **(regions if variant != "none" else {"regions_invented": regions["regions_invented"]})}
 

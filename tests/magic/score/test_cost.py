@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from lmms_patch.magic.prompts import ask
 from lmms_patch.magic.rows import unique_keys
-from lmms_patch.magic.score.extract import regions, renumber
+from lmms_patch.magic.score.extract import own_steps, regions, renumber
 from lmms_patch.magic.score.labels import _letters
 from lmms_patch.magic.score.matching import exact, synonym
 from lmms_patch.magic.score.mentions import groups
@@ -70,6 +71,37 @@ REGIONS: list[Text] = [
     ("", "９", ""),
     ("box **", "*", "1, 2"),
     ("boxes 1", "*", "*, 2"),
+    ("", "R1R2", ""),
+    ("R[1", ",1", "x"),
+    ("<box>1", ", 1", "x"),
+    ("", "<region>1", ""),
+    ("", "#1 ", ""),
+    ("", "\n#1 is", ""),
+    ("", "the box around the dog (1) ", ""),
+    ("", "the box around ", "(1)"),
+    ("", "第1个", "框"),
+    ("", "区域一和", ""),
+    ("", "R\u200b1 ", ""),
+    ("R1", " \\ldots ", "R2"),
+    ("", "from R1 to R2 ", ""),
+]
+DISMISSED: list[Text] = [
+    ("", "not R1 ", ""),
+    ("R1", " ", "x"),
+    ("", "~~R1", ""),
+    ("R1", "都", "x"),
+    ("without ", "the ", "R1"),
+    ("R1 is", " not", ""),
+]
+HEADED: list[Text] = [
+    ("", "| Region | 1 |\n", ""),
+    ("| Region |\n", "| 1", ""),
+    ("Regions:\n", "- 1\n", ""),
+    ("", "boxes: 1 - a, ", ""),
+    ("boxes: ", "1 - a, ", ""),
+    ("among the boxes, 1", ", 2", ""),
+    ("", "relevant_", "regions:"),
+    ("| ", "*", " |"),
 ]
 ANSWERS: list[Text] = [
     ("", "red ", ""),
@@ -130,6 +162,22 @@ def test_regions(parts: Text) -> None:
     assert_in_proportion(lambda given: groups(given, 4), parts)
 
 
+@pytest.mark.parametrize("parts", [*DISMISSED, *HEADED], ids=repr)
+def test_dismissals_and_headings(parts: Text) -> None:
+    assert_in_proportion(lambda given: regions(given, 4), parts)
+
+
+PROMPT = ask("Is the dog in R1 bigger than the cat in R2?", 4)
+FIRST = "On the image, 4 regions are outlined in red and numbered R1 to R4"
+
+
+@pytest.mark.parametrize(
+    "parts", [("", f"{FIRST}. ", ""), ("", f"{FIRST} ", ""), ("", "regions R1 to R4 and R2. ", ""), ("", "the R1 ", "")], ids=repr
+)
+def test_repeated_prompts(parts: Text) -> None:
+    assert_in_proportion(lambda given: own_steps(parse(given).steps, PROMPT, 4), parts)
+
+
 @pytest.mark.parametrize("parts", ANSWERS, ids=repr)
 def test_answers(parts: Text) -> None:
     for gold in ("red", "2", "yes"):
@@ -152,7 +200,11 @@ def test_replies_of_a_judge(parts: Text) -> None:
     assert_in_proportion(lambda given: [read(inquiry, given) for inquiry in (SHORT, HEAL, STEPS)], parts)
 
 
-@pytest.mark.parametrize("parts", [("", "R1, ", ""), ("", "a ", ""), ("", "a. ", "b"), ("", "the second box ", "")], ids=repr)
+@pytest.mark.parametrize(
+    "parts",
+    [("", "R1, ", ""), ("", "a ", ""), ("", "a. ", "b"), ("", "the second box ", ""), ("", "I deny it and ", ""), ("", "and it is ", "")],
+    ids=repr,
+)
 def test_other_readers(parts: Text) -> None:
     assert_in_proportion(lambda given: regions(given, 4), parts)
     assert_in_proportion(lambda given: renumber(given, {1: 2, 2: 1}, 2), parts)

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 
 from lmms_patch.magic.score import results
@@ -10,7 +11,7 @@ from lmms_patch.magic.score import results
 def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
     told = {
         "schema": 1,
-        "variant": "all",
+        "variant": more.pop("variant", "all"),
         "id": name,
         "item": name,
         "group": more.pop("group", ""),
@@ -19,6 +20,7 @@ def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
         "relevant": list(relevant),
         "used": list(used),
         "invented": list(invented),
+        "dismissed": list(more.pop("dismissed", ())),
         "steps": 3,
         "answer": "red",
         "answer_found": more.pop("answer_found", True),
@@ -30,7 +32,9 @@ def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
 
 
 DOCS = [
-    record("appendix D", used=(1, 2, 3), relevant=(1, 4), boxes=5, type="verify", exact=False),  # TP 1 FP 2 FN 1: P 1/3, R 1/2, F1 2/5
+    record(
+        "appendix D", used=(1, 2, 3), relevant=(1, 4), boxes=5, dismissed=(2, 3), type="verify", exact=False
+    ),  # TP 1 FP 2 FN 1: P 1/3, R 1/2, F1 2/5
     record("exact", used=(2,), relevant=(2,), boxes=4, type="verify"),  # TP 1: P 1, R 1, F1 1
     record("silent", relevant=(1, 2), boxes=2, type="query", answer_found=False, exact=False, synonym=False),  # FN 2: P 0 by convention, R 0, F1 0
     record("all", used=(1, 2), relevant=(1,), boxes=2, invented=(7, 9), type="query"),  # TP 1 FP 1: P 1/2, R 1, F1 2/3
@@ -49,6 +53,7 @@ def test_every_number_of_four_docs():
         "magiscore_f1_macro": (2 / 5 + 1 + 0 + 2 / 3) / 4,
         "regions_exhaustive": 1 / 4,
         "regions_unused": 1 / 4,
+        "regions_dismissed": 1 / 4,
         "regions_invented": 1 / 4,
         "acc_exact": 2 / 4,
         "acc_synonym": 3 / 4,
@@ -135,6 +140,15 @@ def test_the_score_of_a_doc_is_what_it_adds_to_the_mean():
             assert math.fsum(part for part in parts if part is not None) / 4 == pytest.approx(found[name].value)
 
 
+def test_a_log_of_an_earlier_version_says_nothing_of_dismissed_boxes():
+    old = {key: value for key, value in msgspec.to_builtins(record("old", used=(1, 2))).items() if key != "dismissed"}
+    docs = [msgspec.convert(old, results.Record), record("new", used=(1, 2), dismissed=(2,)), record("none", boxes=0, relevant=())]
+    assert [results.score(doc, "regions_dismissed") for doc in docs] == [None, 1.0, None]
+    found = results.numbers(docs, "all", judged=False, draws=50)
+    assert (found["regions_dismissed"].value, found["regions_dismissed"].n) == (1.0, 1)
+    assert found["magiscore_precision_micro"].value == 2 / 4  # a dismissed box counts as used
+
+
 def test_using_all_boxes_is_bad_only_where_some_are_adversarial():
     assert not results.higher_is_better("regions_exhaustive", "all")
     assert results.higher_is_better("regions_exhaustive", "relevant")
@@ -145,3 +159,67 @@ def test_intervals_of_few_images_stay_within_fractions():
     docs = [record(str(i), used=(1,) if i % 2 else (2,), group=f"sheet {i % 3}", exact=i > 2) for i in range(6)]
     for one in results.numbers(docs, "all", judged=False, draws=200).values():
         assert one.low is None or 0.0 <= one.low <= one.value <= one.high <= 1.0
+
+
+def test_bounds_by_hand():
+    """60 docs: 30 right, 30 without a verdict. 30/30 = 1; 30/60 were these wrong, 60/60 were they right."""
+    docs = [record(str(i), judge={"model": "m"}, full=True if i < 30 else None, short=i < 30) for i in range(60)]
+    found = results.bounds(docs, "all", draws=200)
+    assert list(found) == ["acc_full"]  # every short answer is judged
+    low, high = found["acc_full"].low, found["acc_full"].high
+    assert (low.value, high.value, low.n, found["acc_full"].unjudged, found["acc_full"].matter) == (0.5, 1.0, 60, 30, True)
+    assert low.low < 0.5 < low.high
+    assert high.low == pytest.approx(0.025 ** (1 / 60), abs=1e-6)  # Clopper & Pearson, 60 of 60
+
+
+@pytest.mark.parametrize(("unjudged", "matters"), [(0, None), (1, False), (2, True)])
+def test_bounds_matter_where_they_lie_more_than_a_point_apart(unjudged, matters):
+    docs = [record(str(i), judge={"model": "m"}, short=None if i < unjudged else True) for i in range(100)]
+    found = results.bounds(docs, "all", draws=50).get("acc_short")
+    assert (found.matter if found else None) is matters
+    told = results.warnings(results.counts(docs, "all", True), True, {"acc_short": found} if found else {})
+    assert any("were all unjudged wrong it would be 0.980, were all right 1.000" in line for line in told) == bool(matters)
+
+
+def test_what_is_due_a_verdict():
+    """A doc without a gold answer, or with a failed call, is no part of the bounds."""
+    other = {"model": "m", "short": {"reason": "so"}}
+    docs = [
+        record("judged", judge={**other, "full": {"reason": "so"}}, short=True, full=True),
+        record("refused", judge={**other, "full": {"error": "status 400: too long"}}, short=True),
+        record("no gold", judge={**other, "full": {"error": "no gold answer to compare with"}}, short=True),
+        record("no gold, by an earlier version", judge=other, short=True),
+        record("failed", judge={"model": "m"}, failed="no answer"),
+    ]
+    found = results.bounds(docs, "all", draws=50)
+    assert list(found) == ["acc_full"]
+    assert (found["acc_full"].low.value, found["acc_full"].high.value, found["acc_full"].unjudged) == (0.5, 1.0, 1)
+    counts = results.counts(results.answered(docs), "all", True)
+    assert (counts["unjudged_acc_full"], counts["without_gold_acc_full"]) == (3, 2)
+    assert "2 of them for want of a gold answer" in " ".join(results.warnings(counts, True, found))
+
+
+@pytest.mark.parametrize(("hits", "chance", "reported"), [(40, 40 / 60, False), (40, 0.2, True), (0, 0.0, False), (60, 1.0, False), (12, 0.02, True)])
+def test_self_heal_by_words_is_a_number_where_it_beats_chance(hits, chance, reported):
+    docs = [record(str(i), variant="selfheal", healed_words=i < hits, healed_chance=chance) for i in range(60)]
+    docs.append(record("words cannot tell", variant="selfheal"))
+    found, words = results.numbers(docs, "selfheal", judged=False, draws=200)["self_heal_words"], results.by_words(docs)
+    assert (words.healed, words.chance, words.undefined, words.reported) == (pytest.approx(hits / 60), pytest.approx(chance), 1, reported)
+    assert words.above.value == pytest.approx(hits / 60 - chance)
+    assert found.value == (pytest.approx(hits / 60) if reported else None)
+    told = results.warnings(results.counts(docs, "selfheal", False), False, {}, words)
+    assert any("self_heal_words is not reported" in line for line in told) != reported
+    if not reported:
+        assert "by words" in found.reason
+
+
+def test_docs_of_one_image_are_no_evidence_each():
+    """All 60 docs of 6 images: an image's docs are healed together, so there are 6 observations and no interval."""
+    docs = [record(str(i), variant="selfheal", group=f"sheet {i % 6}", healed_words=i % 6 < 3, healed_chance=0.3) for i in range(60)]
+    assert not results.by_words(docs).reported
+
+
+def test_records_of_an_earlier_version_keep_their_number():
+    docs = [record(str(i), variant="selfheal", healed_words=i < 3) for i in range(60)]
+    assert results.by_words(docs) is None
+    assert results.numbers(docs, "selfheal", judged=False, draws=200)["self_heal_words"].value == 0.05

@@ -1,10 +1,24 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.magic.items import Step
-from lmms_patch.magic.score.selfheal import WrongRuns, continuation, mentions_correction, self_heal, wrong_runs
+from lmms_patch.magic.score.selfheal import (
+    BORROWED,
+    Claim,
+    WrongRuns,
+    chance_by_words,
+    claims,
+    continuation,
+    healed_by_words,
+    mentions_correction,
+    read_sentences,
+    self_heal,
+    wrong_runs,
+)
 
 
 def chain(marks, corrections=True):
@@ -138,3 +152,67 @@ PREFIX = ["I am asked about the pot.", "I see a person in R2.", "There is a pot 
 )
 def test_a_continuation_is_without_the_steps_that_were_injected(response, rest):
     assert continuation(response, PREFIX) == rest
+
+
+@pytest.mark.parametrize(
+    ("continuation", "healed"),
+    [
+        ("It is not true that the big pot is on the ground in Region 1.", False),
+        ("The big pot is on the ground in R1. That is not true.", False),
+        ("The big pot is on the ground in R1? No.", False),
+        ("I doubt the big pot is on the ground in R1.", False),
+        ("There isn\u2019t a big pot on the ground in R1.", False),
+        ("I do not think there is a table. It is a big pot on the ground in R1.", True),
+        ("That is not right: the big pot is on the ground in R1.", True),
+        ("No, the big pot is on the ground in R1.", True),
+        ("No doubt the big pot is on the ground in R1.", True),
+        ("The pot is on the ground in R1, not on the table.", True),
+        ("The table was wrong. The big pot is on the ground in R1.", True),
+        ("The big pot is on the ground in R1, so the table was wrong.", True),
+        ("It's not a table but the ground in R1.", True),
+    ],
+)
+def test_what_is_denied_is_not_said(continuation, healed):
+    assert mentions_correction(continuation, RIGHT, WRONG) is healed
+
+
+def test_words_of_the_question_do_not_count():
+    assert claims(["It is a 5."], ["It is a 6."], "Is it a 5?") == ()
+    assert claims(["R1 shows a 5."], ["R2 shows a 6."], "Is it a 5?") == (Claim(frozenset({"#1"}), frozenset({"#2", "6"})),)
+    assert not mentions_correction("Is it a 5? It is a 5.", "It is a 5.", "It is a 6.", "Is it a 5?")
+
+
+def claim(*right, wrong=("6",)):
+    return Claim(frozenset(right), frozenset(wrong))
+
+
+@pytest.mark.parametrize(
+    ("said", "own", "others", "question", "boxes", "share"),
+    [
+        ("It is a 5.", [claim("5")], [claim("5"), claim("1"), claim("2"), claim("3")], "", 4, 1 / 4),
+        (
+            "It is a 5.",
+            [claim("5")],
+            [claim("5"), claim("6"), claim("2"), claim("red")],
+            "",
+            4,
+            1 / 2,
+        ),  # not 6, which is the mistake; not red: no number
+        ("It is a 5.", [claim("5")], [claim("5"), claim("2"), claim("3")], "Is it a 2?", 4, 1 / 2),
+        ("It is a 5.", [claim("5")], [claim("red"), claim("blue")], "", 4, 0),  # no other number: any word
+        ("It is a 5.", [claim("5")], [], "", 4, 1),  # nothing to compare with
+        ("It is in R1.", [claim("#1", wrong=["#2"])], [claim("#7")], "", 4, 1 / 3),  # one of R1, R3 and R4
+        ("Look at R1. Look at R3. Look at R4.", [claim("#1", wrong=["#2"])], [claim("#7")], "", 4, 1),
+        ("It is in R1.", [claim("#1", wrong=["#2"])], [claim("#7", "#8")], "", 3, 1),  # two of R1 and R3; one is half of them
+        ("It is a 5 in R1.", [claim("5"), claim("#1", wrong=["#2"])], [claim("4"), claim("5"), claim("#9")], "", 3, 1 - 1 / 2 * 1 / 2),
+    ],
+)
+def test_chance_by_hand(said, own, others, question, boxes, share):
+    found = chance_by_words(read_sentences(said), own, others, question, boxes, 7)
+    assert found == pytest.approx(share, abs=0.0 if share in (0, 1) else 3 * math.sqrt(share * (1 - share) / BORROWED))
+    assert found == chance_by_words(read_sentences(said), own, others, question, boxes, 7)
+
+
+def test_without_a_claim_there_is_neither_verdict_nor_chance():
+    assert healed_by_words(read_sentences("It is a 5."), ()) is None
+    assert chance_by_words(read_sentences("It is a 5."), (), [claim("5")], "", 4) is None

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import numpy as np
@@ -165,3 +166,28 @@ def test_a_crowd_has_a_score_and_no_agreement(tmp_path):
     assert "worker17" not in said
     crowd = [StepLabel("q", 1, f"w{n}", True) for n in range(21)]
     assert across(crowd, labels("q", [1], "m", "judge"), draws=200) == ()
+
+
+def test_a_judge_that_gave_no_verdict_on_some_steps_has_bounds(tmp_path):
+    """a: 1 1 0 and one open step; b: two open steps. Micro 2/3, between 2/6 and 5/6; macro 2/3, between (2/4 + 0) / 2 and (3/4 + 1) / 2."""
+    verdicts = {"a": ["1", "1", "0", ""], "b": ["", ""]}
+    lines = [f"{item},{step},j,{said},judge" for item, own in verdicts.items() for step, said in enumerate(own, 1)]
+    (tmp_path / "judge.csv").write_text("\n".join(["item,step,annotator,correct,source", *lines]) + "\n")
+    (tmp_path / "ann.csv").write_text("item,step,annotator,correct\na,1,ann,1\na,2,ann,\n")
+    found = api.magic.stepsense([tmp_path / "ann.csv", tmp_path / "judge.csv"], draws=200)
+    human, judge = found.scores
+    assert human.bounds is None  # what people have not labelled yet is no refusal
+    assert (judge.micro.value, judge.macro.value) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert dataclasses.asdict(judge.bounds) == {
+        "micro_low": pytest.approx(2 / 6),
+        "micro_high": pytest.approx(5 / 6),
+        "macro_low": pytest.approx((2 / 4 + 0) / 2),
+        "macro_high": pytest.approx((3 / 4 + 1) / 2),
+        "unjudged": 3,
+    }
+    assert "0.333 to 0.833 with the unjudged" in text(found)
+
+
+def test_a_step_that_another_judge_labelled_is_not_open(tmp_path):
+    (tmp_path / "judge.csv").write_text("item,step,annotator,correct,source\na,1,j,1,judge\na,2,j,,judge\na,2,k,0,judge\n")
+    assert api.magic.stepsense(tmp_path / "judge.csv", draws=200).scores[0].bounds is None

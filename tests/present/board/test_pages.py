@@ -61,6 +61,23 @@ def test_the_places_of_a_chart():
     ]
     assert found.ticks == ((12.96, "−0.4"), (31.48, "−0.2"), (50.0, "0"), (68.52, "0.2"), (87.04, "0.4"))
     assert found.of == 3
+    assert found.intervals == "95 % intervals"
+
+
+def test_a_chart_says_which_intervals_it_shows(tmp_path):
+    """In the caption of a table of runs at another level; a mean over benchmarks has its own."""
+
+    def shown(*levels):
+        numbers = [(str(i), Estimate(0.1, None, 0.0, 0.2, 100, 100, 1000, level=level)) for i, level in enumerate(levels)]
+        return chart.chart("x", [*numbers, ("none", est(0.3)), ("nor", est(0.4))]).intervals
+
+    assert shown(0.9, 0.9) == "90 % intervals"
+    assert shown(0.975, 0.9) == "90 % or 97.5 % intervals"
+    assert shown() == ""
+    write(tmp_path / "runs", *(json.loads(json.dumps(document(name)).replace('"level": 0.95', '"level": 0.9')) for name in "ab"))
+    leaderboard([tmp_path / "runs"], tmp_path / "board")
+    captions = re.findall(r"<caption>(.*?)</caption>", (tmp_path / "board" / "index.html").read_text())
+    assert "All 2 ranked: PCRI, with 90 % intervals" in captions
 
 
 def test_a_chart_of_many_has_the_first_and_one_of_few_is_none():
@@ -125,8 +142,9 @@ def test_its_findings_are_those_of_its_results(tmp_path):
     found, built = pages(tmp_path, document("m", TASKS))
     cases = {id(entry.result): model_page.case("m", entry.result, str(i)) for i, entry in enumerate(e for g in built.board.groups for e in g.entries)}
     for one in findings(list(cases.values())):
-        assert one.text.replace("'", "&#39;") in found["m"]
-    assert "One cell does as well as the whole image, within 0.10, in gqa (PCRI_2 0.00, 95 % interval [-0.10, +0.10]" in found["m"]
+        assert one.text.replace("'", "&#39;") in found["m"].replace("−", "-")
+    low = "PCRI_3 −0.20, 95 % interval [−0.30, −0.10], luck not measured, and luck alone may make it so low"
+    assert f"Undecided: gqa ({low})." in found["m"]
     assert "Cannot be read: pope (acc 0.260 on the full image, 0.250 by chance)." in found["m"]
     assert 'id="findings"' in (tmp_path / "board" / "index.html").read_text()
 
@@ -177,6 +195,74 @@ def test_what_differs_from_the_first_group_is_said(tmp_path):
     assert not any("prompts" in cell for row in rows_of(found["a"]) for cell in row)
 
 
+def test_a_page_is_written_again_where_only_what_it_differs_from_has_changed(tmp_path):
+    """The run of c is the same file, second of two groups before and after; what the first group was run with is not."""
+    last, other = [index_task(made={"prompts": "other"})], [index_task(made={"lmms_eval": "0.8"})]
+    found, _ = pages(tmp_path, document("c", last), document("a"), document("b"))
+    assert [row[-1] for row in rows_of(found["c"])] == ["prompts (p and other)"]
+    write(tmp_path / "new", document("c", last), document("d", other), document("e", other))
+    built = leaderboard([tmp_path / "runs" / "run0", tmp_path / "new"], tmp_path / "board", title="A board", fresh=True)
+    assert "models/c.html" in built.written
+    (said,) = [row[-1] for row in rows_of((tmp_path / "board" / "models" / "c.html").read_text())]
+    assert "prompts" in said
+    assert "lmms-eval version" in said
+
+
+def test_findings_are_of_the_first_group_and_those_of_a_model_of_its_own_first(tmp_path):
+    """m and n are ranked together; of m there is a shorter try too, and o was asked otherwise."""
+    whole, low = {3: (0.5, 0.4, 0.6)}, {3: (0.2, 0.1, 0.3)}
+    short = document("m", [index_task(grids=low, looks=True)], "20260301_000000", config={"limit": 40})
+    found, _ = pages(
+        tmp_path,
+        document("m", [index_task(grids=whole, looks=True)]),
+        document("n", [index_task(grids=whole, looks=True)]),
+        short,
+        document("o", [index_task(grids=low, looks=True, made={"prompts": "other"})]),
+    )
+    index = (tmp_path / "board" / "index.html").read_text()
+    assert "The whole image is needed for toy (all 2 models, PCRI +0.50)." in index
+    assert "One cell is not enough" not in index + found["m"]
+    assert "The whole image is needed for toy (PCRI +0.50" in found["m"]
+    assert "One cell is not enough for toy (PCRI +0.20" in found["o"]
+    left_out = "results that contradict themselves"
+    assert [left_out in text for text in (index, found["m"], found["n"], found["o"])] == [True, True, False, False]
+    assert "Over all results" not in index
+
+
+def test_a_finding_links_the_first_tables_and_counts_the_others(tmp_path):
+    pages(tmp_path, document("m", [blind_task(f"b{i:02d}") for i in range(15)]))
+    told = (tmp_path / "board" / "index.html").read_text().partition('<ul class="findings">')[2].partition("</ul>")[0]
+    assert re.findall(r">(b\d\d), blind</a>", told) == [f"b{i:02d}" for i in range(12)]
+    assert "</a> and 3 more</span>" in told
+
+
+def test_older_runs_are_counted_where_they_have_results(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_page, "RUNS", 2)
+    dates = ["20260101_000000", "20260102_000000", "20260103_000000", "20260104_000000"]
+    runs = [document("m", date=date) for date in dates]
+    without = document("m", date="20260105_000000")
+    for config in without["configs"].values():
+        del config["lmms_patch"]
+    for many, said in ((2, ""), (3, "1 older run is not listed."), (4, "2 older runs are not listed.")):
+        place = tmp_path / str(many)
+        found, built = pages(place, without, *runs[:many])
+        assert len(built.update.store.runs) == many + 1
+        assert built.board.runs == many
+        assert re.findall(r"\d+ older [a-z ]+\.", found["m"]) == [said] * bool(said)
+        assert re.findall(r"<li>(\S+): toy_pcri3", found["m"]) == [f"2026-01-0{many}", f"2026-01-0{many - 1}"]
+
+
+def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
+    tasks = [f"benchmark{i:03d}" for i in range(300)]
+    found, _ = pages(tmp_path, document("m", [blind_task(base) for base in tasks]))
+    (command,) = re.findall(r"<code>(.*?)</code>", found["m"])
+    assert command == f"lmms-eval --model adapter --tasks {','.join(f'{base}_blind' for base in tasks)} --output_path out --log_samples"
+    assert len(command) > 5_000
+    found, _ = pages(tmp_path / "longer", document("m", args="x=<b>" + "y" * 30_000))
+    (command,) = re.findall(r"<code>(.*?)</code>", found["m"])
+    assert re.fullmatch(r"lmms-eval --model adapter --model_args &#39;x=&lt;b&gt;y+… \(30,\d\d\d characters\)", command)
+
+
 # --- findings of stored results -----------------------------------------------------------------------
 
 
@@ -184,16 +270,28 @@ def test_what_differs_from_the_first_group_is_said(tmp_path):
     ("task", "said"),
     [
         (
-            index_task("toy", grids={3: (0.5, 0.4, 0.6)}),
+            index_task("toy", grids={3: (0.5, 0.4, 0.6)}, looks=True),
             "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60], luck not measured).",
         ),
         (
-            index_task("toy", grids={3: (-0.2, -0.3, -0.1)}),
-            "One cell is enough for toy (PCRI -0.20, 95 % interval [-0.30, -0.10], luck not measured).",
+            index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, looks=True),
+            "Undecided: toy (PCRI -0.20, 95 % interval [-0.30, -0.10], luck not measured, and luck alone may make it so low).",
         ),
         (
-            index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6)),
+            index_task("toy", grids={3: (-0.3, -0.4, -0.2)}, adj=(-0.2, -0.3, -0.1), looks=True),
+            "One cell is enough for toy (PCRI -0.20, 95 % interval [-0.30, -0.10]).",
+        ),
+        (
+            index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6), looks=True),
             "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60]).",
+        ),
+        (
+            index_task("toy", grids={3: (0.2, 0.1, 0.3)}, adj=(0.5, 0.4, 0.6)),
+            "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60], not checked that it looks).",
+        ),
+        (
+            index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6), looks=True, marginal=True),
+            "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60], marginal).",
         ),
         (index_task("toy", grids={3: None}, valid=False, fip=0.26), "Cannot be read: toy (acc 0.260 on the full image, 0.250 by chance)."),
         (
@@ -215,3 +313,58 @@ def test_dates_are_days_in_every_file(tmp_path):
         assert "2026-11-23" in text
         assert "20261123" not in text
     assert json.loads((board / "leaderboard.json").read_text())["runs"][0]["date"] == "20261123_235959", "what the harness wrote"
+
+
+# --- quick runs, and metrics that are better when lower -----------------------------------------------
+
+
+def estimated(task):
+    """A task as a quick run leaves it: numbers are estimated from 60 of its docs, and images that were not asked were not looked at."""
+    name, values, described = task
+    asked = {"calls": 600, "of": 1000, "docs": 60, "whole": 20, "estimated": True}
+    patch = values["patch"]
+    made = {key: one for key, one in patch["made"].items() if key not in ("image_sizes", "images")}
+    return name, {**values, "patch": {**patch, "made": made, "analysis": {**patch["analysis"], "asked": asked}}}, described
+
+
+def test_a_quick_run_stands_among_whole_ones_says_so_and_does_not_replace_one(tmp_path):
+    """m: a whole run, and a newer quick one; n: a quick run alone; o: a quick run, and a newer one."""
+    high, low = {3: (-0.4, -0.5, -0.3)}, {3: (-0.2, -0.3, -0.1)}
+    found, _ = pages(
+        tmp_path,
+        document("m", [index_task(grids=low, adj=low[3], looks=True)], "20260101_000000"),
+        document("m", [estimated(index_task(grids=high, adj=high[3], looks=True))], "20260201_000000"),
+        document("n", [estimated(index_task(grids=high, adj=high[3], looks=True))]),
+        document("o", [estimated(index_task(grids=high, adj=high[3], looks=True))], "20260101_000000"),
+        document("o", [estimated(index_task(grids=low, adj=low[3], looks=True))], "20260201_000000"),
+    )
+    assert rows_of(found["m"])[0][2] == "−0.200 [−0.300, −0.100]"
+    assert rows_of(found["n"])[0][2] == "−0.400 [−0.500, −0.300] sampled"
+    assert rows_of(found["o"])[0][2] == "−0.200 [−0.300, −0.100] sampled"
+    sure = "One cell is enough for toy (PCRI −{}, 95 % interval [−{}, −{}]{})."
+    assert sure.format("0.20", "0.30", "0.10", "") in found["m"]
+    assert sure.format("0.40", "0.50", "0.30", ", sampled") in found["n"]
+    index = (tmp_path / "board" / "index.html").read_text()
+    assert "toy (100 docs, 2 estimated from a part of them)" in index
+    assert "Not comparable with group 1" not in index  # one group: the images are those of the whole run with the same settings
+
+
+def lower(fip):
+    """A task whose metric counts errors: an index has no meaning, and the gate is unknown."""
+    name, values, described = index_task(grids={3: None}, fip=fip, valid=None, why="unknown: the metric is better when lower")
+    return name, {**values, "patch": {**values["patch"], "higher_is_better": {"acc": False}}}, described
+
+
+def test_of_a_metric_that_counts_errors_the_lowest_is_first_and_the_table_says_so(tmp_path):
+    """FIP ± 0.05: 0.40 is surely lower than 0.60, which cannot be told from 0.62; without the word, rank 1 of 0.40 reads as a mistake."""
+    runs = [document(model, [lower(fip)]) for model, fip in (("a", 0.62), ("b", 0.4), ("c", 0.6))]
+    (group,) = board_of(tmp_path / "of", *runs, by="fip").groups
+    assert [(entry.model, place.first, place.last) for place, entry in group.ranked] == [("b", 1, 1), ("c", 2, 3), ("a", 2, 3)]
+    write(tmp_path / "runs", *runs)
+    leaderboard([tmp_path / "runs"], tmp_path / "board", by="fip")
+    for name in ("index.html", "leaderboard.md"):
+        assert "metric acc (lower is better)" in (tmp_path / "board" / name).read_text()
+    higher = [document(model, [index_task(fip=fip)]) for model, fip in (("a", 0.62), ("b", 0.4), ("c", 0.6))]
+    (group,) = board_of(tmp_path / "more", *higher, by="fip").groups
+    assert [entry.model for _, entry in group.ranked] == ["a", "c", "b"]
+    assert "lower" not in tables.settings(group)

@@ -1,17 +1,25 @@
 """What the explorer says of docs, against the log itself: read as JSON, and counted in plain loops."""
 
 import json
+import re
 import shlex
 from collections import Counter
 
 import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
 
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import RecordError
 from lmms_patch.present.explore import explorer as explorer_module
 from lmms_patch.present.explore.docs import STATES
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.runs.need import NEEDS, needs
-from tests.making.explored import kind_of, write_many
+from lmms_patch.runs.run import find
+from lmms_patch.runs.samples import table
+from tests.making.explored import grown, kind_of, write_many, write_swap
+from tests.making.files import DATE, described, lines_of, write_files
+from tests.making.runs import as_record, quick, world_run, write_run
 
 
 def lines(folder, task):
@@ -116,6 +124,181 @@ def test_a_doc_that_the_other_run_lacks_has_no_answers_there(tmp_path, loaded):
     assert [row["answers"] for row in explorer.rows(0, [7, 9])] == [["B", "B"], ["B", None]]
 
 
+def test_a_grown_table_is_that_of_the_log(tmp_path):
+    """What stands in for a run of 100,000 docs in the browser's test of speed is what reading such a log gives."""
+    small, large = (table(find([write_many(tmp_path / str(docs), docs)])[0].results[0]) for docs in (600, 1000))
+    assert grown(small, 1000).equals(large)
+
+
+def sides_of(explorer):
+    """The task's name in each run, of each task that is shown."""
+    return [tuple(None if side is None else side.result.task for side in task.sides) for task in explorer.tasks]
+
+
+def knows(stream, gold):
+    return [gold] * 10, [gold] * 10
+
+
+def write_tasks(folder, *names):
+    """Write a run of tasks of the base ``toy``: the digit is the grid; a name in ``quick`` is asked so. Its folder."""
+    runs = {}
+    for name in names:
+        spec, records, made = world_run(knows, n=40, grid=int(re.search(r"\d", name)[0]))
+        runs[name] = spec, quick(records, range(10), range(20, 40, 4)) if "quick" in name else records, made
+    return write_run(folder, runs).parent
+
+
+def test_every_task_of_a_base_is_shown(tmp_path, loaded):
+    names = ["toy_rci2", "toy_rci3", "toy_rci2_quick"]
+    explorer = loaded(write_tasks(tmp_path, *names))
+    assert sides_of(explorer) == [(name,) for name in names]
+    assert [task["name"] for task in explorer.about()["tasks"]] == names
+    assert [len(explorer.doc(number, 0)["sides"][0]["views"]) for number in range(2)] == [5, 10]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "pairs"),
+    [
+        (["toy_rci2", "toy_rci3"], ["toy_rci3"], [("toy_rci2", None), ("toy_rci3", "toy_rci3")]),
+        (["toy_rci2"], ["toy_rci3"], [("toy_rci2", None), (None, "toy_rci3")]),  # other grids are another task
+        (["toy_rci2"], ["toy_rci2_quick"], [("toy_rci2", "toy_rci2_quick")]),
+        (["toy_rci2_quick", "toy_rci2"], ["toy_rci2", "toy_rci2_quick"], [("toy_rci2_quick", "toy_rci2_quick"), ("toy_rci2", "toy_rci2")]),
+        (["a_rci2", "b_rci2"], ["toy_rci2"], [("a_rci2", None), ("b_rci2", None), (None, "toy_rci2")]),  # which of the two is not known
+    ],
+)
+def test_tasks_of_two_runs_stand_side_by_side_where_it_is_clear_which(tmp_path, one, two, pairs):
+    explorer = open_runs([write_tasks(tmp_path / "one", *one), write_tasks(tmp_path / "two", *two)])
+    assert sorted(sides_of(explorer), key=str) == sorted(pairs, key=str)
+    assert len({task.name for task in explorer.tasks}) == len(pairs)
+
+
+def test_a_category_is_known_by_its_name_in_both_runs(tmp_path, loaded):
+    """The second run lacks the docs of the first category by name, so its other categories have other numbers."""
+    one, two = write_many(tmp_path / "one", 24).parent, write_many(tmp_path / "two", 24)
+    kept = [line for line in lines(two.parent, "album_rci3") if line["patch"]["fields"]["category"] != "indoor" and line["doc_id"] != 5]
+    [log] = two.parent.glob("*.jsonl")
+    log.write_text("".join(json.dumps(line) + "\n" for line in kept))
+    data = json.loads(two.read_text())
+    data["results"]["album_rci3"]["patch,none"]["records"] = len(kept)
+    two.write_text(json.dumps(data))
+    explorer = loaded(one, two)
+    names = explorer.columns(0)["categories"]
+    found = {name: [of and of["docs"] for of in explorer.maps(0, number)] for number, name in enumerate(names)}
+    assert found == {"indoor": [8, None], "outdoor": [8, 8], "other": [8, 7]}
+    with pytest.raises(RecordError, match="there is no such category"):
+        explorer.maps(0, 3)
+
+
+def write_blind(docs):
+    """The blind task of ``toy``, as ``write_files`` takes it."""
+    spec = WrapSpec("toy", "blind")
+    view = {"kind": "blind", "scores": {"acc": 1.0}, "items": {"acc": 1.0}}
+    found = [{"schema": 2, "task": spec.name, "base": "toy", "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "views": [view], "best": {},
+              "excluded": {}} for doc in range(docs)]  # fmt: skip
+    return {spec.name: ({"acc": 1.0, "patch": {"records": docs}}, described(spec), lines_of(found))}
+
+
+def test_a_quick_run_with_a_blind_task_beside_it_shows_the_map_that_it_stored(tmp_path, loaded):
+    """10 docs were asked whole, so the stored map is of these; the blind task says nothing of the docs that were not asked."""
+    folder = write_tasks(tmp_path, "toy_rci2_quick")
+    results = next(folder.glob("*_results.json"))
+    whole = json.loads(results.read_text())
+    blind = write_files(tmp_path / "blind", write_blind(40))
+    more = json.loads(blind.read_text())
+    for key in ("results", "configs"):
+        whole[key] |= more[key]
+    results.write_text(json.dumps(whole))
+    (blind.parent / f"{DATE}_samples_toy_blind.jsonl").rename(folder / f"{DATE}_samples_toy_blind.jsonl")
+    [found] = loaded(folder).about()["tasks"][0]["maps"]
+    assert (found["docs"], found["sources"]) == (10, [])
+    assert found["shares"]["one cell"]["value"] == 1.0  # every answer is right
+
+
+def test_docs_of_a_swap_task_show_another_docs_image(tmp_path, loaded):
+    write_swap(tmp_path, source=lambda doc: {0: 1, 1: 3, 2: 9}.get(doc))
+    explorer = loaded(tmp_path)
+    found = [explorer.doc(0, place) for place in range(4)]
+    assert [one["seen"] for one in found] == [1, 3, 9, None]
+    assert [one["size"] for one in found] == [[200, 100], [400, 100], None, None]  # doc 9 is not in the run
+    [side] = found[0]["sides"]
+    assert [view["name"] for view in side["views"]][:2] == ["full image of doc 1", "2×2, row 1, column 1 of doc 1"]
+    assert [view["state"] for view in side["views"]] == ["right", "right", "wrong", "wrong", "wrong"]
+    assert (side["wrong"], side["wrong_from"]) == ([], None)
+    assert side["views"][2]["box"] == [50.0, 0.0, 50.0, 50.0]
+    columns = explorer.columns(0)
+    assert (columns["first"][0], columns["cells"][0]) == ("101f", [1, 1, 1, 0])
+    assert columns["need"][0] == columns["image"][0] == "----"  # what a wrong image answers says nothing of what the doc needs
+    assert explorer.about()["tasks"][0]["classes"] is False
+    assert [explorer.seen(0, place)[1] and explorer.seen(0, place)[1].doc_id for place in range(4)] == [1, 3, 9, None]
+
+
+def test_captions_have_no_classes(tmp_path, loaded):
+    spec, records, made = world_run(knows, n=40)
+    captions = [as_record(one) for one in records]
+    for one in captions:
+        one.answer = replace(one.answer, format="caption")
+    path = write_run(tmp_path, {"toy_rci2": (spec, [to_builtins(one) for one in captions], made)})
+    assert table(find([path])[0].results[0])["need"].null_count == 40 * 10
+    explorer = loaded(path)
+    assert explorer.columns(0)["need"][0] == explorer.columns(0)["image"][0] == "-" * 40
+    assert explorer.about()["tasks"][0]["maps"] == [None]
+
+
+def test_answers_that_nobody_scored_are_shown_as_such(tmp_path, loaded):
+    path = write_many(tmp_path, 8)
+    data = json.loads(path.read_text())
+    data["configs"]["album_rci3"]["lmms_patch"]["metric"] = "bypass"  # as --predict_only leaves it
+    path.write_text(json.dumps(data))
+    explorer = loaded(path)
+    assert explorer.about()["tasks"][0]["note"] == "answers were written and not scored (--predict_only), so none is right or wrong"
+    assert explorer.columns(0)["first"][0] == "u" * 8
+    assert explorer.columns(0)["need"][0] == "-" * 8
+
+
+@pytest.mark.parametrize("damage", ["no log", "cut"])
+def test_a_blind_task_that_cannot_be_read_leaves_the_other_readable(tmp_path, loaded, damage):
+    folder = write_many(tmp_path, 40, blind=lambda doc: True).parent
+    [log] = folder.glob("*_samples_album_blind.jsonl")
+    log.unlink() if damage == "no log" else log.write_text(log.read_text()[:-50])
+    explorer = loaded(folder)
+    task = explorer.tasks[0]
+    assert task.whole
+    assert explorer.columns(0)["need"][0] == "".join(str(NEEDS.index(kind_of(doc))) for doc in range(40))  # by the wrong images alone
+    said = {
+        "no log": "album_blind has no sample log, so it does not say which docs are text",
+        "cut": "album_blind is not used, its docs cannot be read",
+    }
+    assert task.note.startswith(said[damage])
+
+
+def test_any_error_is_told_with_its_task_and_the_other_tasks_are_read(stored, monkeypatch):
+    read = explorer_module.samples.table
+
+    def fails(result, columns):
+        if result.task == "mosaic_count_rci":
+            raise ZeroDivisionError("of all things")
+        return read(result, columns)
+
+    monkeypatch.setattr(explorer_module.samples, "table", fails)
+    explorer = open_runs([stored / "mosaic"])
+    explorer.load()
+    assert explorer.fault == "mosaic_count_rci: its docs cannot be read: ZeroDivisionError: of all things"
+    about = explorer.about()["tasks"]
+    assert [task["name"] for task in about if not task["whole"]] == ["mosaic_count_rci"]
+    assert [task["fault"] for task in about if task["fault"]] == [explorer.fault]
+
+
+def test_a_map_is_computed_once(album, loaded, monkeypatch):
+    explorer, asked = loaded(album), []
+    shares = explorer_module.necessity.shares
+    monkeypatch.setattr(explorer_module.necessity, "shares", lambda *given: asked.append(1) or shares(*given))
+    maps = [explorer.about()["tasks"][0]["maps"] for _ in range(3)]
+    assert maps[0] == maps[2] != [None]
+    of_category = [explorer.maps(0, 1) for _ in range(2)]
+    assert of_category[0] == of_category[1] != maps[0]
+    assert len(asked) == 2
+
+
 def test_a_blind_run_says_which_docs_are_text(tmp_path, loaded):
     explorer = loaded(write_many(tmp_path / "out", 400, blind=lambda doc: doc % 8 == 1).parent)
     assert [task.main.result.kind.name for task in explorer.tasks] == ["rci", "blind"]  # those with cells first
@@ -164,11 +347,14 @@ def test_the_docs_of_a_long_log_come_in_two_parts(tmp_path, monkeypatch):
 
 def test_a_log_that_cannot_be_read_is_told_and_the_others_are_shown(stored):
     explorer = open_runs([stored / "damaged"])
-    with pytest.raises(RecordError, match=r"mosaic_center_rci\.jsonl, line 20: cut or not JSON"):
-        explorer.load()
+    explorer.load()
+    assert re.search(r"^mosaic_center_rci: its docs cannot be read: .*mosaic_center_rci\.jsonl, line 20: cut or not JSON", explorer.fault)
     assert [task.name for task in explorer.tasks if not task.whole] == ["mosaic_center_rci"]
     assert explorer.search("digit")[0] == []
-    assert explorer.left_out == ["mosaic_count_rci: no sample log, so its docs are not known; run with --log_samples"]
+    [left_out] = explorer.left_out
+    assert left_out.startswith(
+        "mosaic_count_rci: its sample log is not beside the results file, so its docs are not known"
+    )  # the run says it was logged
 
 
 def test_where_lower_is_better_nothing_is_right_or_wrong(tmp_path, loaded):

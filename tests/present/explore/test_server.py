@@ -3,13 +3,18 @@
 import time
 
 import pytest
+from PIL import Image
 from starlette.testclient import TestClient
 
+from lmms_patch.present.explore.docs import Seen
 from lmms_patch.present.explore.pictures import Pictures
 from lmms_patch.present.explore.server import HEADERS, app
+from lmms_patch.present.explore.server import TOKEN as HEADER
 
 PORT, TOKEN = 51234, "a-token-of-this-test"
 HERE = {"host": f"127.0.0.1:{PORT}"}
+PUBLIC = ["/", "/explore.js", "/explore.css"]
+OF_RUNS = ["/api/about", "/api/columns?task=0", "/api/doc?task=0&place=0", "/image?task=0&place=0", "/api/image?task=0&place=0", "/nothing"]
 
 
 @pytest.fixture
@@ -19,32 +24,38 @@ def client(album, loaded, pictures):
 
 @pytest.fixture
 def ours(client):
-    """A client that has opened the page, and so has the cookie."""
-    assert client.get("/", params={"token": TOKEN}).status_code == 200
+    """A client that sends the token, as the page does."""
+    client.headers[HEADER] = TOKEN
     return client
 
 
-def test_the_page_gives_a_cookie_that_no_other_site_and_no_script_has(client):
-    answer = client.get("/", params={"token": TOKEN})
-    [cookie] = answer.headers.get_list("set-cookie")
-    assert f"lmms_patch_explore_{PORT}={TOKEN}" in cookie
-    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert TOKEN not in answer.text
-
-
-@pytest.mark.parametrize(
-    "path", ["/", "/explore.js", "/explore.css", "/api/about", "/api/columns?task=0", "/api/doc?task=0&place=0", "/image?task=0&place=0"]
-)
-@pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\u00e9"])
-def test_without_the_token_there_is_nothing(client, path, token):
-    answer = client.get(path, params=None if token is None else {"token": token}) if path == "/" else client.get(path)
-    assert (answer.status_code, answer.text) == (403, "not yours\n")
+@pytest.mark.parametrize("path", PUBLIC)
+def test_the_page_itself_says_nothing_of_the_run_and_sets_no_cookie(client, path):
+    answer = client.get(path, params={"token": TOKEN})
+    assert answer.status_code == 200
     assert "set-cookie" not in answer.headers
+    assert TOKEN not in answer.text
+    assert not any(word in answer.text for word in ("album", "org/vlm", "picture 7919"))
 
 
-def test_the_token_opens_nothing_but_the_page(client):
-    assert client.get("/api/about", params={"token": TOKEN}).status_code == 403
+@pytest.mark.parametrize("path", OF_RUNS)
+@pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\u00e9".encode()])
+def test_without_the_token_there_is_nothing(client, path, token):
+    """Neither in the address nor as a cookie does a token count: a cookie goes to every port of this machine."""
+    for headers in ({} if token is None else {HEADER: token}, {"cookie": f"{HEADER}={TOKEN}; lmms_patch_explore_{PORT}={TOKEN}"}):
+        answer = client.get(path, headers=HERE | headers)
+        assert (answer.status_code, answer.text) == (403, "not yours\n")
+    assert client.get(path, params={"token": TOKEN, "task": 0, "place": 0}).status_code == 403
+
+
+def test_a_fault_of_ours_is_told_in_words(ours, monkeypatch):
+    def fails(self):
+        raise TypeError("no such thing")
+
+    monkeypatch.setattr("lmms_patch.present.explore.explorer.Explorer.about", fails)
+    answer = ours.get("/api/about")
+    assert (answer.status_code, answer.json()) == (500, {"error": "the explorer failed at /api/about: TypeError: no such thing"})
+    assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
 
 
 FOREIGN = {
@@ -64,7 +75,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("path", ["/", "/api/about", "/image?task=0&place=0"])
 @pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN)
-def test_another_origin_gets_nothing_even_with_the_cookie(ours, path, headers):
+def test_another_origin_gets_nothing_even_with_the_token(ours, path, headers):
     assert ours.get(path, headers=HERE | headers).status_code == 403
 
 
@@ -152,8 +163,23 @@ def test_images_come_when_they_were_taken(ours):
 
 def test_a_doc_without_its_image_says_why(ours):
     assert wait_for(ours, 1)["why"] == "the doc has no image that can be read"
-    assert wait_for(ours, 2)["why"] == "the image here has 301 × 200 pixels, in the run it had 300 × 200: it is another image"
+    assert wait_for(ours, 2)["why"] == "another image: the one here has 301 × 200 pixels, the one in the run had 300 × 200"
     assert ours.get("/image", params={"task": 0, "place": 1}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("digest", "there", "why"),
+    [
+        ("aa", "aa", ""),
+        ("aa", "bb", "another image: its colours are not those of the image in the run"),
+        (None, "bb", ""),  # a run of an earlier version
+        ("aa", "", ""),  # not known here
+    ],
+)
+def test_an_image_of_other_colours_is_another_image(digest, there, why):
+    taken = Pictures(lambda base: lambda doc_id: (Image.new("RGB", (30, 20)), there))
+    picture = taken.take("album", Seen(0, (30, 20), digest))
+    assert (picture.why, bool(picture.data)) == (why, not why)
 
 
 def test_where_images_cannot_be_had_the_reason_is_told_once(album, loaded):
@@ -164,19 +190,17 @@ def test_where_images_cannot_be_had_the_reason_is_told_once(album, loaded):
         raise RuntimeError("no network\nat all")
 
     taken = Pictures(open_task)
-    assert [taken.take("album", doc_id, None).why for doc_id in (0, 1)] == [
+    assert [taken.take("album", Seen(doc_id, None, None)).why for doc_id in (0, 1)] == [
         "no images: album cannot be loaded here: RuntimeError('no network\\nat all')"
     ] * 2
     assert calls == ["album"]
-    assert Pictures(None, "switched off").get("album", 0, None).why == "switched off"
+    assert Pictures(None, "switched off").get("album", Seen(0, None, None)).why == "switched off"
 
 
 def test_images_that_nobody_looks_at_make_room(monkeypatch):
-    from PIL import Image
-
     monkeypatch.setattr("lmms_patch.present.explore.pictures.ROOM", 2_000)
-    taken = Pictures(lambda base: lambda doc_id: Image.effect_noise((64, 64), 90))
+    taken = Pictures(lambda base: lambda doc_id: (Image.effect_noise((64, 64), 90), ""))
     for doc_id in range(6):
-        while taken.get("album", doc_id, None) is None:
+        while taken.get("album", Seen(doc_id, None, None)) is None:
             time.sleep(0.01)
     assert list(taken._kept) == [("album", 5)]

@@ -30,7 +30,8 @@ def test_all_docs_are_in_the_page_and_their_images_beside_it(album, pictures, tm
     assert "unsafe" not in page.split("<body>")[0]
 
 
-def test_it_takes_the_place_of_an_earlier_export_and_of_nothing_else(album, pictures, tmp_path):
+def test_it_takes_the_place_of_an_earlier_export_and_of_nothing_else(pictures, tmp_path):
+    album = write_many(tmp_path / "out", 4)
     write(open_runs([album]), pictures, tmp_path / "docs")
     write(open_runs([album]), pictures, tmp_path / "docs")
     assert sorted(path.name for path in (tmp_path / "docs").iterdir()) == [MARK, "images", "index.html"]
@@ -38,6 +39,19 @@ def test_it_takes_the_place_of_an_earlier_export_and_of_nothing_else(album, pict
     (tmp_path / "mine" / "thesis.tex").write_text("x")
     with pytest.raises(OptionError, match="this folder has other files in it; name a new folder, or that of an earlier export"):
         write(open_runs([album]), pictures, tmp_path / "mine")
+
+
+@pytest.mark.parametrize("change", ["thesis.tex", "images/holiday.jpg", "images/more/0-0.png", "another program's", "not JSON"])
+def test_a_folder_with_the_mark_of_an_export_is_replaced_only_if_it_is_one(pictures, tmp_path, change):
+    run, docs = write_many(tmp_path / "out", 4), tmp_path / "docs"
+    write(open_runs([run]), pictures, docs)
+    content = {"another program's": '{"schema": 1, "docs": 4}', "not JSON": "explore!"}
+    path = docs / (MARK if change in content else change)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content.get(change, "mine"))
+    with pytest.raises(OptionError, match=r"is not (that )?of an earlier export"):
+        write(open_runs([run]), pictures, docs)
+    assert path.read_text() == content.get(change, "mine")
 
 
 def test_too_many_docs_are_one_line(pictures, tmp_path):

@@ -38,6 +38,9 @@ def run(tmp_path, made):
     return tmp_path / "run"
 
 
+undrawn = pytest.mark.usefixtures("without_figures")
+
+
 class Tags(HTMLParser):
     """The tags of a page, and the text outside scripts and styles."""
 
@@ -82,6 +85,7 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
     assert any(value == repr(rci) for row in rows for value in row.values())
 
 
+@undrawn
 def test_what_a_model_said_stays_text(run, tmp_path):
     api.report([run], tmp_path / "report", examples=1)
     text = (tmp_path / "report" / "index.html").read_text()
@@ -93,6 +97,7 @@ def test_what_a_model_said_stays_text(run, tmp_path):
     assert not [attrs for _, attrs in page.tags if str(attrs.get("src") or "").startswith("http")]
 
 
+@undrawn
 def test_an_earlier_report_is_replaced_and_nothing_else_is(run, tmp_path):
     out = tmp_path / "report"
     api.report([run], out)
@@ -109,6 +114,7 @@ def test_an_earlier_report_is_replaced_and_nothing_else_is(run, tmp_path):
         api.report([run], other / "thesis.txt")
 
 
+@undrawn
 def test_a_report_that_fails_leaves_the_earlier_one_and_no_rest(run, tmp_path, monkeypatch):
     out = tmp_path / "reports" / "one"
     api.report([run], out)
@@ -141,6 +147,7 @@ def built(run, tmp_path, images):
     return build.build([run], tmp_path / "report", images=images)
 
 
+@undrawn
 def test_images_are_put_into_the_page_where_they_fit(run, tmp_path):
     asked = []
 
@@ -153,11 +160,13 @@ def test_images_are_put_into_the_page_where_they_fit(run, tmp_path):
     assert all(one.image.startswith("data:image/jpeg;base64,") for one in found.examples)
 
 
+@undrawn
 def test_an_image_of_another_size_is_not_of_this_run(run, tmp_path):
     found = built(run, tmp_path, lambda base, ids: {doc_id: Image.new("RGB", (10, 9)) for doc_id in ids})
     assert [one.image for one in found.examples] == [None] * len(found.examples)
 
 
+@undrawn
 def test_a_dataset_that_cannot_be_reached_is_told(run, tmp_path):
     def images(base, ids):
         raise CannotWrapError("toy: its dataset cannot be loaded here: offline")
@@ -170,6 +179,7 @@ def test_a_dataset_that_cannot_be_reached_is_told(run, tmp_path):
 # --- prunings -------------------------------------------------------------------------------------
 
 
+@undrawn
 @pytest.mark.parametrize("beside", ["below", "apart"])
 def test_a_pruning_beside_the_run_is_shown(run, tmp_path, beside):
     folder = (run if beside == "below" else tmp_path) / "pruned" / "toy"
@@ -238,6 +248,7 @@ def test_a_damaged_table_is_one_line(tmp_path, capsys, text):
     assert "t.csv" in refused(capsys, "--from-csv", tmp_path / "t.csv", "--output", tmp_path / "report")
 
 
+@undrawn
 def test_paths_of_any_letters_and_a_place_that_cannot_be_written(run, tmp_path, capsys):
     strange = run.rename(tmp_path / "Läufe – 実行 'x' & <b>")
     assert main(["report", str(strange), "--output", str(tmp_path / "bericht ü"), "--quiet"]) == 0

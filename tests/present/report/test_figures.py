@@ -27,6 +27,9 @@ def _styled():
         yield
 
 
+quickly = pytest.mark.usefixtures("without_pdfs")
+
+
 def svg(sketch, width=canvas.TWO):
     return ElementTree.fromstring(canvas._svg(sketch.draw(width)))
 
@@ -321,7 +324,8 @@ def test_names_beside_points_hide_nothing(points, wide):
     for one in found:
         left, bottom, right, top = one.box
         assert (right - left, top - bottom) == pytest.approx(size)
-        assert left >= 0 and bottom >= 0 and right <= 3 and top <= 3  # noqa: PT018  # one box, inside
+        assert min(left, bottom) >= 0
+        assert max(right, top) <= 3
         assert not any(left < x < right and bottom < y < top for x, y in points)
     for one, other in itertools.combinations(found, 2):
         assert min(one.box[2], other.box[2]) <= max(one.box[0], other.box[0]) or min(one.box[3], other.box[3]) <= max(one.box[1], other.box[1])
@@ -441,6 +445,7 @@ def check_svg(svg):
     return [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
 
 
+@quickly
 def test_the_set_of_two_models_and_text_only(tmp_path):
     pairs = enumerate(itertools.product("abcd", ("m1", "m2")))
     made = [entry(b, m, seed=i, indices=(0.1 * i - 0.3, 0.02 * i**2 - 0.3), blind=estimate(0.3, 0.05)) for i, (b, m) in pairs]
@@ -453,7 +458,8 @@ def test_the_set_of_two_models_and_text_only(tmp_path):
     assert len(set(names)) == len(names)
     assert names[0] == "headline"
     assert {"fip-mpp", "cells-e-a-m1", "index2", "correlation", "cells3-all", "spread3", "ranking", "by-type", "without-image"} <= set(names)
-    ids = [one for figure in found for one in check_svg(figure.svg)]
+    ids = [one for figure in found for svg in (figure.svg, figure.narrow) if svg for one in check_svg(svg)]
+    assert [figure.name for figure in found if figure.narrow] == ["headline"]
     assert len(set(ids)) == len(ids)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(name for one in found for name in one.files)
     for figure in found:
@@ -467,14 +473,24 @@ def test_the_set_of_two_models_and_text_only(tmp_path):
         assert "currentColor" not in file
         assert "var(" not in file
         ElementTree.fromstring(file)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert {name.rpartition(".")[2] for name in before} == {"svg", "png", "pdf", "tex"}
-    for path in tmp_path.iterdir():
-        path.unlink()
-    assert [one.svg for one in figures(entries, points, tmp_path)] == [one.svg for one in found]
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".png", ".pdf", ".tex"}
 
 
+def test_the_same_numbers_give_the_same_files(tmp_path):
+    """A forest, points with names, and a heatmap."""
+    entries = [entry(b, indices=(0.1, i)) for b, i in zip("ab", (-0.2, 0.3), strict=True)]
+    known = {one.name: one for one in sketches(entries, across.points_of(entries))}
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        for name in ("headline", "fip-mpp", "cells-e-a-model"):
+            canvas.write(known[name], tmp_path / folder)
+    one, two = ({path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("one", "two"))
+    assert one == two
+    assert {name.rpartition(".")[2] for name in one} == {"svg", "png", "pdf", "tex"}
+    assert all(content.startswith(b"%PDF") for name, content in one.items() if name.endswith(".pdf"))
+
+
+@quickly
 def test_colours_follow_the_page_and_files_have_their_own(tmp_path):
     figure = figures([entry("a")], across.points_of([entry("a")]), tmp_path)[0]
     for name in ("strong-local", "moderate-local", "balanced", "moderate-global", "strong-global", "series-1"):
@@ -504,6 +520,7 @@ def test_files_for_papers_have_the_width_of_their_columns(tmp_path):
     assert r"50\% of a\_b \& more" in (tmp_path / "cells-e-50--of-a-b---more-model.tex").read_text()
 
 
+@quickly
 def test_hostile_names_stay_text(tmp_path):
     entries = [entry(HOSTILE + b, HOSTILE, id=f"e-{b}", blind=estimate(0.2)) for b in "ab"]
     for figure in figures(entries, across.points_of(entries), tmp_path):
@@ -527,6 +544,7 @@ def test_hostile_names_stay_text(tmp_path):
     assert canvas.INK in written
 
 
+@quickly
 @pytest.mark.parametrize(
     "entries",
     [
@@ -544,6 +562,7 @@ def test_little_to_draw(tmp_path, entries):
         check_svg(figure.svg)
 
 
+@quickly
 def test_settings_of_the_process_come_back(tmp_path):
     import matplotlib
 
@@ -552,6 +571,7 @@ def test_settings_of_the_process_come_back(tmp_path):
     assert dict(matplotlib.rcParams) == before
 
 
+@quickly
 def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RecordError, match="cannot be written: Not a directory"):

@@ -38,6 +38,9 @@ def made(tmp_path_factory):
     return build.build([folder / "runs"], folder / "report", count=1), folder
 
 
+undrawn = pytest.mark.usefixtures("without_figures")
+
+
 def rows(report, name):
     return next(sheet for sheet in report.sheets["magic"] if sheet.name == name).rows
 
@@ -152,6 +155,7 @@ def test_the_question_is_taken_out_of_the_prompt():
     assert magic_examples.example("e", "focused", replace(line, input="Anything else")).question == "Anything else"
 
 
+@undrawn
 def test_images_come_by_digest_and_failures_are_told(tmp_path):
     write_magic(tmp_path / "run", {"all": docs(12)})
     asked = []
@@ -219,6 +223,7 @@ def test_what_is_refused(tmp_path):
     assert not (tmp_path / "report").exists()
 
 
+@undrawn
 def test_variants_of_other_data_are_not_contrasted_and_that_is_said(tmp_path):
     other = [magic_doc(f"d{k:02}", (1,), (1,), 1, group="elsewhere") for k in range(12)]
     write_magic(tmp_path / "run", {"all": docs(12), "relevant": other})
@@ -227,6 +232,7 @@ def test_variants_of_other_data_are_not_contrasted_and_that_is_said(tmp_path):
     assert any("is not compared with" in line for line in report.warnings)
 
 
+@undrawn
 def test_beside_other_tasks_nothing_of_theirs_changes(tmp_path):
     from tests.making.runs import mc_run, write_run
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_patch.present.findings import Finding
-from lmms_patch.present.report import across, gallery, markup, page, shapes, wording
+from lmms_patch.present.report import across, gallery, markup, page, run_sheets, shapes, wording
 from lmms_patch.present.report.data import Part, Report
+from lmms_patch.present.report.figures import scores
 from lmms_patch.present.sheets import Column
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block
@@ -241,6 +243,31 @@ def test_a_part_is_labelled_as_far_as_it_has_room():
     assert [part.room for part in bar.parts] == ["tiny", "", "short", "long"]
 
 
+def test_warnings_of_one_result_and_of_several_are_told_in_their_number():
+    warned, more = (dataclasses.replace(made.entry(name), warnings=("mind",)) for name in "ab")
+    told = [squeezed(re.sub(r"<[^>]+>", "", page.page(Report("t", {}, entries)))) for entries in ((warned,), (warned, more))]
+    assert "1 of 1 results has warnings of its own, marked !: see its details." in told[0]
+    assert "2 of 2 results have warnings of their own, marked !: see their details." in told[1]
+
+
+def test_each_part_of_a_bar_is_told_as_text_whatever_its_width():
+    """4 % has no room for a label, so it would be told by its colour alone."""
+    html = page.page(Report("t", {}, (needing("a", made.necessity(0.04, 0.12, 0.77, text=0.07)),)))
+    (line,) = re.findall(r'<span class="parts"[^>]*>(.*?)</span>\n</li>', html, re.DOTALL)
+    assert squeezed(re.sub(r"<[^>]+>", "", line)) == "text 7 % · one cell 4 % · whole image 12 % · unsolved 77 %"
+
+
+def test_what_a_drawing_tells_who_points_at_it_stands_below_it_as_text():
+    """Each number once, in the order of the drawing; names of rows and of bands are none, and what hostile names bring stays text."""
+    marks = ("strong local", "GQA", "GQA, m, 3×3: −0.380 [−0.430, −0.330]", "GQA, m, 3×3: −0.380 [−0.430, −0.330]", "POPE, m: N/A, near chance")
+    told = "".join(f"<g><title>{text}</title><path d='M0 0'/></g>" for text in (*marks, "&lt;b&gt; &amp;amp;, m: 0.5"))
+    drawn = pages.figure("ranking", "models")
+    html = page.page(pages.report(figures=(dataclasses.replace(drawn, svg=drawn.svg.replace("</svg>", f"{told}</svg>")),)))
+    (shown,) = re.findall(r'<details class="more told">.*?<ul>(.*?)</ul>', html, re.DOTALL)
+    assert [unescape(line) for line in re.findall(r"<li>(.*?)</li>", shown)] == [marks[2], marks[4], "<b> &amp;, m: 0.5"]
+    assert "3 lines" in html
+
+
 def test_needs_have_a_place_in_the_page_and_a_table_and_none_where_nothing_is_known():
     entries = [needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2), model="m1"), needing("a", made.necessity(0.4, 0.4, 0.0, text=0.2), model="m2")]
     html = page.page(Report("t", {}, tuple(entries), across.sheets(entries, ())))
@@ -403,6 +430,45 @@ def test_each_number_is_explained_with_when_not_to_read_it(html, name):
     found = re.search(rf'<div class="read" id="read-{name}">(.*?)</div>', html, re.DOTALL)[1]
     assert len(found) > 150
     assert "Not when:" in found
+
+
+def test_the_ends_of_the_bands_are_those_of_the_paper(html):
+    """RCI paper, 3.2: at most −0.30, at most −0.10, at most +0.10, below +0.30, and from there on."""
+    found = unescape(re.search(r'<div class="read" id="read-rci">(.*?)</div>', html, re.DOTALL)[1])
+    paper = "strong local ≤ −0.30, moderate local ≤ −0.10, balanced ≤ +0.10, moderate global < +0.30, strong global ≥ +0.30"
+    assert f"The bands ({paper}) are given for the interval" in found
+
+
+@pytest.mark.parametrize(("levels", "said"), [((0.95,), "95 %"), ((0.9,), "90 %"), ((0.975, 0.9), "90 % or 97.5 %")])
+def test_texts_say_the_level_of_the_intervals_that_are_there(levels, said):
+    """Not that of new runs: ``analyze --level`` and other tools write other ones."""
+    entries = [_at(pages.index_entry(f"e-{level}", f"m{level}", "b", 0.8, {3: 0.2}), level) for level in levels]
+    whole = page.page(Report("Levels", {}, tuple(entries)))
+    assert f"One line for each result and grid; {said} intervals in brackets." in whole
+    texts = [sheet.note for sheet in run_sheets.runs(entries) if sheet.name == "runs"]
+    texts += [one.caption for one in (*scores.whole_and_best(entries), *scores.without_image(entries))]
+    assert [re.findall(r"[\d.]+ %(?: or [\d.]+ %)?(?= interval)", text) for text in texts] == [[said]] * 3
+    read = unescape(whole.partition('id="reading"')[2])
+    assert re.findall(r"[\d.]+ % (?:or|interval)|, [\d.]+ %:", read) == []
+
+
+def _at(entry, level):
+    """A result with all its intervals at a level."""
+    measures = {name: dataclasses.replace(one, level=level) for name, one in entry.whole.measures.items()}
+    blind, tst = (one and dataclasses.replace(one, level=level) for one in (entry.blind, entry.tst))
+    return dataclasses.replace(entry, whole=dataclasses.replace(entry.whole, measures=measures), blind=blind, tst=tst)
+
+
+def test_sentences_of_a_page_have_the_minus_of_its_tables():
+    warned = dataclasses.replace(
+        pages.index_entry("e-1", "m", "b", 0.8, {3: -0.2}), warnings=("raw -0.085 (balanced), corrected 0.866 (strong global)",)
+    )
+    found = Finding("one cell", "One cell is enough for b (RCI_3 -0.20, 95 % interval [-0.30, -0.10], 90-95 docs of x-1).", ("e-1",))
+    texts = Read(page.page(Report("Minus", {}, (warned,), findings=(found,), warnings=("B - A = -0.3",)))).text
+    assert "RCI_3 −0.20, 95 % interval [−0.30, −0.10], 90-95 docs of x-1" in texts
+    assert "raw −0.085 (balanced)" in texts
+    assert "B - A = −0.3" in texts
+    assert re.findall(r"(?<![\w./-])-\d\.\d", texts) == []
 
 
 def test_cells_of_sheets_are_sorted_by_their_numbers_and_indices_coloured(html):

@@ -9,6 +9,7 @@ from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present.terminal import compare
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
+from tests.making.terminal import cells
 
 
 def number(name, first, second, low, high, p, *, primary=False, p_holm=None, tests=1, detectable=0.05):
@@ -72,8 +73,14 @@ OPEN = number("fip", 0.61, 0.62, -0.02, 0.04, 0.4, primary=True)
         ),
         (
             comparison(task("gqa", BETTER, name="gqa_rci3"), task("gqa", OPEN, name="gqa_rci2")),
-            "B (second) is better on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
-            "no difference is shown on gqa (0.050 would be found in 4 of 5 comparisons).",
+            "B (second) is better on gqa_rci3 (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
+            "no difference is shown on gqa_rci2 (0.050 would be found in 4 of 5 comparisons).",
+        ),
+        (  # one task with two filters; of the other benchmark there is one task alone
+            comparison(task("gqa", BETTER, name="gqa_rci3, strict"), task("pope", OPEN), task("gqa", WORSE, name="gqa_rci3, flexible")),
+            "B (second) is better on gqa_rci3, strict (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
+            "A (first) is better on gqa_rci3, flexible (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040]); "
+            "no difference is shown on pope (0.050 would be found in 4 of 5 comparisons).",
         ),
         (comparison(task("gqa", OPEN), same_run=True), "A and B are the same run: every difference is 0."),
         (
@@ -84,7 +91,7 @@ OPEN = number("fip", 0.61, 0.62, -0.02, 0.04, 0.4, primary=True)
 )
 def test_the_first_line_says_which_is_better_on_what_and_by_how_much(given, said):
     assert compare.headline(given) == said
-    assert compare.text(given).splitlines()[:3] == [said, "A: first  (out/first)", "B: second  (out/second)"]
+    assert compare.text(given).splitlines()[:3] == [said, "A: first (out/first)", "B: second (out/second)"]
 
 
 def test_hostile_names_stay_text():
@@ -103,6 +110,16 @@ def test_the_table_fits_80_columns_and_wide_has_all():
     assert _heads(narrow) == ["A", "B", "B - A", "p (Holm)"]
     assert _heads(wide) == ["A", "B", "B - A", "p", "p (Holm)", "would be found"]
     assert "rci2_adj, contradicted  -0.500  -0.250  +0.250 [+0.100, +0.400]     0.020" in narrow
+
+
+def test_wide_characters_fit_80_columns():
+    """Each of these characters takes two cells of the terminal. Intervals stay whole."""
+    name = "这个模型不需要整张图片就能回答一半以上的问题因此它的分数不能说明它看了图"
+    given = comparison(task(name, BETTER), task("gqa", WORSE), models=(f"甲{name}", f"乙{name}"))
+    shown = compare.text(given, most=80).splitlines()
+    assert max(map(cells, shown)) <= 80
+    assert "".join("".join(shown).split()) == "".join(compare.text(given).split())
+    assert sum("[" in line for line in shown) == sum("[" in line and "]" in line for line in shown)
 
 
 def _heads(text):

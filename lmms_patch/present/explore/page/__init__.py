@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from importlib import resources
 
-from lmms_patch.present import palette
+from lmms_patch.present import look
 
 FILES = {
     "index.html": "text/html; charset=utf-8",
@@ -17,8 +17,8 @@ FILES = {
 
 @functools.cache
 def file(name: str) -> str:
-    """Return the text of a file of the page; that of the style sheet with all colours."""
+    """Return the text of a file of the page; that of the style sheet with what all pages share (``present.look``)."""
     if name not in FILES:
         raise KeyError(name)
     text = resources.files(__name__).joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
-    return palette.css() + text if name.endswith(".css") else text
+    return look.css() + text if name.endswith(".css") else text

@@ -5,6 +5,7 @@ const SIGNS = { right: "✓", wrong: "✗", unscored: "○", failed: "!", "not a
 const STATE = { 1: "right", 0: "wrong", u: "unscored", f: "failed", n: "not asked" };
 const MEANING = ["needs no image", "one part is enough", "needs several parts", "never right"];
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const TOKEN = "X-Explore-Token", ENDED = "The explorer has ended, or this address lacks its token. Type lmms-patch explore again, or open the address that it printed.";
 const HEIGHT = 54, PAGE = 100, KEPT = 5000, MOST = 500000;
 const DEFAULTS = { task: "", cat: "", need: "", by: "0", first: "", pair: "", out: "", sort: "", q: "", doc: "", grid: "" };
 
@@ -35,6 +36,10 @@ function sign(name) {
 
 function number(value) { return value.toLocaleString("en"); }
 function percent(value) { return value === null ? "not known" : `${Math.round(100 * value)} %`; }
+function atLevel(map) {
+  const known = Object.values(map.shares).find(share => share && share.low !== null);
+  return known ? `, ${+(100 * known.level).toFixed(2)} % interval` : "";
+}
 function ends(share) { return share.low === null ? "" : ` [${Math.round(100 * share.low)}, ${Math.round(100 * share.high)}]`; }
 
 function longText(text) {
@@ -52,14 +57,26 @@ async function copy(text, button) {
 
 /* --- the two sources --- */
 
+function tokenOf() {
+  /* localStorage belongs to this port alone, unlike a cookie; with it a reload and a second tab need no token in the address. */
+  const given = new URLSearchParams(location.search).get("token");
+  try {
+    if (given) localStorage.setItem(TOKEN, given);
+    return given || localStorage.getItem(TOKEN) || "";
+  } catch { return given || ""; }
+}
+
 function ofServer() {
-  const get = async (path, query) => {
-    const answer = await fetch(`/api/${path}${query ? "?" + new URLSearchParams(query) : ""}`, { credentials: "same-origin" });
-    if (answer.status === 403) throw new Error("this page has ended; type lmms-patch explore again");
-    const found = await answer.json();
-    if (!answer.ok) throw new Error(found.error);
-    return found;
+  const headers = { [TOKEN]: tokenOf() };
+  let picture = "";
+  const ask = async (path, query) => {
+    const answer = await fetch(`${path}${query ? "?" + new URLSearchParams(query) : ""}`, { headers, credentials: "omit" }).catch(() => { throw new Error(ENDED); });
+    if (answer.ok) return answer;
+    if (answer.status === 403) throw new Error(ENDED);
+    const told = await answer.json().catch(() => null);
+    throw new Error((told && told.error) || `The explorer could not answer (HTTP ${answer.status}).`);
   };
+  const get = async (path, query) => (await ask(`/api/${path}`, query)).json();
   return {
     about: () => get("about"),
     columns: (task) => get("columns", { task }),
@@ -68,13 +85,19 @@ function ofServer() {
     maps: (task, category) => get("maps", { task, category }),
     search: (q) => get("search", { q }),
     async image(task, place) {
+      const here = () => shown && shown.task === task && shown.place === place;
       for (;;) {
         const found = await get("image", { task, place });
-        if (found.ready) return { url: `/image?task=${task}&place=${place}`, why: "" };
+        if (!here()) return null;
         if (found.why) return { url: "", why: found.why };
+        if (found.ready) break;
         await new Promise((done) => setTimeout(done, 300));
-        if (!shown || shown.task !== task || shown.place !== place) return null;
+        if (!here()) return null;
       }
+      const file = await (await ask("/image", { task, place })).blob();
+      URL.revokeObjectURL(picture);
+      picture = URL.createObjectURL(file);
+      return { url: picture, why: "" };
     },
     ahead: (task, place) => { get("image", { task, place }).catch(() => {}); },
   };
@@ -117,6 +140,8 @@ function writeState(push) {
   const hash = `#${said}`;
   if (hash !== (location.hash || "#")) history[push ? "pushState" : "replaceState"](null, "", hash);
 }
+
+const oneTask = () => (about.tasks.length === 1 ? 0 : taskNow());
 
 async function change(changes, push = true) {
   state = { ...state, ...changes };
@@ -218,7 +243,7 @@ async function show() {
   at = place;
   scrollTo(place);
   showRows();
-  await showDoc();
+  await Promise.all([showDoc(), loadCategory()]);
 }
 
 function fillForm() {
@@ -242,46 +267,68 @@ function options(select, given, value) {
   select.value = value;
 }
 
+const isRead = (task) => task.whole || Boolean(task.fault);
+
+function whyEmpty() {
+  const tasks = oneTask() < 0 ? about.tasks : [about.tasks[oneTask()]];
+  if (tasks.some((task) => task.docs)) return "No doc is like this. Clear filters to see all.";
+  return tasks.every((task) => task.fault) ? tasks.map((task) => task.fault).join("; ") : tasks.every(isRead) ? "The run has no docs." : "Reading the docs…";
+}
+
 function showCount() {
-  const all = about.tasks.reduce((sum, task) => sum + (task.whole || about.fault ? task.docs : Math.max(task.of, task.docs)), 0);
-  const more = about.tasks.some((task) => !task.whole) && !about.fault ? "; still reading" : "";
+  const all = about.tasks.reduce((sum, task) => sum + (isRead(task) ? task.docs : Math.max(task.of, task.docs)), 0);
+  const more = about.tasks.every(isRead) ? "" : "; still reading";
   const cut = view.length > MOST ? `; the list shows the first ${number(MOST)}` : "";
   $("count").textContent = `${number(view.length)} of ${number(all)} docs${more}${cut}`;
   $("clear").disabled = Object.keys(DEFAULTS).every((key) => ["doc", "grid"].includes(key) || state[key] === DEFAULTS[key]);
 }
 
-function mapNow() {
-  const task = about.tasks.length === 1 ? 0 : taskNow();
-  return task < 0 ? null : (categoryMaps && categoryMaps.key === `${task}/${state.cat}` ? categoryMaps.maps : about.tasks[task].maps)[modelNow()];
+/* The maps that the shares come from: of the whole task, or of the category that is chosen; null while those are on their way. */
+let ofCategory = { key: "", maps: null };
+
+const categoryKey = () => JSON.stringify([oneTask(), state.cat, about.tasks[oneTask()].whole]);
+
+function mapsNow() {
+  const task = oneTask();
+  if (task < 0) return [];
+  if (!state.cat) return about.tasks[task].maps;
+  return ofCategory.key === categoryKey() ? ofCategory.maps : null;
 }
 
-let categoryMaps = null;
-
 async function loadCategory() {
-  const task = about.tasks.length === 1 ? 0 : taskNow(), key = `${task}/${state.cat}`;
-  if (task < 0 || !state.cat || !columns[task] || (categoryMaps && categoryMaps.key === key)) return;
-  const category = columns[task].categories.indexOf(state.cat);
-  if (category < 0 || !about.tasks[task].whole) return;
-  const maps = await source.maps(task, category);
-  categoryMaps = { key, maps };
+  const task = oneTask();
+  if (task < 0 || !state.cat || !columns[task] || !about.tasks[task].whole || ofCategory.key === categoryKey()) return;
+  const key = categoryKey(), category = columns[task].categories.indexOf(state.cat);
+  ofCategory = { key, maps: null };
+  try {
+    const maps = category < 0 ? about.tasks[task].maps.map(() => null) : await source.maps(task, category);
+    if (ofCategory.key !== key) return;
+    ofCategory.maps = maps;
+  } catch (error) {
+    if (ofCategory.key === key) ofCategory.key = "";
+    throw error;
+  }
+  if (state.cat) showNeeds(filter());
 }
 
 function showNeeds(counts) {
-  const map = mapNow(), one = about.tasks.length === 1 || taskNow() >= 0;
+  const maps = mapsNow(), map = maps && maps[modelNow()], one = oneTask() >= 0, of = state.cat ? `category ${state.cat}` : "task";
   const model = about.models.length > 1 ? ` by ${about.models[modelNow()]}` : "";
-  if (!map) $("of").textContent = one ? `This task has no necessity map${model}.` : `Choose a class, a part of a bar, or a task${model ? "; docs as answered" + model : ""}.`;
+  if (!one) $("of").textContent = `Choose a class, a part of a bar, or a task${model ? "; docs as answered" + model : ""}.`;
+  else if (!maps) $("of").textContent = `Computing the shares of the ${of}…`;
+  else if (!map) $("of").textContent = `This ${of} has no necessity map${model}.`;
   else {
     const how = map.sources.length ? `${number(map.checked)} of ${number(map.docs)} docs asked without their image` : "no doc was asked without its image, so text is among the others";
-    $("of").textContent = `Share of docs${model}, 95 % interval (grid ${map.n}×${map.n}; ${how}):`;
+    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)} (grid ${map.n}×${map.n}; ${how}):`;
   }
   const focus = $("needs").contains(document.activeElement) ? [...$("needs").querySelectorAll("button")].indexOf(document.activeElement) : -1;
-  const note = one ? about.tasks[about.tasks.length === 1 ? 0 : taskNow()].note : "";
+  const note = one ? about.tasks[oneTask()].note : "";
   if (note) $("of").textContent += ` Note: ${note}.`;
   $("needs").replaceChildren(...about.needs.map((need, place) => {
     const share = map && map.shares[need], { sure, maybe } = counts[place];
     const said = `${number(sure + maybe)} docs${maybe ? `, ${number(maybe)} not checked` : ""}`;
-    return make("li", {}, make("button", { type: "button", "aria-pressed": String(state.need === need), title: MEANING[place], onclick: () => change({ need: state.need === need ? "" : need }) },
-      make("span", { class: `swatch need${place}` }), make("span", { text: need }), share ? make("span", { text: percent(share.value) + ends(share) }) : make("span", { class: "count", text: MEANING[place] }), make("span", { class: "count", text: said })));
+    return make("li", {}, make("button", { type: "button", "aria-pressed": String(state.need === need), title: MEANING[place], onclick: () => safely(change)({ need: state.need === need ? "" : need }) },
+      make("span", { class: `swatch need${place}` }), make("span", { text: need }), share ? make("span", { text: percent(share.value) + ends(share) }) : make("span", { class: "meaning", text: MEANING[place] }), make("span", { class: "count", text: said })));
   }));
   if (focus >= 0) $("needs").querySelectorAll("button")[focus].focus();
 }
@@ -294,8 +341,8 @@ function showBars() {
     const chosen = state.task === task.name;
     const bars = task.maps.map((map, model) => (map ? bar(task, map, model, task.name + (many ? `, ${about.models[model]}` : "")) : null)).filter(Boolean);
     return make("div", { class: "row" },
-      make("button", { type: "button", class: "task", "data-key": task.name, "aria-pressed": String(chosen), title: task.name, text: task.name, onclick: () => change({ task: chosen ? "" : task.name }) }),
-      make("div", { class: many ? "both" : "" }, ...(bars.length ? bars : [make("span", { class: "none", text: task.whole ? "no necessity map" : "reading…" })])));
+      make("button", { type: "button", class: "task", "data-key": task.name, "aria-pressed": String(chosen), title: task.name, text: task.name, onclick: () => safely(change)({ task: chosen ? "" : task.name }) }),
+      make("div", { class: many ? "both" : "" }, ...(bars.length ? bars : [make("span", { class: "none", text: task.fault ? "its docs cannot be read" : task.whole ? "no necessity map" : "reading…", title: task.fault || null })])));
   }));
   const again = focus && [...$("bars").querySelectorAll("[data-key]")].find((node) => node.dataset.key === focus);
   if (again) again.focus();
@@ -313,7 +360,7 @@ function bar(task, map, model, name) {
       "aria-label": `${need}, ${percent(share.value)}${ends(share)}`,
       "aria-pressed": String(state.task === task.name && state.need === need && modelNow() === model),
       text: share.value / total > 0.2 ? `${need} ${percent(share.value)}` : share.value / total > 0.055 ? percent(share.value) : "",
-      onclick: () => change(state.task === task.name && state.need === need && modelNow() === model ? { need: "" } : { task: task.name, need, by: String(model) }),
+      onclick: () => safely(change)(state.task === task.name && state.need === need && modelNow() === model ? { need: "" } : { task: task.name, need, by: String(model) }),
     });
     node.style.width = `${(100 * share.value) / total}%`;
     return node;
@@ -338,7 +385,7 @@ function showRows() {
   const there = at >= from && at < to;
   if (there) list.setAttribute("aria-activedescendant", `item-${at}`);
   else list.removeAttribute("aria-activedescendant");
-  if (!length) space.replaceChildren(make("div", { class: "item", role: "option", "aria-disabled": "true", "aria-selected": "false" }, make("p", { class: "muted", text: about.tasks.some((task) => task.docs) ? "No doc is like this. Clear filters to see all." : "Reading the docs…" })));
+  if (!length) space.replaceChildren(make("div", { class: "item", role: "option", "aria-disabled": "true", "aria-selected": "false" }, make("p", { class: "muted", text: whyEmpty() })));
   fetchTexts(from, to);
 }
 
@@ -347,7 +394,7 @@ function item(i, length) {
   const marks = column.first.map((first) => (first ? sign(STATE[first[place]]) : null));
   const category = column.category[place] >= 0 ? column.categories[column.category[place]] : "";
   const what = [about.tasks.length > 1 && !state.task ? about.tasks[task].name : "", category].filter(Boolean).join(" · ");
-  const node = make("div", { class: "item", role: "option", id: `item-${i}`, "aria-selected": String(i === at), "aria-setsize": length, "aria-posinset": i + 1, onclick: () => step(i, true) },
+  const node = make("div", { class: "item", role: "option", id: `item-${i}`, "aria-selected": String(i === at), "aria-setsize": length, "aria-posinset": i + 1, onclick: () => safely(step)(i, true) },
     make("p", { class: "first" }, ...marks, make("span", { text: `#${column.ids[place]}` }), make("span", { class: "what", text: what }), chip(column, modelNow(), place)),
     make("p", { dir: "auto", text: known ? known.question || "(no text)" : "…" }));
   node.style.top = `${i * HEIGHT}px`;
@@ -373,13 +420,12 @@ async function fetchTexts(from, to) {
   }
   const pages = [...wanted].flatMap(([task, places]) => Array.from({ length: Math.ceil(places.length / PAGE) }, (_, page) => [task, places.slice(page * PAGE, (page + 1) * PAGE)]));
   if (!pages.length) return;
-  await Promise.all(pages.map(async ([task, places]) => {
-    try {
-      const rows = await source.rows(task, places);
+  try {
+    await Promise.all(pages.map(async ([task, places]) => {
+      const rows = await source.rows(task, places).finally(() => places.forEach((place) => asked.delete(`${task}:${place}`)));
       rows.forEach((row, i) => texts.set(`${task}:${places[i]}`, row));
-    } catch (error) { fault(error); }
-    places.forEach((place) => asked.delete(`${task}:${place}`));
-  }));
+    }));
+  } catch (error) { return fault(error); }
   for (const key of [...texts.keys()].slice(0, Math.max(0, texts.size - KEPT))) texts.delete(key);
   showRows();
 }
@@ -400,7 +446,7 @@ async function step(place, push = false) {
 async function showDoc() {
   if (at < 0) {
     shown = null;
-    article.replaceChildren(make("p", { class: "muted", text: about.tasks.some((task) => task.docs) ? "No doc is chosen." : "Reading the docs…" }));
+    article.replaceChildren(make("p", { class: "muted", text: whyEmpty() }));
     return;
   }
   const task = view.tasks[at], place = view.places[at];
@@ -410,12 +456,15 @@ async function showDoc() {
   shown = { task, place, doc };
   draw();
   article.scrollTop = 0;
+  takeImage(task, place).catch(fault);  // nobody waits for it: lmms-eval may take minutes to load the task
+}
+
+async function takeImage(task, place) {
   const image = await source.image(task, place);
-  if (image && shown && shown.task === task && shown.place === place) {
-    shown.image = image;
-    showImage();
-    for (const i of [at + 1, at + 2, at - 1]) if (i >= 0 && i < view.length) source.ahead(view.tasks[i], view.places[i]);
-  }
+  if (!image || !shown || shown.task !== task || shown.place !== place) return;
+  shown.image = image;
+  showImage();
+  for (const i of [at + 1, at + 2, at - 1]) if (i >= 0 && i < view.length) source.ahead(view.tasks[i], view.places[i]);
 }
 
 function drawSteps() {
@@ -448,8 +497,8 @@ function head(doc, task) {
   return make("div", { class: "head" }, make("h2", { text: `Doc ${id}` }), make("span", { class: "muted", text: about.tasks[task].name }), ...chips,
     make("button", { type: "button", text: "Copy id", onclick: (event) => copy(id, event.currentTarget) }),
     make("span", { class: "step" },
-      make("button", { type: "button", class: "before", "aria-keyshortcuts": "k", text: "← Before", onclick: () => step(at - 1) }),
-      make("button", { type: "button", class: "after", "aria-keyshortcuts": "j", text: "Next →", onclick: () => step(at + 1) })));
+      make("button", { type: "button", class: "before", "aria-keyshortcuts": "k", text: "← Before", onclick: () => safely(step)(at - 1) }),
+      make("button", { type: "button", class: "after", "aria-keyshortcuts": "j", text: "Next →", onclick: () => safely(step)(at + 1) })));
 }
 
 function gridButtons(grids, grid) {
@@ -461,9 +510,8 @@ function figure(doc, side, model, grid) {
   const [width, height] = doc.size || [1, 1];
   const under = make("p", { class: "under muted", text: "Point at a cell, or step to it, to read its answer." });
   const cells = side.views.filter((one) => one.n === grid);
-  const frame = make("div", { class: "frame", role: "group", "aria-label": `cells${about.models.length > 1 ? " of " + about.models[model] : ""}` });
-  frame.style.aspectRatio = `${width} / ${height}`;
-  frame.style.maxWidth = `calc(62vh * ${width / height})`;
+  const frame = make("div", { class: "frame", role: "group", "data-seen": String(side.seen), "aria-label": `cells${about.models.length > 1 ? " of " + about.models[model] : ""}` });
+  fitFrame(frame, width, height);
   cells.forEach((cell, place) => {
     const said = () => under.replaceChildren(sign(cell.state), ` row ${cell.row + 1}, column ${cell.col + 1}: `, make("span", { dir: "auto", text: cell.answer || cell.why || "(nothing)" }));
     const node = make("button", {
@@ -476,8 +524,13 @@ function figure(doc, side, model, grid) {
     frame.append(node);
   });
   const name = about.models.length > 1 ? `${about.models[model]}: ` : "";
-  const size = doc.size ? `${width} × ${height} pixels` : "";
-  return make("figure", {}, make("figcaption", { text: `${name}${side.views.length ? `${side.views[0].name}, ${side.views[0].state}` : "not asked"}; ${size}` }), frame, cells.length ? under : null);
+  const told = [side.views.length ? `${side.views[0].name}, ${side.views[0].state}` : "not asked", doc.size ? `${width} × ${height} pixels` : ""];
+  return make("figure", {}, make("figcaption", { text: name + told.filter(Boolean).join("; ") }), frame, cells.length ? under : null);
+}
+
+function fitFrame(frame, width, height) {
+  frame.style.aspectRatio = `${width} / ${height}`;
+  frame.style.maxWidth = `calc(62vh * ${width / height})`;
 }
 
 function alone(frame, node) {
@@ -498,11 +551,14 @@ function walk(event, frame, place, grid) {
 }
 
 function showImage() {
-  const { doc } = shown, image = shown.image || { url: "", why: "The image is being taken; the first of a task waits for lmms-eval." };
+  const { doc } = shown, own = shown.image || { url: "", why: "The image is being taken; the first of a task waits for lmms-eval." };
   for (const frame of article.querySelectorAll(".frame")) {
     for (const old of frame.querySelectorAll("img, .why")) old.remove();
+    const other = frame.dataset.seen !== String(doc.seen);  // of two runs of a _swap task that drew other images
+    const image = other ? { url: "", why: `This model was shown the image of doc ${frame.dataset.seen}.` } : own;
     if (image.url) {
-      const node = make("img", { alt: `the image of doc ${doc.id}` });
+      const node = make("img", { alt: `the image of doc ${doc.seen}` });
+      if (!doc.size) node.addEventListener("load", () => fitFrame(frame, node.naturalWidth, node.naturalHeight));
       node.src = image.url;
       frame.classList.toggle("small", Boolean(doc.size) && Math.max(...doc.size) < 200);
       frame.prepend(node);
@@ -520,7 +576,7 @@ function question(doc, known) {
   return [make("h3", { text: "Question" }), doc.question === null ? make("p", { class: "muted", text: "The log has no text of it." }) : longText(doc.question),
     ...(options ? [make("h3", { text: "Options" }), options] : []),
     make("h3", { text: "Gold" }), doc.gold === null ? make("p", { class: "muted", text: "not known" }) : longText(doc.gold),
-    make("h3", { text: `Answer to: ${known.length && known[0].side.views.length ? known[0].side.views[0].name : "nothing"}` }),
+    make("h3", { text: `Answer to: ${[...new Set(known.map(({ side }) => (side.views.length ? side.views[0].name : "nothing")))].join(", ")}` }),
     ...known.map(({ side, model }) => make("div", {}, about.models.length > 1 ? make("p", { class: "muted", text: about.models[model] }) : null, side.views.length ? answer(side.views[0]) : null)),
     ...(facts.length ? [make("h3", { text: "About" }), make("dl", { class: "facts" }, ...facts.map(([name, value]) => make("div", {}, make("dt", { text: name }), make("dd", { text: value }))))] : [])];
 }
@@ -532,25 +588,27 @@ function answer(view) {
   return make("div", { class: "answer" }, sign(view.state), score, longText(said || (view.state === "not asked" ? "not asked" : "(nothing)")), view.state === "unscored" && view.why ? make("p", { class: "muted", text: view.why }) : null);
 }
 
+/* Two models may have been asked different views: a row is of the views of one name. */
 function table(known, pick, caption) {
-  const rows = pick(known[0].side).map((view, place) => make("tr", {}, make("th", { scope: "row", text: view.name }),
-    ...known.map(({ side }) => make("td", {}, answer(pick(side)[place])))));
+  const views = known.map(({ side }) => new Map(pick(side).map((view) => [view.name, view])));
+  const names = [...new Set(views.flatMap((of) => [...of.keys()]))];
+  const rows = names.map((name) => make("tr", {}, make("th", { scope: "row", text: name }), ...views.map((of) => make("td", {}, answer(of.get(name))))));
   return make("table", {}, make("caption", { class: "sr", text: caption }), make("thead", {}, make("tr", {}, make("th", { scope: "col", text: "Shown" }),
     ...known.map(({ model }) => make("th", { scope: "col", text: about.models.length > 1 ? about.models[model] : "Answer" })))), make("tbody", {}, ...rows));
 }
 
 function answers(known) {
-  if (!known.length || known[0].side.views.length < 2) return [];
+  if (known.every(({ side }) => side.views.length < 2)) return [];
   return [make("h3", { text: "Every answer" }), table(known, (side) => side.views, "Every answer")];
 }
 
 function without(known) {
   const some = known.filter(({ side }) => side.wrong.length || side.blind);
-  if (!some.length) return known.some(({ side }) => side.views.some((one) => one.n)) ? [make("p", { class: "muted", text: "This doc was not asked without its image, so it is not known whether it needs one." })] : [];
+  if (!some.length) return about.tasks[shown.task].classes ? [make("p", { class: "muted", text: "This doc was not asked without its image, so it is not known whether it needs one." })] : [];
   const first = (side) => [...(side.blind ? [{ ...side.blind, name: "no image" }] : []), ...side.wrong.slice(0, 1).map((view) => ({ ...view, name: `image of doc ${side.wrong_from}` }))];
   const rest = some.filter(({ side }) => side.wrong.length > 1);
   return [make("h3", { text: "Without its image" }), table(some, first, "Answers without its image"),
-    rest.length ? make("details", {}, make("summary", { text: "Cells of the other image" }), table(rest, (side) => side.wrong.slice(1), "Answers to cells of another image")) : ""];
+    rest.length ? make("details", {}, make("summary", { text: "Cells of the other image" }), table(rest, (side) => side.wrong.slice(1).map((view) => ({ ...view, name: `${view.name} of doc ${side.wrong_from}` })), "Answers to cells of another image")) : ""];
 }
 
 function again(known) {
@@ -560,19 +618,32 @@ function again(known) {
 
 /* --- events --- */
 
-function fault(error) {
-  $("fault").textContent = error.message || String(error);
-  $("fault").hidden = false;
+let passing = "";
+
+/* Tasks that cannot be read are told as long as the page is open; what went wrong with an action, until the next action. */
+function showFaults() {
+  const told = [about && about.fault, passing].filter(Boolean).join(" ");
+  if ($("fault").textContent !== told) $("fault").textContent = told;
+  $("fault").hidden = !told;
 }
 
-const safely = (work) => (...given) => Promise.resolve(work(...given)).catch(fault);
+function fault(error) {
+  passing = error.message || String(error);
+  showFaults();
+}
+
+const safely = (work) => async (...given) => {
+  passing = "";
+  showFaults();
+  try { await work(...given); } catch (error) { fault(error); }
+};
 
 function keys(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "radio";
   if (event.key === "Escape" && event.target === $("q")) { list.focus(); return; }
   if (typing) return;
-  const free = !event.target.closest || event.target === document.body || event.target === list || (event.target === article && false);
+  const free = !event.target.closest || event.target === document.body || event.target === list;
   const move = { j: 1, k: -1, ...(free ? { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 } : {}) }[event.key];
   if (move) {
     event.preventDefault();
@@ -613,14 +684,15 @@ async function load() {
     about = await source.about();
     document.title = about.title;
     $("title").textContent = about.title;
-    if (about.fault) fault(new Error(about.fault));
-    const told = about.tasks.map((task) => `${task.docs}/${task.whole}`);
+    showFaults();
+    const told = about.tasks.map((task) => `${task.docs}/${isRead(task)}`);
     const fresh = about.tasks.map((task, place) => place).filter((place) => about.tasks[place].docs && told[place] !== read[place]);
     for (const place of fresh) columns[place] = await source.columns(place);
-    read = told;
     hits = fresh.length && state.q ? await source.search(state.q) : hits;
-    if (fresh.length || !view.length) await show();
-    if (about.fault || about.tasks.every((task) => task.whole)) return;
+    const news = told.join() !== read.join();
+    read = told;
+    if (news || !view.length) await show().catch(fault);
+    if (about.tasks.every(isRead)) return;
     await new Promise((done) => setTimeout(done, view.length ? 300 : 80));
   }
 }

@@ -87,6 +87,7 @@ class Sketch:
         draw: takes a width in inches (``ONE``, ``TWO``), and returns matplotlib's figure.
         entries: ids of the results that it shows.
         papers: widths of its PDFs: not every drawing has room in one column, and a PDF takes longer than all the rest of a drawing.
+        on_phones: whether the page also has the drawing for one column, for screens that the wide one does not fit.
     """
 
     name: str
@@ -97,11 +98,21 @@ class Sketch:
     draw: Callable[[float], Any]
     entries: tuple[str, ...] = ()
     papers: tuple[float, ...] = (ONE, TWO)
+    on_phones: bool = False
 
 
 @dataclass(frozen=True)
 class Mark:
-    """An entry of a legend: a marker, a line (no marker), or a patch of colour (``shape`` is ``patch``)."""
+    """How a mark looks, in a drawing or as an entry of its legend.
+
+    Attributes:
+        label: what the legend says; empty for a mark in the drawing.
+        shape: matplotlib's marker; empty: a line; ``patch``: a patch of colour.
+        colour: of the mark.
+        hollow: whether only its outline is drawn.
+        size: in points.
+        alpha: opacity of a patch, from 0 to 1.
+    """
 
     label: str
     shape: str
@@ -345,9 +356,11 @@ def write(sketch: Sketch, folder: Path) -> Figure:
     made[f"{sketch.name}.png"] = _png(drawing, title)
     drawing.clear()
     papers = [paper for paper in sketch.papers if paper == TWO]
-    if ONE in sketch.papers:
+    narrow = ""
+    if ONE in sketch.papers or sketch.on_phones:
         drawing = sketch.draw(ONE)
-        if drawing.get_figheight() <= PAGE:
+        narrow = for_page(_svg(drawing), f"{sketch.name}-narrow", alt) if sketch.on_phones else ""
+        if ONE in sketch.papers and drawing.get_figheight() <= PAGE:
             made[f"{sketch.name}-1col.pdf"] = _bytes(drawing, "pdf")
             papers.insert(0, ONE)
         drawing.clear()
@@ -355,16 +368,18 @@ def write(sketch: Sketch, folder: Path) -> Figure:
         made[f"{sketch.name}.tex"] = snippet(sketch.name, f"{title}. {caption}", papers).encode()
     for name, content in made.items():
         files.write(folder / name, content)
-    return Figure(sketch.name, title, caption, alt, for_page(plain, sketch.name, alt), sketch.section, sketch.entries, tuple(made))
+    return Figure(sketch.name, title, caption, alt, for_page(plain, sketch.name, alt), sketch.section, sketch.entries, tuple(made), narrow)
 
 
 def _bytes(drawing: Any, form: str, **more: Any) -> bytes:
+    """Return a drawing as a file of a form: ``svg``, ``pdf`` or ``png``."""
     out = io.BytesIO()
     drawing.savefig(out, format=form, metadata=_NOTHING[form], **more)
     return out.getvalue()
 
 
 def _svg(drawing: Any) -> str:
+    """Return a drawing as plain SVG (``_plain``)."""
     return _plain(_bytes(drawing, "svg").decode())
 
 
@@ -411,6 +426,7 @@ def _plain(svg: str) -> str:
 
 
 def _title(identifier: str) -> str:
+    """Return the title element of a mark, from its id."""
     return f"<title>{escape(told(identifier))}</title>"
 
 

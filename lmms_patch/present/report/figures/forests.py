@@ -15,6 +15,7 @@ from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import Point, benchmarks, counted, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import BANDS, fragmentation
 from lmms_patch.stats.resample import Estimate
@@ -116,7 +117,15 @@ def index_name(points: Sequence[Point], room: float) -> str:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What the headline shows, and in words what it leaves out."""
+    """What the headline shows.
+
+    Attributes:
+        points: at most one of each benchmark and model.
+        models: in the order of their marks.
+        rows: the benchmarks, from top to bottom.
+        grid: the grid of most points; of others the row says so.
+        left_out: in words, what is not drawn; empty where all is.
+    """
 
     points: list[Point]
     models: list[str]
@@ -157,6 +166,7 @@ def _chosen(points: Sequence[Point]) -> _Chosen | None:
 
 
 def _headline(chosen: _Chosen) -> Sketch:
+    """Return the drawing at the top of the page."""
     points, models = chosen.points, chosen.models
     names = lettering.short(models)
     title = "How much each benchmark needs the whole image"
@@ -166,7 +176,7 @@ def _headline(chosen: _Chosen) -> Sketch:
     def draw(width: float) -> Any:
         return draw_forest(points, models, chosen.rows, width, chosen.grid, chosen.left_out)
 
-    return Sketch("headline", title, caption, alt, "headline", draw)
+    return Sketch("headline", title, caption, alt, "headline", draw, on_phones=True)
 
 
 def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
@@ -181,6 +191,7 @@ def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator
 
 
 def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:
+    """Return the drawing of one grid, or of a part of its models and benchmarks."""
     shown = [row for row in rows if any(p.benchmark == row for p in points)]
 
     def draw(width: float) -> Any:
@@ -192,6 +203,7 @@ def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[
 
 
 def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
+    """Return the indices in words, of at most 12 results."""
     several = len({p.model for p in points}) > 1
     told = []
     for row in rows:
@@ -226,8 +238,8 @@ def _caption(points: Sequence[Point], n: int) -> str:
 
 def interval_text(estimates: Sequence[Estimate]) -> str:
     """Return what the lines are."""
-    levels = once(f"{100 * e.level:g} %" for e in estimates if e.low is not None)
-    return f"Lines: {' or '.join(levels)} interval, bootstrap over docs." if levels else "Published numbers, without intervals."
+    level = levels(estimates)
+    return f"Lines: {level} interval, bootstrap over docs." if level else "Published numbers, without intervals."
 
 
 # --- drawing --------------------------------------------------------------------------------------
@@ -235,7 +247,12 @@ def interval_text(estimates: Sequence[Estimate]) -> str:
 
 @dataclass(frozen=True)
 class _Lane:
-    """One benchmark and model: its point, and where it lies, in inches from the top of the panel."""
+    """The line of one benchmark and model.
+
+    Attributes:
+        point: what is drawn.
+        place: inches from the top of the panel.
+    """
 
     point: Point
     place: float
@@ -243,7 +260,15 @@ class _Lane:
 
 @dataclass(frozen=True)
 class _Block:
-    """One benchmark: its name as it is drawn, and its models' lanes."""
+    """The lines of one benchmark.
+
+    Attributes:
+        name: of the benchmark.
+        label: its name as it is drawn.
+        top, bottom: inches from the top of the panel.
+        lanes: one of each model.
+        grey: whether no index of it may be read.
+    """
 
     name: str
     label: str
@@ -311,6 +336,7 @@ def _parts(rows: Sequence[str], models: Sequence[str], room: float, split: int) 
 
 
 def _blocks(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], room: float, grid: int) -> list[_Block]:
+    """Return the blocks of a panel, one below the other."""
     out, top = [], 0.0
     for row, tall in zip(rows, _tall(rows, models, room), strict=True):
         mine = {p.model: p for p in points if p.benchmark == row}
@@ -353,6 +379,7 @@ def shade_bands(axes: Any, low: float, high: float) -> None:
 
 
 def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool) -> None:
+    """Draw a panel: bands, names, lanes, and what its axis says."""
     low, high = limits
     shade_bands(axes, low, high)
     tall = blocks[-1].bottom
@@ -409,6 +436,7 @@ def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, fl
 
 
 def _raw(axes: Any, point: Point, place: float, who: str, limits: tuple[float, float]) -> None:
+    """Draw the index as published beside the one with luck removed."""
     assert point.value is not None
     told = f"{who}, as published: {said(point.estimate)}"
     _at(axes, point.value, place, _RING, told, limits, zorder=5, markeredgewidth=0.9)
@@ -458,6 +486,7 @@ def _beside(point: Point, models: Sequence[str], room: float) -> str:
 
 
 def _words_beside(drawing: Any, blocks: Sequence[_Block], models: Sequence[str], x: float, top: float, room: float) -> None:
+    """Write what stands right of the lanes."""
     for block in blocks:
         for lane in block.lanes:
             if text := _beside(lane.point, models, room):

@@ -164,6 +164,7 @@ def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
 
 
 def _pair(n: int, shares: Mapping[str, Any], who: str) -> Iterator[Grid]:
+    """Yield both heatmaps of a grid: shares of the score, and shares of best cells where these are known."""
     spread = wording.p_value(shares.get("p")) or "not tested"
     docs = counted(shares["docs"], "doc")
     yield Grid(n, shares["score"], f"{n}×{n}, {SCORE}\n{docs}; even: {spread}", f"{who}, {SCORE}", shares.get("p_cells") or ())
@@ -172,6 +173,7 @@ def _pair(n: int, shares: Mapping[str, Any], who: str) -> Iterator[Grid]:
 
 
 def _alt(who: str, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
+    """Return in words where most of the score comes from, at each grid."""
     parts = []
     for n, shares in grids:
         most = int(np.argmax(shares["score"]))
@@ -194,6 +196,7 @@ def overview(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Sketch:
+    """Return the small heatmaps of some results at one grid."""
     names = lettering.short(entry.model for entry in entries)
     several = len(names) > 1
 
@@ -223,6 +226,7 @@ def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _boxes(entries: Sequence[Entry], n: int) -> Sketch:
+    """Return the drawing of cells over results, at one grid."""
     values = np.array([(entry.shares(n) or {})["score"] for entry in entries], float)
     mean = values.mean(axis=0)
     over = counted(len(entries), "result")
@@ -241,11 +245,13 @@ def _boxes(entries: Sequence[Entry], n: int) -> Sketch:
 
 
 def _many(entries: Sequence[Entry]) -> str:
+    """Return the whole names of models that the drawing has short names of."""
     names = lettering.short(entry.model for entry in entries)
     return lettering.explained(names) if 1 < len(names) <= len(palette.MARKERS) else ""
 
 
 def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, across: float) -> Any:
+    """Draw the mean heatmap, and the box of each cell beside or below it."""
     models = once(entry.model for entry in entries)
     marks = model_marks(models)
     key = canvas.key_height(marks, across - 2 * EDGE)

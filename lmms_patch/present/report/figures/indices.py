@@ -15,6 +15,7 @@ from lmms_patch.present.report.figures import canvas, forests, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import Point, benchmarks, columns, counted, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
 MAP_FROM, MAP_MODELS, ROWS = 4, 14, 30
@@ -98,6 +99,7 @@ def maps(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:
+    """Return the table of some models and benchmarks in colours."""
     names = lettering.short(models)
     at = {(p.benchmark, p.model): p for p in points if p.model in models and p.benchmark in rows}
     contradicted = any(p.valid and p.contradicted for p in at.values())
@@ -121,6 +123,7 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
 
 
 def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
+    """Draw the index of one benchmark and model, or N/A."""
     who = f"{point.benchmark}, {point.model}, {point.n}×{point.n}"
     if point.valid and point.value is not None:
         label = f"({short(point.value)})" if point.contradicted else short(point.value)
@@ -152,6 +155,7 @@ def r_colour(r: float) -> str:
 
 
 def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str) -> Sketch:
+    """Return the correlation matrix of some columns."""
     known = {(pairs.index(b), pairs.index(a)): r for (a, b), (r, _) in tables.by_pair(points).items()}
     names = lettering.short(model for model, _ in pairs)
     size = len(pairs)
@@ -159,8 +163,10 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     values = [r.value for r in known.values() if r.value is not None]
     spanned = f" r from {min(values):.3f} to {max(values):.3f}." if values else ""
-    caption = f"Pearson's r of the index over {over} benchmarks.{spanned} In brackets or in the table: 95 % intervals by Fisher's z. Outlined: the "
-    caption += f"interval leaves out 0.{lettering.explained(names)}"
+    caption = f"Pearson's r of the index over {over} benchmarks.{spanned}"
+    if sure := levels(known.values()):
+        caption += f" In brackets or in the table: {sure} intervals by Fisher's z. Outlined: the interval leaves out 0."
+    caption += lettering.explained(names)
     if len(names) < size:
         caption += " Columns of one model share its answers to the full images, so they agree by construction."
     grid = "" if name == "correlation" else f", {pairs[0][1]}×{pairs[0][1]}"
@@ -183,6 +189,7 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
 
 
 def _r_cell(axes: Any, a: int, b: int, r: Estimate | None, who: str, side: float) -> None:
+    """Draw one correlation, outlined where its interval leaves out 0."""
     from matplotlib.patches import Rectangle
 
     if a == b:

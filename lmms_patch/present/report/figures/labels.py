@@ -32,6 +32,15 @@ _LEADER = 0.09
 """A name further away than this from its mark gets a line."""
 _OVER_LINE = 0.07
 """What lying over an interval costs, in inches of distance."""
+_AT_ONCE = 16
+"""Places that are tried at once."""
+_AROUND = np.array([-_PAD, -_PAD, _PAD, _PAD])
+"""What makes a box wider by the room that is left free around it."""
+_DISTANCES = np.repeat(_AWAY, _TURNS)
+"""Of each place that is tried, from its mark; all arrays of places have this order."""
+_DIRECTIONS = np.tile([(math.cos(2 * math.pi * turn / _TURNS), math.sin(2 * math.pi * turn / _TURNS)) for turn in range(_TURNS)], (len(_AWAY), 1))
+_DETOURS = np.tile([0.004 * (turn % 6 != 0) + 0.002 * turn / _TURNS for turn in range(_TURNS)], len(_AWAY))
+"""What a direction costs, in inches of distance: rather beside, above or below a mark than askew."""
 
 
 @dataclass(frozen=True)
@@ -84,95 +93,87 @@ def place(
 def _in_order(
     order: Sequence[int], points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], frame: Box, hard: Array, soft: Array
 ) -> list[Placed | None]:
+    """Place the names one after the other; each keeps clear of those before it."""
     out: list[Placed | None] = [None] * len(points)
-    leaders: list[Ends] = []
     for i in order:
-        taken = np.array([one.box for one in out if one is not None]).reshape(-1, 4)
-        found = _best(points[i], sizes[i], frame, hard, taken, soft, leaders) or _best(points[i], sizes[i], frame, hard, taken, soft, leaders, True)
-        out[i] = found
-        if found is not None and found.leader is not None:
-            leaders.append(found.leader)
+        taken = [one for one in out if one is not None]
+        out[i] = _best(points[i], sizes[i], frame, hard, taken, soft)
     return out
 
 
-def _best(
-    point: tuple[float, float],
-    size: tuple[float, float],
-    frame: Box,
-    hard: Array,
-    taken: Array,
-    soft: Array,
-    leaders: Sequence[Ends],
-    crowd: bool = False,
-) -> Placed | None:
-    best: tuple[float, Placed] | None = None
-    for away in _AWAY:
-        if best is not None and best[0] <= away:
-            break
-        for turn in range(_TURNS):
-            angle = 2 * math.pi * turn / _TURNS
-            right, up = math.cos(angle), math.sin(angle)
-            x = point[0] + right * (_MARK + away + size[0] / 2)
-            y = point[1] + up * (_MARK + away + size[1] / 2)
-            box = (x - size[0] / 2, y - size[1] / 2, x + size[0] / 2, y + size[1] / 2)
-            if box[0] < frame[0] or box[1] < frame[1] or box[2] > frame[2] or box[3] > frame[3]:
-                continue
-            if _touching(box, hard).any() or _touching(box, taken).any():
-                continue
-            leader = _leader(point, box)
-            ends = leader or (point, point)
-            others = hard[~_touching((*point, *point), hard)]  # marks that lie on this one cannot be told apart anyway
-            if _leaders_cross(box, leaders):
-                continue
-            if leader and ((not crowd and _crosses(ends, others)) or _crosses(ends, taken) or _crosses_any(ends, leaders)):
-                continue
-            cost = away + _OVER_LINE * int(_touching(box, soft).sum()) + 0.004 * (turn % 6 != 0) + 0.002 * turn / _TURNS
-            if best is None or cost < best[0]:
-                best = cost, Placed(box, leader)
-    return best[1] if best else None
+def _best(point: tuple[float, float], size: tuple[float, float], frame: Box, hard: Array, placed: Sequence[Placed], soft: Array) -> Placed | None:
+    """Return the cheapest place of a name among all distances and directions; None where each hides something.
+
+    Places are tried many at once, as arrays, from the cheapest on: one at a time they took more time than all the rest of a drawing.
+    """
+    middle, half = np.array(point), np.array(size) / 2
+    centres = middle + _DIRECTIONS * (_MARK + _DISTANCES[:, None] + half)
+    boxes = np.hstack([centres - half, centres + half])
+    taken = np.array([one.box for one in placed]).reshape(-1, 4)
+    leaders = np.array([[*one.leader[0], *one.leader[1]] for one in placed if one.leader is not None]).reshape(-1, 4)
+    free = (boxes[:, 0] >= frame[0]) & (boxes[:, 1] >= frame[1]) & (boxes[:, 2] <= frame[2]) & (boxes[:, 3] <= frame[3])
+    free &= ~_touching(boxes, hard).any(axis=1) & ~_touching(boxes, taken).any(axis=1)
+    costs = np.where(free, _DISTANCES + _OVER_LINE * _touching(boxes, soft).sum(axis=1) + _DETOURS, np.inf)
+    cheapest = np.argsort(costs, kind="stable")[: int(free.sum())]
+    others = hard[~_touching(np.array([[*point, *point]]), hard)[0]]  # marks that lie on this one cannot be told apart anyway
+    in_crowd = None
+    for k in range(0, len(cheapest), _AT_ONCE):
+        some = boxes[cheapest[k : k + _AT_ONCE]]
+        ends, near = _leaders(middle, some)
+        clear = ~_through(leaders, some + _AROUND).any(axis=0)
+        clear &= near | ~(_through(ends, taken).any(axis=1) | _crossing(ends, leaders).any(axis=1))
+        whole = clear & (near | ~_through(ends, others).any(axis=1))
+        if whole.any():
+            return _placed(some, ends, near, int(whole.argmax()))
+        if in_crowd is None and clear.any():  # in a crowd, a leader may cross marks
+            in_crowd = _placed(some, ends, near, int(clear.argmax()))
+    return in_crowd
 
 
-def _touching(box: Box, others: Array) -> Mask:
-    """Return which boxes overlap this one, shape (len(others),)."""
-    return (others[:, 0] < box[2] + _PAD) & (others[:, 2] > box[0] - _PAD) & (others[:, 1] < box[3] + _PAD) & (others[:, 3] > box[1] - _PAD)
+def _placed(boxes: Array, ends: Array, near: Mask, k: int) -> Placed:
+    """Return one of some places in plain numbers."""
+    left, bottom, right, top = map(float, boxes[k])
+    x, y, u, v = map(float, ends[k])
+    return Placed((left, bottom, right, top), None if near[k] else ((x, y), (u, v)))
 
 
-def _leader(point: tuple[float, float], box: Box) -> Ends | None:
-    end = (min(max(point[0], box[0]), box[2]), min(max(point[1], box[1]), box[3]))
-    far = math.dist(point, end)
-    if far <= _MARK + _LEADER:
-        return None
-    start = (point[0] + (end[0] - point[0]) * _MARK / far, point[1] + (end[1] - point[1]) * _MARK / far)
-    return start, end
+def _leaders(point: Array, boxes: Array) -> tuple[Array, Mask]:
+    """Return the line from a mark to each box, shape (boxes, 4): both ends; and whether the box is so near that it needs none."""
+    ends = np.clip(point, boxes[:, :2], boxes[:, 2:])
+    away = np.hypot(*(ends - point).T)
+    starts = point + (ends - point) * (_MARK / np.maximum(away, _MARK))[:, None]
+    return np.hstack([starts, ends]), away <= _MARK + _LEADER
 
 
-def _crosses(ends: Ends, boxes: Array) -> bool:
-    """Return whether a line goes through any box: clipped against all four sides (Liang and Barsky)."""
-    if not len(boxes):
-        return False
-    (x, y), (u, v) = ends
-    first, last = np.zeros(len(boxes)), np.ones(len(boxes))
-    for start, step, low, high in ((x, u - x, boxes[:, 0], boxes[:, 2]), (y, v - y, boxes[:, 1], boxes[:, 3])):
-        if abs(step) < 1e-12:
-            inside = (low < start) & (start < high)
-            first = np.where(inside, first, 2.0)
-            continue
-        a, b = (low - start) / step, (high - start) / step
-        first, last = np.maximum(first, np.minimum(a, b)), np.minimum(last, np.maximum(a, b))
-    return bool((first < last).any())
+def _touching(boxes: Array, others: Array) -> Mask:
+    """Return which boxes overlap which others, or nearly: shape (boxes, others)."""
+    left, bottom, right, top = (boxes[:, k, None] for k in range(4))
+    return (others[:, 0] < right + _PAD) & (others[:, 2] > left - _PAD) & (others[:, 1] < top + _PAD) & (others[:, 3] > bottom - _PAD)
 
 
-def _leaders_cross(box: Box, leaders: Sequence[Ends]) -> bool:
-    around = np.array([[box[0] - _PAD, box[1] - _PAD, box[2] + _PAD, box[3] + _PAD]])
-    return any(_crosses(one, around) for one in leaders)
+def _through(lines: Array, boxes: Array) -> Mask:
+    """Return which lines go through which boxes, shape (lines, boxes): each is clipped against all four sides (Liang and Barsky)."""
+    first, last = np.zeros((len(lines), len(boxes))), np.ones((len(lines), len(boxes)))
+    for axis in (0, 1):
+        start, step = lines[:, axis, None], (lines[:, axis + 2] - lines[:, axis])[:, None]
+        low, high = boxes[:, axis], boxes[:, axis + 2]
+        along = np.abs(step) < 1e-12  # the line runs along these sides: it lies between them, or goes through no box
+        a, b = (low - start) / np.where(along, 1.0, step), (high - start) / np.where(along, 1.0, step)
+        between = np.where((low < start) & (start < high), 0.0, 2.0)
+        first = np.maximum(first, np.where(along, between, np.minimum(a, b)))
+        last = np.minimum(last, np.where(along, 1.0, np.maximum(a, b)))
+    return np.asarray(first < last)
 
 
-def _crosses_any(ends: Ends, leaders: Sequence[Ends]) -> bool:
-    def side(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-        return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+def _crossing(lines: Array, others: Array) -> Mask:
+    """Return which lines cross which others, shape (lines, others): the ends of each lie on different sides of the other."""
 
-    p, q = ends
-    return any(side(p, q, r) * side(p, q, s) < 0 and side(r, s, p) * side(r, s, q) < 0 for r, s in leaders)
+    def side(a: Array, b: Array, c: Array) -> Array:
+        """Return the sign of the turn from a over b to c."""
+        return np.asarray((b[..., 0] - a[..., 0]) * (c[..., 1] - a[..., 1]) - (b[..., 1] - a[..., 1]) * (c[..., 0] - a[..., 0]))
+
+    p, q, r, s = lines[:, None, :2], lines[:, None, 2:], others[None, :, :2], others[None, :, 2:]
+    return np.asarray((side(p, q, r) * side(p, q, s) < 0) & (side(r, s, p) * side(r, s, q) < 0))
 
 
 def write(

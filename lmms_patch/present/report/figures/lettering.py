@@ -6,9 +6,13 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lmms_patch.present.report.points import once
 from lmms_patch.text import line
+
+if TYPE_CHECKING:
+    from matplotlib.ft2font import FT2Font
 
 FONT = "DejaVu Sans"
 SIZE, SMALL = 8.0, 7.0
@@ -32,7 +36,7 @@ def _advance(character: str) -> float:
 
 
 @functools.cache
-def _font():  # type: ignore[no-untyped-def]  # matplotlib's FT2Font, which is not imported here
+def _font() -> FT2Font:
     """Return the font at 100 points: one of our own, because those of matplotlib change their size."""
     from matplotlib.font_manager import findfont
     from matplotlib.ft2font import FT2Font
@@ -82,6 +86,7 @@ def _longest(whole: str, room: float, size: float, lines: int, breaks: re.Patter
 
 
 def _wrapped(parts: Sequence[str], room: float, size: float) -> list[str]:
+    """Return the parts of a text in lines of a width, as many parts in each as fit."""
     out = [""]
     for part in parts:
         if width(out[-1] + part.rstrip(), size) > room and out[-1]:

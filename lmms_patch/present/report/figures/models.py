@@ -14,6 +14,7 @@ from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.models import Change, Standing
 from lmms_patch.present.report.points import TYPES, Point, counted, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
 MOST = 40
@@ -35,11 +36,13 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def _interval(estimates: Sequence[Estimate]) -> str:
-    levels = once(f"{100 * e.level:g} %" for e in estimates if e.low is not None)
-    return f"Lines: {' or '.join(levels)} interval, benchmarks as independent." if levels else "Published numbers, without intervals."
+    """Return what the lines of means are."""
+    level = levels(estimates)
+    return f"Lines: {level} interval, benchmarks as independent." if level else "Published numbers, without intervals."
 
 
 def _look(k: int) -> Mark:
+    """Return how the k-th grid or kind is drawn."""
     return Mark("", palette.MARKERS[k % len(palette.MARKERS)], palette.SERIES_LIGHT[k % len(palette.SERIES_LIGHT)])
 
 
@@ -49,6 +52,7 @@ def _grids(grids: Sequence[int]) -> list[Mark]:
 
 
 def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed: bool) -> None:
+    """Draw a mean with its interval; nothing where it is not defined."""
     if estimate.value is None:
         return
     told = f"{who}: {wording.value(estimate, signed)} {wording.ends(estimate, signed)}".rstrip()
@@ -58,10 +62,12 @@ def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed:
 
 
 def _off(k: int, count: int) -> float:
+    """Return how far the k-th of some marks lies from the middle of its row, in inches."""
     return (k - (count - 1) / 2) * _STEP
 
 
 def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int) -> Sketch:
+    """Return the drawing of a group of models by rank."""
     grids = sorted({row.n for row in rows})
     order = [row.model for row in rows if row.n == grids[-1]][:MOST]
     names = lettering.short(order)
@@ -128,11 +134,13 @@ def _types(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def _counts(rows: Sequence[Standing]) -> str:
+    """Return over how many benchmarks the means of a panel are."""
     counts = sorted({row.signed.n for row in rows})
     return counted(counts[0], "benchmark") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} benchmarks"
 
 
 def _type_panel(axes: Any, rows: Sequence[Standing], order: Sequence[str], grids: Sequence[int], places: Sequence[float], what: str) -> None:
+    """Draw the means of one task type."""
     axes.axvline(0, color=INK, linewidth=0.7, zorder=1)
     for place, model in zip(places, order, strict=True):
         mine = [row for row in rows if row.model == model]
@@ -188,6 +196,7 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def _change(axes: Any, row: Change, place: float, k: int) -> None:
+    """Draw one relative change; a very large one is written at the edge."""
     value = 100 * (row.relative.value or 0)
     told = f"{row.model}{f', {TYPES[row.type]}' if row.type in TYPES else ''}: {wording.number(value, True, 1)} %"
     if abs(value) <= CHANGE_EDGE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.points import counted, listed, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
 F1 = (0.2, 0.4, 0.6, 0.8)
@@ -25,7 +26,6 @@ NAMED = 24
 ANSWERS = ("acc_short", "acc_synonym")
 _EDGE = 0.04
 _TICKS = (0, 0.25, 0.5, 0.75, 1)
-_LINES = "Lines: 95 % intervals, from a bootstrap over images."
 
 
 def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
@@ -38,6 +38,7 @@ def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _known(entry: Entry, *names: str) -> list[Estimate] | None:
+    """Return some numbers of a result; None where one is not defined."""
     given = [entry.whole.measures.get(name) for name in names]
     known = [one for one in given if one is not None and one.value is not None]
     return known if len(known) == len(names) else None
@@ -49,13 +50,21 @@ def _both(entry: Entry, mean: str) -> list[Estimate] | None:
 
 
 def _answered(entry: Entry, metric: str) -> list[Estimate] | None:
+    """Return F1 and the share of right answers; None where one is not defined."""
     return _known(entry, "magiscore_f1_macro", metric)
+
+
+def _lines(panels: Iterable[Iterable[tuple[Entry, list[Estimate]]]]) -> str:
+    """Return what the lines through the points of some panels are, as a sentence; empty where there are none."""
+    level = levels(number for points in panels for _, numbers in points for number in numbers)
+    return f"Lines: {level} intervals, from a bootstrap over images." if level else ""
 
 
 # --- precision against recall ---------------------------------------------------------------------
 
 
 def _precision_recall(entries: Sequence[Entry]) -> Sketch:
+    """Return the drawing of precision against recall."""
     panels = {mean: [(entry, both) for entry in entries if (both := _both(entry, mean))] for mean in ("micro", "macro")}
 
     def draw(across: float) -> Any:
@@ -72,7 +81,7 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
     caption = (
         "Precision: of the boxes that the reasoning uses, the share that is relevant. Recall: of the relevant boxes, the share that is used. Micro: "
         "summed over docs, with contours of F1; macro: means over docs, where F1 is a mean of its own and no contour. "
-        f"{_LINES}{_missing(entries)}{_keyed(entries)}"
+        f"{_lines(panels.values())}{_missing(entries)}{_keyed(entries)}"
     )
     told = [
         f"{entry.model} {both[1].value:.2f} at {both[0].value:.2f}"
@@ -155,6 +164,7 @@ def _points(
 
 
 def _said(estimate: Estimate) -> str:
+    """Return a number with its interval."""
     return f"{wording.value(estimate)} {wording.ends(estimate)}".rstrip()
 
 
@@ -169,11 +179,13 @@ def _key(entries: Sequence[Entry]) -> list[Mark]:
 
 
 def _keyed(entries: Sequence[Entry]) -> str:
+    """Return the sentence on the names of models."""
     models = once(entry.model for entry in entries)
     return lettering.explained(lettering.short(models)) if len(models) > 1 else f" Model: {models[0]}."
 
 
 def _missing(entries: Sequence[Entry]) -> str:
+    """Return the sentence on results that are not drawn."""
     out = [f"{entry.model} ({mean})" for entry in entries for mean in ("micro", "macro") if not _both(entry, mean)]
     return f" Not drawn, since not defined: {listed(out, 6)}." if out else ""
 
@@ -182,6 +194,7 @@ def _missing(entries: Sequence[Entry]) -> str:
 
 
 def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
+    """Return the drawing of right answers against region focus."""
     panels = {
         metric: [(entry, known) for entry in entries if (known := _answered(entry, metric))]
         for metric in ANSWERS
@@ -202,7 +215,7 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
     out = listed([entry.model for entry in entries if not any(_answered(entry, metric) for metric in panels)], 6)
     caption = (
         "Does who looks at the right boxes also answer rightly (MAGIC paper, figure 4)? With relevant and adversarial boxes drawn. "
-        f"{_LINES} A model with the right answer and little focus found it elsewhere, or says little of where it looked."
+        f"{_lines(panels.values())} A model with the right answer and little focus found it elsewhere, or says little of where it looked."
         f"{f' Not drawn, since not defined: {out}.' if out else ''}{_keyed(entries)}"
     )
     alt = f"Share of right answers against MagiScore F1: {listed(told, 6)}."

@@ -15,6 +15,7 @@ from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketc
 from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import counted, listed, once
+from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
 
@@ -40,6 +41,7 @@ def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def _unit(scale: str) -> str:
+    """Return what the axis of a scale says."""
     return "scale 0 to 1" if scale == "0 to 1" else "scale 0 to 100" if scale == "0 to 100" else scale
 
 
@@ -48,7 +50,13 @@ def _unit(scale: str) -> str:
 
 @dataclass(frozen=True)
 class Both:
-    """FIP and MPP of one result, over the same docs."""
+    """FIP and MPP of one result, over the same docs.
+
+    Attributes:
+        entry: the result.
+        full: FIP, the score of the whole image.
+        best: MPP, the score of each doc's best cell.
+    """
 
     entry: Entry
     full: Estimate
@@ -78,6 +86,7 @@ def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) -> Sketch:
+    """Return the drawing of MPP over FIP for one scale."""
     panels = dict(list(grids.items())[:PANELS])
     everything = [one for rows in panels.values() for one in rows]
     models = once(one.entry.model for one in everything)
@@ -89,9 +98,11 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) 
     )
     several = f" The only benchmark is {bases[0]}." if len(bases) == 1 else several
     unnamed = f" No names: there are more than {NAMED}." if len(bases) > NAMED else ""
+    level = levels(number for one in everything for number in (one.full, one.best))
+    lines = f"Lines: {level} intervals, bootstrap over docs. " if level else ""
     caption = (
         "Score of each doc's best cell against the whole image, over the same docs. Above the dotted line a cell is enough (index below 0). "
-        f"Lines: 95 % intervals, bootstrap over docs. MPP also rises by luck: the best of n² tries.{hollow}{rest}{several}{unnamed}"
+        f"{lines}MPP also rises by luck: the best of n² tries.{hollow}{rest}{several}{unnamed}"
     )
     docs = [one.full.n for one in everything]
     caption += f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
@@ -179,6 +190,7 @@ def _middle(rows: Sequence[Both]) -> Both:
 
 
 def _said(estimate: Estimate) -> str:
+    """Return a number with its interval."""
     return f"{wording.value(estimate)} {wording.ends(estimate)}".rstrip()
 
 
@@ -227,6 +239,7 @@ _LOOKS = (
 
 
 def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, name: str, part: str) -> Sketch:
+    """Return the drawing of scores with and without the image, of some results."""
     names = lettering.short(entry.model for entry in entries)
     several = len(names) > 1
     rows = [f"{line(e.base)}\n{names[e.model]}" if several else e.base for e in entries]
@@ -244,9 +257,11 @@ def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, 
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]), right=right)
         return made.drawing
 
+    level = levels(number for four in known for number in four)
+    lines = f"Lines: {level} intervals, over docs. " if level else ""
     caption = (
         "What is scored without looking, beside the full image. TsT: a text-only model, cross-validated on the test set's own questions; blind: the "
-        "model itself without image. Lines: 95 % intervals, over docs. What is scored without the image, above chance, the text gives away."
+        f"model itself without image. {lines}What is scored without the image, above chance, the text gives away."
     )
     caption += lettering.explained(names) if several else ""
     told = listed(once(e.base for e in entries), 8)

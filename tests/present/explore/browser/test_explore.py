@@ -1,15 +1,22 @@
 """The explorer as people use it: with the mouse, with the keyboard alone, with hostile texts, from disk."""
 
+import functools
 import json
 import re
+import threading
 import urllib.parse
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
+from lmms_patch.app.serving import _leading_to
+from lmms_patch.present.explore import explorer
 from lmms_patch.present.explore.explorer import open_runs
+from lmms_patch.present.explore.pictures import Pictures
 from lmms_patch.present.explore.static import write
-from tests.making.explored import HOSTILE, write_hostile, write_many
+from tests.making.explored import HOSTILE, write_hostile, write_many, write_swap
 
 
 def count(page):
@@ -168,6 +175,114 @@ def test_two_models_side_by_side(pages, serve, tmp_path_factory):
     assert [one.locator(".text").inner_text() for one in full.all()] == ["B", "D"]
 
 
+def shares_by_hand(folder, category):
+    """The share of each class in a category, in percent, from the log: in plain loops.
+
+    A doc that was not asked on a wrong image is text as often as the checked docs of the category are that its image and cells class alike.
+    """
+    [log] = folder.glob("*.jsonl")
+    found = dict.fromkeys(("text", "one cell", "whole image", "unsolved"), 0.0)
+    docs = {name: {"checked": 0, "text": 0, "others": 0} for name in list(found)[1:]}
+    for line in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
+        patch = line["patch"]
+        if patch["fields"]["category"] != category:
+            continue
+        cell = any(view["scores"]["acc"] for view in patch["views"][1:])
+        of = docs["one cell" if cell else "whole image" if patch["views"][0]["scores"]["acc"] else "unsolved"]
+        if "wrong_image" in patch:
+            of["checked"] += 1
+            of["text"] += patch["wrong_image"]["views"][0]["scores"]["acc"] == 1
+        else:
+            of["others"] += 1
+    for name, of in docs.items():
+        text = of["text"] + (of["others"] * of["text"] / of["checked"] if of["checked"] else 0)
+        found["text"] += text
+        found[name] += of["checked"] + of["others"] - text
+    total = sum(found.values())
+    return {name: round(100 * value / total) for name, value in found.items()}
+
+
+@pytest.mark.parametrize("how", ["served", "exported"])
+def test_the_shares_beside_the_classes_are_those_of_the_category(pages, serve, tmp_path, how):
+    """Even docs need one cell or are never right; odd docs need all parts or none: the shares of the whole would be wrong of either."""
+    run = write_many(tmp_path / "out", 420, categories=("even", "odd")).parent
+    if how == "exported":
+        write(open_runs([run]), Pictures(None, "none"), tmp_path / "docs")
+    page = pages.open(serve(run)) if how == "served" else pages.open((tmp_path / "docs" / "index.html").as_uri(), offline=True)
+    expect(count(page)).to_have_text("420 of 420 docs")
+
+    def shown():
+        return {name: page.locator("#needs button", has_text=name).locator("span").nth(2) for name in shares_by_hand(run, "even")}
+
+    expect(shown()["text"]).to_contain_text("25 % [")  # of the whole task
+    held = []
+    if how == "served":
+        page.route("**/api/maps*", lambda route: held.append(route))
+    for category in ("even", "odd"):
+        page.get_by_label("Category").select_option(category)
+        expect(count(page)).to_have_text("210 of 420 docs")
+        if how == "served":  # while the numbers of the category are on their way, those of the whole task are not shown
+            expect(page.locator("#of")).to_have_text(f"Computing the shares of the category {category}…")
+            assert "%" not in page.locator("#needs").inner_text()
+            held.pop().continue_()
+        expect(page.locator("#of")).to_contain_text(f"Share of docs in category {category}, 95 % interval")
+        for name, share in shares_by_hand(run, category).items():
+            expect(shown()[name]).to_have_text(re.compile(rf"^{share} % \["))
+    page.get_by_label("Category").select_option("all")
+    expect(shown()["text"]).to_contain_text("25 % [")
+    assert held == []
+
+
+def test_the_level_of_the_intervals_is_the_one_they_were_computed_at(pages, serve, tmp_path, monkeypatch):
+    monkeypatch.setattr(explorer, "LEVEL", 0.9)
+    page = pages.open(serve(write_many(tmp_path / "out", 40).parent))
+    expect(page.locator("#of")).to_contain_text("Share of docs, 90 % interval (grid 3×3")
+
+
+def test_two_models_that_were_asked_different_views(pages, serve, tmp_path):
+    """Doc 1 of the second run was asked on the image of doc 7, not 3, and was not asked on cells of it: each answer stands beside its own view."""
+    one, two = write_many(tmp_path / "one", 8).parent, write_many(tmp_path / "two", 8).parent
+    [log] = two.glob("*.jsonl")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        views = line["patch"]["wrong_image"]["views"]
+        line["patch"]["wrong_image"] = {**line["patch"]["wrong_image"], "from": 7, "views": views[:1] + views[5:6]}
+        line["filtered_resps"] = [*line["filtered_resps"][:10], "elsewhere", "its fifth cell"]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = pages.open(serve(one, two), state="doc=album_rci3:1")
+    page.get_by_text("Cells of the other image").click()
+
+    def rows(table):
+        found = page.locator("#doc table").nth(table).locator("tbody tr").all()
+        return {row.locator("th").inner_text(): [cell.inner_text().split("\n")[-1] for cell in row.locator("td").all()] for row in found}
+
+    assert rows(1) == {"image of doc 3": ["C", "–"], "image of doc 7": ["–", "elsewhere"]}
+    cells = rows(2)
+    assert cells["3×3, row 2, column 2 of doc 7"] == ["–", "its fifth cell"]
+    assert cells["3×3, row 2, column 2 of doc 3"] == ["C", "–"]
+    assert len(cells) == 10
+
+
+def test_a_swap_task_shows_the_other_docs_image(pages, serve, tmp_path):
+    write_swap(tmp_path / "one")
+    colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (90, 90, 90)]
+    taken = Pictures(lambda base: lambda doc: (Image.new("RGB", (100 * (doc + 1), 100), colours[doc]), ""))
+    page = pages.open(serve(tmp_path / "one", pictures=taken), state="doc=album_swap2:0")
+    image = page.locator(".frame img")
+    expect(image).to_have_js_property("naturalWidth", 200)
+    expect(image).to_have_attribute("alt", "the image of doc 1")
+    pixel = """image => { const canvas = document.createElement("canvas"); canvas.width = canvas.height = 1;
+      const ink = canvas.getContext("2d"); ink.drawImage(image, 0, 0); return [...ink.getImageData(0, 0, 1, 1).data.slice(0, 3)]; }"""
+    assert image.evaluate(pixel) == [0, 200, 0]
+    expect(page.locator("figcaption")).to_have_text("full image of doc 1, right; 200 × 100 pixels")
+    assert page.locator(".cell").all_inner_texts() == ["✓", "✗", "✗", "✗"]
+    expect(page.locator("#doc")).not_to_contain_text("not asked")
+    write_swap(tmp_path / "other", source=lambda doc: (doc + 2) % 4)
+    page = pages.open(serve(tmp_path / "one", tmp_path / "other", pictures=taken), state="doc=album_swap2:0")
+    expect(page.locator(".frame").nth(0).locator("img")).to_have_js_property("naturalWidth", 200)
+    expect(page.locator(".frame").nth(1)).to_contain_text("This model was shown the image of doc 2.")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious_in_any_state(pages, mosaic, serve, album, pictures, axe, theme):
     def check(page):
@@ -223,8 +338,8 @@ def test_hostile_texts_stay_texts(pages, serve, tmp_path_factory, pictures):
     check_hostile(page, 12)
 
 
-def test_another_site_learns_nothing(browser, mosaic, serve, album):
-    """A page of another origin, in a browser that has the cookie: its requests get nothing, and its frame and image stay empty."""
+def test_another_site_learns_nothing(browser, mosaic):
+    """A page of another origin, in a browser that has the page open: its requests get nothing of the run, and its frame and image stay empty."""
     context = browser.new_context()
     context.new_page().goto(mosaic)
     origin = mosaic.partition("/?")[0]
@@ -232,13 +347,88 @@ def test_another_site_learns_nothing(browser, mosaic, serve, album):
     other.route("http://evil.example/**", lambda route: route.fulfill(body="<!doctype html><title>evil</title>", content_type="text/html"))
     other.goto("http://evil.example/")
     for path in ("/api/about", "/api/doc?task=0&place=0", "/"):
-        assert other.evaluate("url => fetch(url, {credentials: 'include'}).then(() => 'answered', () => 'nothing')", origin + path) == "nothing"
+        for how in ("{credentials: 'include'}", "{headers: {'X-Explore-Token': 'x'}}"):  # the second asks for leave first
+            assert other.evaluate(f"url => fetch(url, {how}).then(() => 'answered', () => 'nothing')", origin + path) == "nothing"
         assert other.evaluate(
             "url => fetch(url, {credentials: 'include', mode: 'no-cors'}).then(found => found.type, () => 'nothing')", origin + path
         ) in ("nothing", "opaque")
     image = "url => new Promise(done => { const image = new Image(); image.onload = () => done('shown'); image.onerror = () => done('nothing'); image.src = url; })"
     assert other.evaluate(image, f"{origin}/image?task=0&place=0") == "nothing"
     context.close()
+
+
+def test_another_server_of_this_machine_learns_nothing(browser, mosaic):
+    """Browsers send cookies to every port of a host. A server on another port sees no secret, whichever page of its own is open beside ours."""
+    heard = []
+
+    class Listener(BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append(str(self.headers))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>other</title>")
+
+        def log_message(self, *given):
+            """Say nothing."""
+
+    token = mosaic.partition("token=")[2]
+    with HTTPServer(("127.0.0.1", 0), Listener) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(mosaic)
+        expect(count(page)).to_have_text("280 of 280 docs")
+        assert context.cookies() == []
+        page.reload()
+        expect(count(page)).to_have_text("280 of 280 docs")  # the token is kept for this port
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        assert page.evaluate("JSON.stringify(localStorage)") == "{}"
+        context.close()
+        server.shutdown()
+    assert heard
+    assert not any(token in one or "ookie" in one for one in heard)
+
+
+def test_the_file_that_the_browser_is_given_leads_to_the_page(pages, mosaic, tmp_path):
+    page = pages.open(_leading_to(mosaic, tmp_path).as_uri())
+    expect(count(page)).to_have_text("280 of 280 docs")
+
+
+def answered(answer, route):
+    """Answer a request as a test wants it; None: not at all."""
+    route.fulfill(**answer) if answer else route.abort()
+
+
+def test_what_goes_wrong_is_told_in_words_until_something_goes_right(pages, mosaic):
+    page = pages.open(mosaic)
+    warning = page.locator("#fault")
+    for answer, said in (
+        ({"status": 500, "body": "Internal Server Error"}, "The explorer could not answer (HTTP 500)."),
+        ({"status": 500, "body": '{"error": "the explorer failed at /api/doc"}'}, "the explorer failed at /api/doc"),
+        ({"status": 403, "body": "not yours"}, "The explorer has ended, or this address lacks its token."),
+        (None, "The explorer has ended, or this address lacks its token."),
+    ):
+        page.route("**/api/doc*", functools.partial(answered, answer))
+        page.locator("#list").press("j")
+        expect(warning).to_be_visible()
+        expect(warning).to_contain_text(said)
+        page.unroute("**/api/doc*")
+        page.locator("#list").press("j")
+        expect(warning).to_be_hidden()
+    expect(page.locator("#doc h2")).to_have_text(re.compile("Doc"))
+    assert all("Failed to load resource" in one for one in pages.said)
+    pages.said.clear()
+
+
+def test_a_task_that_cannot_be_read_says_so_and_the_others_are_there(pages, serve, stored):
+    page = pages.open(serve(stored / "damaged"))
+    expect(page.locator("#fault")).to_contain_text("mosaic_center_rci: its docs cannot be read")
+    expect(count(page)).to_have_text("200 of 200 docs")
+    expect(page.locator("#bars")).not_to_contain_text("reading")
+    page.get_by_label("Task").select_option("mosaic_center_rci")
+    expect(page.locator("#list")).to_contain_text("mosaic_center_rci: its docs cannot be read")
+    expect(page.locator("#doc")).to_contain_text("its docs cannot be read")
+    expect(page.locator("#fault")).to_be_visible()
 
 
 def test_the_folder_opens_from_disk_without_a_network(pages, album, pictures, tmp_path):

@@ -4,6 +4,7 @@ import pytest
 
 from lmms_patch.app import api
 from lmms_patch.present.report import figures
+from lmms_patch.present.report.figures import canvas
 from tests.making.runs import suite
 
 SCREEN = {"width": 1440, "height": 900}
@@ -16,8 +17,9 @@ def made(request, tmp_path_factory):
     """The number of models and benchmarks, the report's page, and what it shows."""
     work = tmp_path_factory.mktemp("suite")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "MOST_HEATMAPS", 2)  # these are files beside the page, and take most of the time
-        report = api.report([suite(work / "runs", *request.param)], work / "report")
+        patch.setattr(figures, "MOST_HEATMAPS", 2)  # these are files beside the page, and so are PDFs; they take most of the time
+        patch.setattr(canvas, "_bytes", lambda drawing, form, real=canvas._bytes, **more: b"" if form == "pdf" else real(drawing, form, **more))
+        report = api.report([suite(work / "runs", *request.param, docs=60)], work / "report")
     return request.param, work / "report" / "index.html", report
 
 
@@ -38,16 +40,49 @@ def test_the_page_is_short_and_its_first_screen_has_the_findings_and_the_headlin
     size, _, report = made
     page = at(open_page, made)
     assert page.evaluate("document.documentElement.scrollHeight") <= LONGEST[size]
-    assert 1 <= page.locator("#findings li").count() <= 5
-    assert page.locator("#findings li").count() == len(report.findings)
+    assert 1 <= page.locator("#findings ol > li").count() <= 5
+    assert page.locator("#findings ol > li").count() == len(report.findings)
     assert bottom(page, "#findings ol") < SCREEN["height"]
     if any(figure.section == "headline" for figure in report.figures):
-        assert bottom(page, "#findings .drawing svg") < SCREEN["height"]
+        assert bottom(page, "#findings .wider svg") < SCREEN["height"]
 
 
 def test_the_findings_come_before_anything_else_on_a_phone(open_page, made):
     page = at(open_page, made, 390)
     assert page.locator("#findings li").first.evaluate("one => one.getBoundingClientRect().bottom") < 844
+
+
+LETTERS = """svg => Math.min(...[...svg.querySelectorAll('text')].map(one =>
+    parseFloat(getComputedStyle(one).fontSize) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width))"""
+"""Height of the smallest letters of a drawing, in pixels of the screen."""
+
+
+def test_a_phone_shows_the_whole_headline_in_letters_that_can_be_read(open_page, made):
+    page = at(open_page, made, 390)
+    (drawing,) = [one for one in page.locator("#findings .drawing svg").all() if one.is_visible()]
+    box = drawing.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    assert drawing.evaluate(LETTERS) >= 10
+    for figure in page.locator("figure.figure:not(#findings *)").all():
+        figure.evaluate("one => one.closest('details')?.setAttribute('open', '')")
+        pan = figure.locator(".pan")
+        assert pan.evaluate("one => one.scrollWidth > one.clientWidth")
+        assert figure.locator(".hint").is_visible()
+    page.set_viewport_size({**SCREEN, "width": 1440})
+    assert page.locator(".hint:visible").count() == 0
+    assert page.locator("#findings .drawing svg:visible").count() == 1
+
+
+@SMALL
+def test_the_numbers_of_the_headline_are_reached_by_keyboard(open_page, made):
+    page = at(open_page, made)
+    page.locator("#findings .told > summary").focus()
+    page.keyboard.press("Enter")
+    lines = page.locator("#findings .told li:visible").all_inner_texts()
+    measures = made[2].entries[0].whole.measures
+    assert any(line.startswith(f"{made[2].entries[0].base}, ") and f"{measures['rci3'].value:+.3f}".replace("-", "−") in line for line in lines)
+    assert len(lines) >= made[0][0] * made[0][1]
 
 
 FOLDED = "document.querySelectorAll('details:not([open])').length"

@@ -1,0 +1,63 @@
+"""``lmms-patch demo`` on the run that it made for the pages of the site. Stood for: lmms-eval (``make demo`` runs it), and the writing of the page."""
+
+import itertools
+import tarfile
+
+import pytest
+
+from lmms_patch.app import api, watched
+from lmms_patch.app.cli import main
+from tests.places import ROOT
+
+FOUND = (
+    "The whole image is needed for mosaic_same (",
+    "One cell is enough for mosaic_local (",
+    "No image is needed for mosaic_text (acc 1.000 with its images, 1.000 with wrong images)",
+    "Cannot be read: mosaic_larger (acc 0.500 on the full image, 0.500 by chance)",
+)
+"""What was planted in the tasks (docs/index.md)."""
+
+
+@pytest.fixture
+def demo(tmp_path, monkeypatch):
+    """The folder in which the demo is run, what lmms-eval was asked there, and which pages were written of which runs."""
+    asked, pages = [], []
+
+    def lmms_eval(options, output, *, quiet, watch):
+        asked.append((options, quiet))
+        watch("asking", 1, 2)
+        with tarfile.open(ROOT / "scripts" / "docs" / "runs.tar.xz") as archive:
+            archive.extractall(tmp_path, [one for one in archive if one.name.startswith("out/demo/")], filter="data")
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(watched, "lmms_eval", lmms_eval)
+    monkeypatch.setattr(api, "report", lambda runs, output, *, with_images: pages.append((runs, output, with_images)))
+    return tmp_path / "out" / "demo", asked, pages
+
+
+def test_the_last_screen_says_what_was_planted(demo, capsys):
+    """In at most 40 lines of 80 columns, the sentences first."""
+    assert main(["demo", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    told = " ".join(printed.out.split("\n\n")[0].split())
+    assert [one for one in FOUND if one not in told] == []
+    assert lines[-1] == "page: out/demo/report/index.html"
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize(("words", "kept"), [([], True), (["--verbose"], False)])
+def test_it_asks_both_kinds_of_task_and_writes_the_page_of_the_run(demo, words, kept):
+    folder, asked, pages = demo
+    assert main(["demo", *words]) == 0
+    [(options, quiet)] = asked
+    assert quiet is kept
+    named = dict(itertools.pairwise(options))
+    assert (named["--model"], named["--tasks"], named["--output_path"]) == ("mosaic_vlm", "mosaic_rci,mosaic_blind", "out/demo")
+    [(run, output, with_images)] = pages
+    assert (folder.parents[1] / run).resolve() == next(folder.glob("*_results.json")).resolve()
+    assert (folder.parents[1] / output).resolve() == folder / "report"
+    assert with_images

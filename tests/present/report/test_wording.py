@@ -1,0 +1,27 @@
+"""What the page of a report says of bands: where each ends is said once, in ``stats.index``."""
+
+import re
+
+from lmms_patch.present.report import page, wording
+from lmms_patch.stats.index import band
+from tests.making import pages
+
+
+def test_the_legend_has_the_bands_of_the_paper():
+    """RCI paper, §3.2; and each number of the legend lies in the band that it is said to bound."""
+    legend = page.page(pages.report()).partition('aria-label="Bands of the index">')[2].partition("</p>")[0]
+    said = re.findall(r'<span class="([a-z-]+)">([a-z ]+) ([≤<≥]) ([−+][0-9.]+)</span>', legend.replace("&lt;", "<"))
+    assert [one[1:] for one in said] == [
+        ("strong local", "≤", "−0.30"),
+        ("moderate local", "≤", "−0.10"),
+        ("balanced", "≤", "+0.10"),
+        ("moderate global", "<", "+0.30"),
+        ("strong global", "≥", "+0.30"),
+    ]
+    for _, name, sign, end in said:
+        assert (band(float(end.replace("−", "-"))) == name) == (sign != "<")
+
+
+def test_its_numbers_are_those_of_the_definition(monkeypatch):
+    monkeypatch.setattr(wording, "BANDS", ((-1.5, "left"), (0.25, "middle")))
+    assert wording.bands() == [("left", "≤ −1.50"), ("middle", "< +0.25"), ("strong global", "≥ +0.25")]
