@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import get_args
 
 import numpy as np
@@ -39,6 +39,7 @@ _TELLING = "%#&@*/\\"
 """Punctuation that changes what a text says; symbols such as + and < are no punctuation in Unicode, and are kept as well."""
 
 
+@lru_cache(maxsize=2**16)
 def normal(text: str) -> str:
     """Return a text without what does not change its meaning: case, white space, punctuation, Unicode form, spelling of numbers.
 
