@@ -61,7 +61,7 @@ def test_mixed_runs_are_refused_whatever_the_order(tmp_path):
 @pytest.mark.parametrize(
     ("model", "given", "says"),
     [
-        (TstRf, {"tree": 3}, "'tree' is not known; allowed: check, depth, groupings, model, trees, workers"),
+        (TstRf, {"tree": 3}, "'tree' is not known; allowed: check, depth, groupings, model, shuffles, trees, workers"),
         (TstRf, {"model": "bad"}, "model 'bad' is not known; allowed: boosting, forest"),
         (TstRf, {"groupings": "bad"}, "groupings='bad' is not possible; allowed: all, headline"),
         (TstRf, {"trees": 0}, "trees must be a whole number of at least 1, not 0"),
